@@ -1,4 +1,5 @@
-"""Schemas, which say what the bytes of a record mean, and the registry that stores them.
+"""Avro schemas, which say what the bytes of a record mean, and the registry that stores the
+schemas.
 
 Reading order:
 

@@ -1,13 +1,14 @@
-"""Limits on the counts in a datum, so that a small datum cannot cause a large allocation.
+"""Limits the number of items that a datum may claim to have, so that a small datum cannot cause a
+large allocation.
 
-Items of arrays and maps usually take bytes in the datum, so the length of the datum limits their
-number. Two kinds of items need a further limit. First, items may take no bytes at all (null, a
-record without fields). A datum may have at most `EMPTY_ITEMS_MAX` of these items. Second, an item
-of one byte (a null of a union) can take as much memory as a record of ten thousand columns. So in
-memory, the columns for all items of a datum together may be at most `CLAIM_MAX` times as large as
-the datum.
+Items of arrays and maps usually take bytes in the datum, so the length of the datum limits the
+number of items. Two kinds of items need a further limit. First, items may take no bytes at all
+(null, a record without fields). A datum may have at most `EMPTY_ITEMS_MAX` of these items. Second,
+an item of one byte (a null of a union) can take as much memory as a record of ten thousand columns.
+So the columns for all items of a datum may take at most `CLAIM_MAX` times as many bytes in memory
+as the datum has.
 
-Values whose schema contains itself become text. The nesting of these values is limited
+Values of a type that contains itself become JSON text. The nesting of these values is limited
 (`DEPTH_MAX`). The text also contains names of fields and symbols, which take no bytes in the datum.
 So the length of the text is limited, too (`text_fault`).
 """
@@ -30,8 +31,8 @@ from skidway.schemas.avro_schema import (
 EMPTY_ITEMS_MAX: Final = 1024
 """A datum may have at most this many items that take no bytes."""
 CLAIM_MAX: Final = 256
-"""In columns, all items of a datum together may take at most this many bytes for each byte of the
-datum."""
+"""In memory, the columns for all items of a datum may take at most this many bytes for each byte of
+the datum."""
 ITEMS_BYTES_MAX: Final = 4 << 20
 """At most this many bytes of datums with arrays or maps are decoded at once. An empty array takes
 one byte in a datum, but about a hundred bytes in memory until its column is made."""
@@ -75,15 +76,15 @@ def text_fault(avro: AvroType) -> str | None:
         for each in named_types(avro).values():
             if _named_bytes(each, known) > CLAIM_MAX * max(least_bytes(each), 1):
                 return f"{each.kind} {each.name} takes up to {CLAIM_MAX} times its bytes and more"
-    except RecursionError:  # a long chain of references
+    except RecursionError:  # records that refer to each other in a long chain
         return "it is nested too deeply"
     return None
 
 
 def _named_bytes(avro: AvroType, known: dict[str, int]) -> int:
-    """Returns how many bytes the names and symbols of a value take in a text. Does not count values
-    in unions, arrays and maps, because each of these values takes at least one byte of the
-    datum."""
+    """Returns the largest number of bytes that names of fields and symbols of a value take in its
+    text. Does not count those in unions, arrays and maps, because each value there takes at least
+    one byte of the datum."""
     if isinstance(avro, Enum):
         return max(map(len, avro.symbols), default=0)
     if not isinstance(avro, Record):

@@ -54,7 +54,7 @@ def canonical(avro: AvroType, known: Collection[str] = (), *, normalize: bool = 
 
 
 class _Writer:
-    """Writes one schema, and remembers the names that it has declared so far."""
+    """Writes one schema, and remembers the names of the types that it has declared so far."""
 
     def __init__(self, known: Collection[str], *, normalize: bool) -> None:
         self._declared = set(known)
@@ -138,7 +138,7 @@ def _relative(alias: str, own: str | None) -> str:
 
 
 def _sorted(value: Any) -> Any:
-    """Returns the JSON value with the keys of every object sorted."""
+    """Returns the JSON value `value` with the keys of every object sorted, at all levels."""
     if isinstance(value, Mapping):
         return {key: _sorted(value[key]) for key in sorted(value)}
     return [_sorted(each) for each in value] if isinstance(value, list) else value

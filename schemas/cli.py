@@ -15,7 +15,7 @@ from skidway.errors import UsageError
 
 
 def register_registry(subparsers: Any) -> None:
-    """Adds the noun `registry`."""
+    """Adds the command `skidway registry`, with its subcommands."""
     from skidway.schemas.registry.program import RegistrySettings
 
     parser = subparsers.add_parser("registry", help="the schema registry")
@@ -34,7 +34,7 @@ def register_registry(subparsers: Any) -> None:
 
 
 def register_schemas(subparsers: Any) -> None:
-    """Adds the noun `schemas`."""
+    """Adds the command `skidway schemas`, with its subcommands."""
     from skidway.schemas import commands
 
     parser = subparsers.add_parser("schemas", help="schemas in a registry")

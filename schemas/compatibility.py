@@ -1,10 +1,10 @@
 """Checks a schema against earlier schemas, by the rules of Avro's schema resolution and Confluent's
-levels.
+compatibility levels.
 
 The check walks through the reader's and the writer's schema together. A reader can read what a
 writer wrote if each type of the reader's schema fits the corresponding type of the writer's schema
 (Avro 1.12 specification, "Schema Resolution"). The check reports each incompatibility with its
-kind, its place in the reader's schema and a sentence. The reports follow the order of the reader's
+kind, its path in the reader's schema and a sentence. The reports follow the order of the reader's
 schema, so their order is always the same. The verdicts are the same as those of Avro Java's
 `SchemaCompatibility`, which Confluent's registry uses.
 """
@@ -65,7 +65,7 @@ class Incompatibility:
 
     `reader` and `writer` say which of the two schemas is the reader's and which is the writer's:
     "new" or "old". `reader_place` and `writer_place` point to the two types that do not fit, each
-    in its own schema, as in `/fields/1/type/0` (the first branch of a union). A place may lead
+    in its own schema, as in `/fields/1/type/0` (the first branch of a union). These two may lead
     through references to named types. `path` is like `reader_place`, but also contains the branches
     of the writer's unions. At its end, `path` has the part of the type that does not fit: a field,
     `/name`, `/size` or `/symbols`.
@@ -80,26 +80,27 @@ class Incompatibility:
 
     @property
     def writer(self) -> str:
-        """Returns which schema is the writer: "new" or "old"."""
+        """Returns which of the two schemas is the writer's: "new" or "old"."""
         return "old" if self.reader == "new" else "new"
 
     @property
     def description(self) -> str:
-        """Returns one sentence for people."""
+        """Returns the incompatibility as one sentence."""
         return _SENTENCES[self.kind].format(
             detail=self.detail, path=self.path or "/", reader=self.reader, writer=self.writer
         )
 
     def __str__(self) -> str:
-        """Returns the message in Confluent's form."""
+        """Returns the message that Confluent's registry would give for this incompatibility."""
         return (
             f"{{errorType:'{self.kind}', description:'{self.description}', "
             f"additionalInfo:'{self.detail}'}}"
         )
 
     def inside(self, path_step: str, reader_step: str, writer_step: str) -> Incompatibility:
-        """Returns the same incompatibility, as seen from the enclosing types. To do so, puts
-        `path_step` before `path`, and the other steps before the two places."""
+        """Returns the same incompatibility, with paths that begin at the enclosing types: puts
+        `path_step` before `path`, `reader_step` before `reader_place`, and `writer_step` before
+        `writer_place`."""
         return replace(
             self,
             path=f"{path_step}{self.path}",
@@ -110,7 +111,7 @@ class Incompatibility:
 
 REPORTED_MAX: Final = 50
 """At most this many incompatibilities are reported for a pair of types. Without this limit, a type
-that is used in many places would multiply the reports."""
+that a schema uses many times would multiply the reports."""
 
 STEPS_MAX: Final = 250_000
 """A comparison has at most this many steps, which take a second or two. Each pair of types is a
@@ -148,8 +149,8 @@ _PROMOTIONS: Final = {
 def check(
     new: AvroType, earlier: Sequence[tuple[int, AvroType]], level: Level
 ) -> tuple[int, list[Incompatibility]] | None:
-    """Returns the newest earlier version with which `new` is not compatible, and the reasons.
-    Returns None if `new` is compatible.
+    """Returns the newest of the earlier versions with which `new` is not compatible, and the
+    reasons. Returns None if `new` is compatible.
 
     `earlier`: (version, schema) in ascending order. Raises `SchemaInvalid` if the schemas are
     nested too deeply or have too many types to be compared.
@@ -183,11 +184,12 @@ def _differences(new: AvroType, old: AvroType, level: Level) -> list[Incompatibi
 
 
 class _Comparison:
-    """Walks two schemas together, and compares each pair of types once, so that the walk ends even
-    if types contain themselves.
+    """Walks through two schemas together, and compares each pair of types once, so that the walk
+    ends even if types contain themselves.
 
     The walk remembers the incompatibilities of each pair of types, with paths that begin at the
-    pair. If the pair occurs again, the walk puts the path to the new place before these paths.
+    pair. If the pair occurs again, the walk puts the path at which it occurs before each of these
+    paths.
     """
 
     def __init__(self) -> None:
@@ -200,7 +202,7 @@ class _Comparison:
         pair = (id(reader), id(writer))
         if pair not in self._known:
             self._count(1)
-            # if the pair occurs inside itself, it counts as compatible there
+            # if the pair occurs inside itself, the inner occurrence counts as compatible
             self._known[pair] = []
             self._known[pair] = self._compare_pair(pair, reader, writer)
         return self._known[pair]
@@ -218,7 +220,7 @@ class _Comparison:
         if not found:
             self._good.append(pair)
             return []
-        # perhaps compatible only because `pair` counted as compatible
+        # these pairs are perhaps compatible only because `pair` counted as compatible
         for each in self._good[inside:]:
             del self._known[each]
         del self._good[inside:]
@@ -286,9 +288,8 @@ class _Comparison:
 
 def _sources(field: Field, written: dict[str, int]) -> list[int]:
     """Returns the indexes of the writer's fields that match this field by name or alias. If several
-    fields match, Avro Java reads none of them. Other programs read one of them, but different
-    programs read different fields (`resolution` says which field Skidway reads).
-    """
+    fields match, Avro Java reads none of them. Other programs read one of them, but not all
+    programs the same one (the module `resolution` says which one Skidway reads)."""
     names = dict.fromkeys((field.name, *field.aliases))
     return [written[name] for name in names if name in written]
 

@@ -37,12 +37,13 @@ MALFORMED: Final = (
     ValueError,
     struct.error,
 )
-"""The errors that fastavro raises for a datum or a record that does not fit the schema."""
+"""The errors that fastavro raises for a datum, or a value to encode, that does not fit the
+schema."""
 
 
 def plain_schema(avro: AvroType, *, defaults: bool = False, tagged: bool = False) -> Any:
-    """Returns the schema in fastavro's form, with full names, and without logical types and
-    properties. It has default values only if `defaults` is true.
+    """Returns the schema in the form that fastavro needs, with full names, and without logical
+    types and properties. It has default values only if `defaults` is true.
 
     With `tagged`, a value of a union of several types has a tag, for example `{"member1": value}`.
     The number in the tag is the index of the value's type in the union, without counting null. The
@@ -75,8 +76,8 @@ def read_checked(plain: Any, datum: bytes) -> Any:
 
 
 def write_datum(plain: Any, value: Any, *, exact: bool = False) -> bytes:
-    """Returns `value`, encoded as a datum. With `exact`, also raises an error if a key of `value`
-    is unknown, or if a key without a default is missing.
+    """Returns `value`, encoded as a datum. With `exact`, also raises an error if a record in
+    `value` has an unknown key, or lacks the key of a field that has no default.
 
     Raises one of `MALFORMED`.
     """
@@ -86,7 +87,7 @@ def write_datum(plain: Any, value: Any, *, exact: bool = False) -> bytes:
 
 
 def malformed_reason(error: BaseException) -> str:
-    """Returns the reason of an error of `MALFORMED`, in words for people."""
+    """Returns a sentence that says why an error of `MALFORMED` was raised."""
     if isinstance(error, EOFError):
         return "it ends too early"
     if isinstance(error, UnicodeDecodeError):
@@ -95,7 +96,8 @@ def malformed_reason(error: BaseException) -> str:
 
 
 class _Plain:
-    """Converts one schema to fastavro's form, and remembers the names that are declared so far."""
+    """Converts one schema to the form that fastavro needs, and remembers the named types that are
+    declared so far."""
 
     def __init__(self, defaults: bool, tagged: bool) -> None:
         self._defaults = defaults
@@ -143,6 +145,7 @@ class _Plain:
 
     def _tag(self, avro: AvroType, number: int) -> dict[str, Any]:
         self._tags += 1
-        name = f"_tag.t{self._tags}"  # named first: the types inside `avro` get later tags
+        # named before the types inside `avro`, which get tags with higher numbers
+        name = f"_tag.t{self._tags}"
         fields = [{"name": f"member{number}", "type": self.of(avro)}]
         return {"type": "record", "name": name, "fields": fields}

@@ -2,9 +2,9 @@
 
 Unlike the module `compatibility`, this module does not judge the differences, and lists harmless
 differences as well, such as a changed doc. It matches old and new fields by name. If no old field
-has the name of a new field, it uses the aliases of the new field. A place is written as names
-joined by dots, with `[]` for the items of an array and `{}` for the values of a map, as in
-`order.lines[].price`.
+has the name of a new field, it uses the aliases of the new field. The place of a difference is
+written as names joined by dots, with `[]` for the items of an array and `{}` for the values of a
+map, as in `order.lines[].price`.
 """
 
 from __future__ import annotations
@@ -57,8 +57,9 @@ class Change(Enumeration):
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One difference. `old` describes the place in the old schema, and `new` describes the place in
-    the new schema. If a schema has nothing at the place, its description is None."""
+    """One difference, at one place of the schemas (such as `order.lines[].price`). `old` and `new`
+    describe what the old and the new schema have there. A description is None if the schema has
+    nothing there."""
 
     change: Change
     place: str
@@ -107,8 +108,8 @@ def type_name(avro: AvroType) -> str:
 
 
 class _Walk:
-    """Walks both schemas together. Visits each pair of named types once, because types may be
-    recursive."""
+    """Walks through both schemas together. Visits each pair of named types once, because types may
+    be recursive."""
 
     def __init__(self) -> None:
         self._seen: set[tuple[int, int]] = set()
@@ -131,8 +132,8 @@ class _Walk:
             yield from _properties(old.properties, new.properties, place)
 
     def _beside_null(self, old: AvroType, new: AvroType, place: str) -> Iterator[Difference]:
-        """If one type is a union and the other type is a named type among the union's branches,
-        yields the differences within that branch."""
+        """If one type is a named type, and the other type is a union that has a branch of this
+        name, yields the differences between the named type and this branch."""
         for before in old.branches if isinstance(old, Union) else [old]:
             for after in new.branches if isinstance(new, Union) else [new]:
                 if isinstance(before, Named) and _key(before) == _key(after):
@@ -193,8 +194,8 @@ class _Walk:
 
 
 def _former(old: Record, new: Record) -> dict[str, Field]:
-    """Returns the old field that matches each new field, by the new field's name. Prefers a match
-    by name to a match by alias. New fields without a matching old field are left out."""
+    """Returns a dict that maps the name of each new field to the old field that matches it. Prefers
+    a match by name to a match by alias. Leaves out new fields without a matching old field."""
     left = {each.name: each for each in old.fields}
     found = {each.name: left.pop(each.name) for each in new.fields if each.name in left}
     for each in new.fields:
@@ -206,10 +207,10 @@ def _former(old: Record, new: Record) -> dict[str, Field]:
 
 
 def _moved(before: list[str], after: list[str]) -> set[str]:
-    """Returns the smallest set of names that must move to turn the order `before` into the order
+    """Returns the smallest set of names that must move so that the order `before` becomes the order
     `after`."""
     rank = {name: at for at, name in enumerate(before)}
-    ends: list[int] = []  # ends[n]: the lowest last rank of n + 1 names whose ranks rise
+    ends: list[int] = []  # ends[n]: of all rising sequences of n + 1 ranks, the lowest last rank
     lengths: list[int] = []
     for name in after:
         length = bisect_left(ends, rank[name])

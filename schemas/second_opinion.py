@@ -1,4 +1,4 @@
-"""Asks Apache Avro's own Python library whether it accepts a schema.
+"""Asks Apache Avro's Python library whether it accepts a schema.
 
 Our own code and Apache's library have different uses:
 
@@ -19,7 +19,8 @@ from __future__ import annotations
 import warnings
 
 _REFUSALS = (ValueError, TypeError, KeyError, AttributeError)
-"""Python's built-in errors that the library raises, in addition to the library's own errors."""
+"""Python's built-in errors that the library raises for schemas that it refuses, in addition to its
+own errors."""
 
 
 def second_opinion(text: str) -> str | None:

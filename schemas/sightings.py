@@ -3,7 +3,7 @@ and when the newest record with each id was written.
 
 The 5 bytes before a key or a value say with which schema the key or value was written. A record of
 one of our agents also says which agent wrote it. So an id that is found here is in use. An id that
-is not found may be in use too, because a program that writes nothing leaves no trace in a topic.
+is not found may be in use, too, for example by a program that has written nothing lately.
 """
 
 from __future__ import annotations
@@ -22,14 +22,15 @@ from skidway.schemas import wire
 from skidway.schemas.topic_reading import Range, read_ranges
 
 AGENTS_MAX: Final = 1000
-"""For each id in the keys of a partition, and for each id in its values, at most this many agents
-are remembered. A topic may have more agents."""
+"""For each schema id in the keys of a partition, and for each id in its values, at most this many
+agents are remembered. More agents may write to the topic."""
 
 
 @dataclass(slots=True)
 class Sighting:
-    """The records of a partition that have the schema id `id` in their `part` ("key" or "value").
-    `newest_ms` is the newest event time of these records."""
+    """One schema id that was found in a partition. The fields describe the records that have the
+    schema id `id` in their `part` ("key" or "value"). `newest_ms` is the newest event time of these
+    records."""
 
     tp: TopicPartition
     part: str
@@ -42,14 +43,15 @@ class Sighting:
 
 @dataclass(slots=True)
 class Sightings:
-    """The ids that were found, and how many records of how many partitions were looked at."""
+    """The schema ids that were found, and how many records of how many partitions were searched."""
 
     found: dict[tuple[TopicPartition, str, int], Sighting] = field(default_factory=dict)
     partitions: int = 0
     records: int = 0
 
     def add(self, tp: TopicPartition, batch: DecodedRecords, looked_at: Range) -> None:
-        """Counts those records of a batch that are within the range `looked_at`."""
+        """Counts the schema ids in those records of a batch that are within the range
+        `looked_at`."""
         rows = (batch.offsets >= looked_at[0]) & (batch.offsets < looked_at[1])
         self.records += int(rows.sum())
         for part, column in (("key", batch.keys), ("value", batch.values)):
@@ -71,8 +73,8 @@ class Sightings:
 
 
 def look(client: Client, partitions: Iterable[TopicPartition], records_max: int) -> Sightings:
-    """Returns the ids that occur in the records within the last `records_max` offsets of each
-    partition."""
+    """Returns the schema ids that occur in the records within the last `records_max` offsets of
+    each partition."""
     ranges = newest(client, partitions, records_max)
     made = Sightings(partitions=len(ranges))
     for tp, batch in read_ranges(client, ranges):

@@ -34,12 +34,13 @@ HEADER_BYTES: Final = 10
 
 
 class MessageInvalid(SkidwayError):
-    """Bytes that are no single-object message, or a record that does not fit its schema."""
+    """Raised for bytes that are no single-object message, and for a record that does not fit its
+    schema."""
 
 
 class UnknownFingerprint(MessageInvalid):
-    """A message whose schema this version of the program does not have, because a newer version
-    wrote the message."""
+    """Raised for a message whose schema this version of the program does not have, because a newer
+    version wrote the message."""
 
     def __init__(self, wanted: bytes) -> None:
         super().__init__(
@@ -61,8 +62,8 @@ class MessageSchema:
 
 
 class Messages:
-    """The schemas of one version of the program: the current schemas, and older schemas for old
-    messages."""
+    """The message schemas of one version of the program: the current schemas, and the schemas of
+    earlier versions, with which old messages are read."""
 
     def __init__(self, current: Iterable[str], history: Iterable[str] = ()) -> None:
         self._current = {each.name: each for each in map(_message_schema, current)}
@@ -133,8 +134,8 @@ class Messages:
 
 
 def encode(schema_name: str, record: dict[str, Any]) -> bytes:
-    """Encodes `record` as a message, with the current schema of that name (`Audit`,
-    `Announcement`).
+    """Returns `record` as a message, encoded with the current schema of that name (such as `Audit`
+    or `Announcement`).
 
     Times are milliseconds. A field that is missing gets its default value. Raises `KeyError` for a
     name without a shipped schema, and `MessageInvalid` for a record that does not fit the schema.
@@ -143,11 +144,11 @@ def encode(schema_name: str, record: dict[str, Any]) -> bytes:
 
 
 def encodings(schema_name: str, record: dict[str, Any]) -> Iterator[bytes]:
-    """Encodes `record` with each known version of the schema, one after the other, and yields the
-    messages.
+    """Encodes `record` with each known version of the schema, and yields one message for each
+    version.
 
-    If a version does not have a field, its message does not contain the field's value. To find out
-    which values a message lacks, the caller has to decode the message.
+    If a version of the schema lacks a field, its message does not contain the field's value. To
+    find out which values a message lacks, the caller has to decode the message.
     """
     return shipped().encodings(schema_name, record)
 
@@ -168,8 +169,8 @@ def name_of(data: bytes) -> str | None:
 
 
 def is_known(fingerprint: bytes) -> bool:
-    """Returns whether messages with that fingerprint (8 bytes, as in `UnknownFingerprint`) can be
-    read."""
+    """Returns whether this version of the program can read messages with that fingerprint (8 bytes,
+    as in `UnknownFingerprint`)."""
     return shipped().is_known(fingerprint)
 
 

@@ -3,10 +3,10 @@
 The slow path (`skidway.schemas.codec.rows`) reads a datum and encodes its value again. If the new
 bytes differ from the datum, the datum is checked here. The bytes may differ because the datum has
 an array in several blocks or a varint with padding, which is legal. They may also differ because
-fastavro accepted a fault, such as a negative index of a branch or symbol, a boolean whose byte is
-2, or a number of more than 64 bits. In two cases, the datum is checked here before the slow path
-reads the datum. In the first case, the items of the datum could take much more memory than the
-datum has bytes (`skidway.schemas.bounds`). In the second case, the schema is recursive.
+fastavro accepted invalid bytes, such as a negative index of a branch or symbol, a boolean whose
+byte is 2, or a number of more than 64 bits. In two cases, this module checks the datum before the
+slow path reads it: if the items of the datum could take much more memory than the datum has bytes
+(`skidway.schemas.bounds`), and if the schema is recursive.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _ZEROS: Final = re.compile(rb"\0*")
 
 
 class DatumInvalid(ValueError):
-    """The bytes are no datum of the schema; the message says why."""
+    """Raised if bytes are not a datum of the schema. The message says why."""
 
 
 def check_datum(
@@ -50,13 +50,13 @@ def check_datum(
 
 
 def value_end(avro: AvroType, data: bytes, begin: int, end: int) -> int:
-    """Returns the position after the value of `avro` that begins at `begin`, in a datum that ends
-    at `end`. Raises `DatumInvalid`."""
+    """Returns the position after the value of the type `avro` that begins at `begin`, in a datum
+    that ends at `end`. Raises `DatumInvalid`."""
     return _Walk(data, begin, end, lambda _: 0).over(avro, begin)
 
 
 class _Walk:
-    """Walks over one datum, or over one value in it, and sums up how much memory its items would
+    """Walks over one datum, or over one value in it, and adds up how much memory its items would
     need as values."""
 
     def __init__(self, data: bytes, begin: int, end: int, weigh: Callable[[AvroType], int]) -> None:
@@ -141,7 +141,7 @@ class _Walk:
                 count, expected = -count, at + size
             self._claim(count, least, weight)
             while count:
-                if may_be_empty:  # many empty items are skipped at once
+                if may_be_empty:  # items without bytes are skipped all at once
                     begin, at = at, self._behind_zeros(at, count)
                     count -= at - begin
                     if not count:
@@ -171,7 +171,8 @@ class _Walk:
     def _key(self, at: int, keys: set[bytes]) -> int:
         _, begin = self._number(at)
         end = self._primitive("string", at)
-        if self._data[begin:end] in keys:  # of a key's two values, readers keep different ones
+        # if a map has a key twice, readers disagree which of the two values they keep
+        if self._data[begin:end] in keys:
             raise DatumInvalid("a map has a key twice")
         keys.add(self._data[begin:end])
         return end

@@ -1,5 +1,5 @@
-"""Reads ranges of topics as columns, for commands that look at records. Time and memory are
-bounded."""
+"""Reads ranges of offsets of topics as columns, for commands that inspect records. Limits the time
+without an answer, and the memory."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ def read_ranges(
     client: Client, ranges: Mapping[TopicPartition, Range]
 ) -> Iterator[tuple[TopicPartition, DecodedRecords]]:
     """Yields every batch that has records of these ranges. A batch is yielded whole, so it may also
-    have records outside the ranges. Raises `Unreachable` when nothing arrives for `SILENT_S`."""
+    have records outside the ranges. Raises `Unreachable` if nothing arrives for `SILENT_S`
+    seconds."""
     for tp, header, raw in read_batches(client, ranges):
         if not header.is_control:
             yield tp, decode(raw)
@@ -39,7 +40,7 @@ def read_batches(
 ) -> Iterator[tuple[TopicPartition, BatchHeader, memoryview]]:
     """Yields every batch that has records of these ranges, with its header, but does not decode the
     records. max_bytes: a response with several batches has at most this many bytes. Raises
-    `Unreachable` when nothing arrives for `SILENT_S`."""
+    `Unreachable` if nothing arrives for `SILENT_S` seconds."""
     fetcher = Fetcher(client, max_bytes=max_bytes)
     left = {tp: end for tp, (first, end) in ranges.items() if first < end}
     for tp in left:

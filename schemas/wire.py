@@ -5,9 +5,9 @@
     | 0x00   | schema id          | Avro datum ...
     +--------+--------------------+---------------
 
-The functions work on whole Arrow arrays. A value without this prefix gets the id -1 and is never
-treated as an error. Confluent's newer form (byte 1 and a GUID) is not written; when it is read, it
-is treated as a value without the prefix.
+The functions work on whole Arrow arrays. A value without this prefix gets the id -1, and is no
+error. Confluent's newer form (byte 1 and a GUID) is never written; a value in this form counts as a
+value without the prefix.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ _EMPTY = pa.scalar(b"", pa.binary())
 
 
 def prefix(schema_id: int) -> bytes:
-    """Returns the 5 bytes before every datum written with that schema."""
+    """Returns the 5 bytes that stand before every datum of the schema with this id."""
     if not 0 <= schema_id <= SCHEMA_ID_MAX:
         raise ValueError(f"{schema_id} is no schema id")
     return struct.pack(">bI", MAGIC, schema_id)
 
 
 def add_prefix(schema_id: int, datums: pa.BinaryArray) -> pa.BinaryArray:
-    """Returns every datum with its prefix before it; a null stays null."""
+    """Returns every datum with the prefix of this schema id before it. A null stays null."""
     return pc.binary_join_element_wise(pa.scalar(prefix(schema_id), pa.binary()), datums, _EMPTY)
 
 
@@ -68,10 +68,9 @@ def _offsets_and_data(values: pa.BinaryArray) -> tuple[Any, Any]:
 
 
 def _cut_front(values: pa.BinaryArray, offsets: Any, cut: Any) -> pa.BinaryArray:
-    """Returns `values` without the first `cut[i]` bytes of value `i`. In the array `pieces`, two
-    kinds of pieces alternate: the rest of a value, and the bytes that are cut from the next value.
-    So the result consists of every second piece.
-    """
+    """Returns each value `i` of `values` without its first `cut[i]` bytes. In the array `pieces`,
+    two kinds of elements alternate: the rest of a value, and the bytes that are cut from the next
+    value. So the result consists of every second element."""
     if not cut.any():
         return values
     bounds = np.empty(2 * len(values), np.int32)

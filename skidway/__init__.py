@@ -29,9 +29,9 @@ The modules of the kernel in reading order:
 The kernel imports no program. The functions `skidway.table` and `skidway.register`, which analysts
 call, belong to the loader. Their modules are imported only when a program first uses these
 functions. Numpy and pyarrow are imported only where records are made or read: in `skidway.kafka`
-(its docstring says where), in the producer and the consumer, and in `skidway produce`. Imports are
-few on purpose, because imported modules take most of an idle broker's memory. For the same reason
-the version is looked up only when a program reads `__version__`.
+(its docstring says where), in the producer and the consumer, and in `skidway produce`. There are
+few imports, because imported modules take most of an idle broker's memory. For the same reason the
+version is determined only when a program reads `__version__`.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _FOR_ANALYSTS: Final = {
     "register": "skidway.loader.datasource.registration",
     "table": "skidway.loader.table",
 }
-"""The functions that analysts call, and their modules."""
+"""The functions that analysts call, and the module of each function."""
 
 
 def __getattr__(name: str) -> Any:

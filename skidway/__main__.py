@@ -1,4 +1,4 @@
-"""`python -m skidway` is `skidway`."""
+"""Makes `python -m skidway` the same as the command `skidway`."""
 
 from __future__ import annotations
 

@@ -11,7 +11,8 @@ class Clock(Protocol):
     used for deadlines."""
 
     def time_ms(self) -> int:
-        """Wall time in milliseconds since 1970-01-01T00:00:00Z. It may jump, even backwards."""
+        """Returns the wall time in milliseconds since 1970-01-01T00:00:00Z. It may jump, even
+        backwards."""
         ...
 
     def monotonic(self) -> float:

@@ -1,5 +1,5 @@
-"""Lists the moves of committed files from staging to their final paths, and decides the next step
-of one move. Does no I/O."""
+"""Lists the moves of a load's committed files from the staging directory to their final paths, and
+decides what to do about one move. Does no I/O."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from skidway.loader.state.manifest import Manifest
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """A committed file that must be moved into place. length: how many bytes it must have."""
+    """A committed file that must be moved from `source` to `target`. length: how many bytes the
+    file must have."""
 
     source: str
     target: str
@@ -19,8 +20,8 @@ class Move:
 
 
 class Settle(Enum):
-    """What the loader does about a move, once it knows which of the move's source and target
-    exist."""
+    """What the loader must do about a move. This depends on which of the two files (`source` and
+    `target`) exist."""
 
     DONE = auto()
     RENAME = auto()
@@ -30,13 +31,13 @@ class Settle(Enum):
 
 
 def moves(manifest: Manifest) -> list[Move]:
-    """Returns the moves of a load's files, in the order of the manifest."""
+    """Returns the moves of the files that the manifest lists, in the same order."""
     return [Move(file.staged, file.path, file.length) for file in manifest.files]
 
 
 def settle(move: Move, source: int | None, target: int | None) -> Settle:
-    """Returns what the loader must do about a move. source, target: the lengths of the two files
-    now; None for a file that does not exist."""
+    """Returns what the loader must do about a move. source, target: the lengths of the two files in
+    bytes now; None if the file does not exist."""
     if source is None and target is None:
         return Settle.BOTH_GONE
     if source is None:

@@ -1,6 +1,6 @@
-"""Defines operations on a store, as values, and the functions that execute them. The code that
-decides what to do consists of generators (`Steps`). A generator yields operations and receives the
-store's answers. So this code needs no store itself."""
+"""Defines operations on a store as values, and the functions that execute these operations. A
+generator (`Steps`) decides what to do: it yields operations and receives the store's answers. So
+the generator itself needs no store."""
 
 from __future__ import annotations
 
@@ -38,7 +38,8 @@ class Names:
 
 @dataclass(frozen=True, slots=True)
 class Rename:
-    """Moves a file, but never over an existing target. The answer is True if the file was moved."""
+    """Moves a file, but never overwrites an existing target. The answer is True if the file was
+    moved."""
 
     source: str
     target: str
@@ -46,8 +47,8 @@ class Rename:
 
 @dataclass(frozen=True, slots=True)
 class Replace:
-    """Moves a file, even over an existing target. The answer is False if the source does not exist.
-    Otherwise the answer is True."""
+    """Moves a file, and overwrites an existing target. The answer is False if the source does not
+    exist. Otherwise the answer is True."""
 
     source: str
     target: str
@@ -55,14 +56,15 @@ class Replace:
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """Removes a file or a directory."""
+    """Removes a file, or a directory with all its files."""
 
     path: str
 
 
 @dataclass(frozen=True, slots=True)
 class Sync:
-    """Makes the names in directories durable."""
+    """Makes the names of the files in the given directories durable, as fsync of a directory
+    does."""
 
     paths: tuple[str, ...]
 
@@ -89,8 +91,8 @@ Steps = Generator[Operation, Any, T]
 
 
 def run(steps: Steps[T], store: Store) -> T:
-    """Performs on a real store the operations that the steps yield. Returns the result of the
-    steps."""
+    """Runs the generator `steps`, and performs on `store` each operation that it yields. Returns
+    the generator's result."""
     answer: Any = None
     while True:
         try:
@@ -102,8 +104,8 @@ def run(steps: Steps[T], store: Store) -> T:
 
 
 def perform(operation: Operation, store: Store) -> Any:
-    """Performs one operation on a store, and returns the store's answer. The classes of the
-    operations say what the answer is."""
+    """Performs one operation on a store, and returns the store's answer. The docstring of the
+    operation's class says what the answer is."""
     match operation:
         case Length(path):
             return store.length(path)

@@ -1,4 +1,4 @@
-"""Writes and syncs one Parquet file of a load, and computes its length and checksums meanwhile."""
+"""Writes and syncs one Parquet file of a load, and computes the file's length and checksums."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ ROW_GROUP_ROWS: Final = 512 * 1024
 SAMPLE_ROWS: Final = 16 * 1024
 SAMPLE_LEAST: Final = 256
 """The first SAMPLE_ROWS rows of a file decide whether a column gets a dictionary. If a file has at
-most SAMPLE_LEAST rows, every column gets a dictionary, except columns whose numbers rise."""
+most SAMPLE_LEAST rows, every column gets a dictionary, except the columns in RISING and
+timestamps."""
 
 RISING: Final = frozenset({"_offset", "_kafka_offset"})
 
@@ -30,8 +31,8 @@ RISING: Final = frozenset({"_offset", "_kafka_offset"})
 def write_table(
     store: Store, table: pa.Table, kind: str, path: str, staged: str, compression: str = "zstd"
 ) -> DataFile:
-    """Writes and syncs one Parquet file, which will be moved to `path` later. Returns the file's
-    entry for the manifest. Raises StoreFailed."""
+    """Writes and syncs one Parquet file at the path `staged`. The caller moves it to `path` later.
+    Returns the file's entry for the manifest. Raises StoreFailed."""
     with new_file(store, table.schema, staged, compression) as writer:
         writer.write(table)
         return writer.close(kind, path)
@@ -41,8 +42,8 @@ def write_table(
 def new_file(
     store: Store, schema: pa.Schema, staged: str, compression: str
 ) -> Iterator[ParquetFileWriter]:
-    """Yields the writer of a new Parquet file to a `with` block. The block must write and close the
-    file. If the block raises an error, the writer abandons the file."""
+    """Yields the writer of a new Parquet file to a `with` block. The block must write the rows and
+    call the writer's `close`. If the block raises an error, the file is abandoned."""
     file = store.create(staged)
     try:
         yield ParquetFileWriter(file, schema, staged, compression)
@@ -68,7 +69,7 @@ class ParquetFileWriter:
         self._checksum = checksum.add(self._checksum, _checksum(table))
 
     def close(self, kind: str, path: str) -> DataFile:
-        """Ends and syncs the file, which will be moved to `path` later. Returns the file's entry
+        """Ends and syncs the file, which the caller moves to `path` later. Returns the file's entry
         for the manifest. Raises StoreFailed."""
         self._open(self._schema.empty_table()).close()
         self._file.close()
@@ -100,10 +101,10 @@ def columns_file(schema: pa.Schema) -> bytes:
 
 
 def _encodings(table: pa.Table) -> dict[str, Any]:
-    """Returns how each column is encoded. Columns whose values repeat get a dictionary. Whole
-    numbers that rise from row to row, or that seldom repeat, are written as differences (delta
-    encoding), which takes less time and far fewer bytes than a dictionary. Other values that seldom
-    repeat are written without any encoding."""
+    """Returns the options that tell the Parquet writer how to encode each column. Columns whose
+    values repeat get a dictionary. Whole numbers that rise from row to row, or that seldom repeat,
+    are written as differences (delta encoding). This takes less time and far fewer bytes than a
+    dictionary. Other values that seldom repeat are written plainly."""
     rising = [each.name for each in table.schema if _rises(each)]
     rare = [each for each in table.schema if each.name not in rising and _is_rare(table, each)]
     numbers = [each.name for each in rare if types.is_signed_integer(each.type)]
@@ -119,8 +120,9 @@ def _rises(field: pa.Field) -> bool:
 
 
 def _is_rare(table: pa.Table, field: pa.Field) -> bool:
-    """Returns whether more than half of the values in the column's first SAMPLE_ROWS rows are
-    distinct. Returns False if there are at most SAMPLE_LEAST rows."""
+    """Returns whether more than half of the values in the first SAMPLE_ROWS rows of the column
+    `field` are distinct. Returns False if the column has at most SAMPLE_LEAST rows, and for nested
+    columns."""
     if types.is_nested(field.type) or types.is_dictionary(field.type):
         return False
     sample = table.column(field.name).slice(0, SAMPLE_ROWS)
@@ -146,8 +148,8 @@ class _Measured(io.RawIOBase):
 
 
 def _checksum(table: pa.Table) -> int:
-    """Returns the sum of the record hashes. Returns 0 if the table lacks the columns of the
-    records' origins (agent, file, offset, length)."""
+    """Returns the sum of the hashes of the table's records. Returns 0 if the table lacks the
+    columns of the records' origins (agent, file, offset, length)."""
     if "_agent" not in table.column_names:
         return 0
     names = ("_agent", "_file_id", "_offset", "_length")

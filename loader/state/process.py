@@ -3,7 +3,8 @@
 A PID has a meaning only in one PID namespace, and only until the machine starts again. So this
 module identifies a process by its PID, the machine's boot id and the PID namespace. The start time
 of the process is needed, too, because the kernel may use the same PID for another process later.
-This module cannot find out whether a process of another machine or another container still runs.
+For a process of another machine or of another container, this module cannot find out whether it
+still runs.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ def _space() -> str:
 
 def _state_and_start(pid: int) -> tuple[str, int] | None:
     """Returns the state (a letter such as `R`) and the start time (in clock ticks since the boot)
-    of a process, or None if the kernel hides them."""
+    of a process. Returns None if they cannot be read."""
     try:
         text = (_PROC / str(pid) / "stat").read_text()
     except OSError:

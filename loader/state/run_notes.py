@@ -1,4 +1,5 @@
-"""Writes and reads notes about the runs that work on an output now. Each run has one small file.
+"""Writes and reads notes about the loader's runs that work on an output now. Each run has one small
+file, its note.
 
     <root>/_skidway/_runs/<uuid>.note
 
@@ -40,15 +41,15 @@ from skidway.loader.store import PARTIAL_SUFFIX, Store
 FORMAT: Final = 1
 WRITE_EVERY_S: Final = 10.0
 FORGOTTEN_MS: Final = 600_000
-"""If a run on another host has not written its note for this time, this run assumes that the other
-run is dead, and deletes the other run's note."""
+"""If a run on another host has not written its note for so many milliseconds, this run assumes that
+the other run is dead, and deletes the other run's note."""
 
 _log = log.get(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class RunNote:
-    """What a run last wrote about itself. The docstring of this module explains every field."""
+    """The note of a run. The docstring of this module explains every field."""
 
     id: str
     program: str
@@ -64,7 +65,7 @@ class RunNote:
 
     @staticmethod
     def from_json(data: bytes) -> RunNote | None:
-        """Reads a note; None if the data is no note of this format."""
+        """Returns the note that `data` contains, or None if `data` is not a note of this format."""
         try:
             content = json.loads(data)
             if content.pop("format") != FORMAT:
@@ -76,7 +77,7 @@ class RunNote:
 
 
 class OwnNote:
-    """Writes the note of this run. A `with` block around the run must use this object."""
+    """Writes the note of this run. The run must happen in a `with` block of this object."""
 
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store, self._clock = store, clock
@@ -137,7 +138,7 @@ def read_notes(store: Store) -> list[RunNote]:
 
 
 def sweep(store: Store, now_ms: int) -> None:
-    """Deletes the notes of dead runs, and unfinished note files of dead runs. Raises StoreFailed
+    """Deletes the notes of dead runs, and the half-written files that they left. Raises StoreFailed
     and StoreUnreachable."""
     names = store.names(layout.RUNS)
     living = {

@@ -1,9 +1,9 @@
-"""Reads and stages, for a load, the files `_SUCCESS`, which mark hours as complete; and lists the
-hours without this file.
+"""Reads and stages, for a load, the `_SUCCESS` files. An hour's directory has this file if the hour
+is complete. This module also lists the hours that have no `_SUCCESS` file.
 
 A load that rewrites the files of an hour changes no row, so the hour stays complete. The load
-deletes the hour's `_SUCCESS` before it moves the first file, and at the end puts a `_SUCCESS` with
-the same content into place.
+deletes the hour's `_SUCCESS` before it moves its first file into the hour's directory. At the end
+it moves a new `_SUCCESS` with the same content into this directory.
 """
 
 from __future__ import annotations
@@ -49,13 +49,14 @@ def stage(store: Store, load: LoadId, contents: Mapping[str, bytes]) -> tuple[Re
 def unmarked(
     before: Iterable[str], hours: Iterable[str], now_ms: int, now_marked: Iterable[str] = ()
 ) -> tuple[str, ...]:
-    """Returns the hours that have rows, but no `_SUCCESS`, after a load. before: the hours that had
-    rows, but no `_SUCCESS`, before the load. hours: the hours that the load changes. now_marked:
-    the hours for which the load adds `_SUCCESS`.
+    """Returns the hours that have rows, but no `_SUCCESS` file, after a load. before: the hours
+    without a `_SUCCESS` file before the load. hours: the hours that the load changes. now_marked:
+    the hours to which the load adds a `_SUCCESS` file.
 
     The result has only the newest UNMARKED_MAX of these hours. It does not include hours that begin
     more than AHEAD_HOURS after the hour of the load. Otherwise, hours of wrong event times could
-    take the places of other hours in the result."""
+    fill the result, so that it would lack real hours.
+    """
     last = layout.hour_text(now_ms // layout.HOUR_MS + AHEAD_HOURS)
     found = {*before, *hours} - set(now_marked)
     return tuple(sorted(hour for hour in found if hour <= last)[-UNMARKED_MAX:])

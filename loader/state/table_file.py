@@ -17,7 +17,8 @@ from skidway.loader.store import Store
 
 
 class TableStaging:
-    """Stages the tables' files of one load. files: the files that were staged so far."""
+    """Stages the table files that one load writes. files: the manifest entries of the files that
+    were staged so far."""
 
     def __init__(self, store: Store, load: LoadId) -> None:
         self._store = store
@@ -25,14 +26,16 @@ class TableStaging:
         self.files: list[DataFile] = []
 
     def write(self, kind: str, path: str, table: pa.Table) -> str:
-        """Stages a file that the loader will move to `path` later. Returns `path`."""
+        """Writes `table` to a file in the staging directory. The loader moves this file to `path`
+        later. Returns `path`."""
         staged = f"{self.load.staging}/{kind}-{len(self.files)}.parquet"
         self.files.append(write_table(self._store, table, kind, path, staged))
         return path
 
 
 def read_file(store: Store, path: str, schema: pa.Schema) -> pa.Table:
-    """Reads the columns of a table's file. Raises StateRefused if the file is gone or damaged."""
+    """Returns the columns of `schema` from a table's file. Raises StateRefused if the file is gone
+    or damaged."""
     data = store.read(path)
     if data is None:
         raise StateRefused(
@@ -45,8 +48,8 @@ def read_file(store: Store, path: str, schema: pa.Schema) -> pa.Table:
 
 
 def read_rows(store: Store, paths: Sequence[str], schema: pa.Schema) -> list[tuple[Any, ...]]:
-    """Reads the rows of several files of a table, as tuples. Raises StateRefused if a file is gone
-    or damaged."""
+    """Returns the rows of several files of one table, as tuples. Raises StateRefused if a file is
+    gone or damaged."""
     rows: list[tuple[Any, ...]] = []
     for path in paths:
         table = read_file(store, path, schema)

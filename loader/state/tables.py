@@ -1,6 +1,6 @@
-"""Reads and writes the tables. The tables contain the state that is too large for the manifest,
-because this state grows with the number of log files and of buckets (the audit's intervals of event
-time).
+"""Reads and writes the tables: Parquet files with the part of the loader's state that is too large
+for the manifest. This part grows with the number of log files and of buckets (the audit's intervals
+of event time).
 
     marks      partition, agent, file -> highest end byte loaded (audit/counts/marks.py)
     names      agent, file -> host, path, from announcements
@@ -13,13 +13,15 @@ time).
 
 For the first three tables, each load writes its changes as a Parquet file. The load's manifest
 lists this file in the field `side`, after the files of earlier loads. If several rows have the same
-key, the last row is valid. If the last row of a key has no end, path or stage, the key was dropped.
-When a table has `DELTAS_MAX` files, the load writes a snapshot of the whole table instead. The
-table `fence` has one row for each partition. A load that writes this table always writes the whole
-table. All rows belong to one source topic, whose ids are in the manifest.
+key, the last row is valid. If the end in a row is NO_MARK, or the host is null, or the stage is
+GONE, the row says that its key was dropped. When a table has `DELTAS_MAX` files, the load instead
+writes a snapshot, that is, one file with the whole table. The table `fence` has one row for each
+partition. A load that changes this table always writes all its rows. All rows belong to one source
+topic; the manifest has the ids of this topic and of its cluster.
 
 Loads drop the marks and the name of a log file when the file is closed and none of its records can
-arrive again. So a load begins as fast after a year as after a day.
+arrive again. So the tables do not grow for ever, and a load after a year reads them as fast as a
+load after a day.
 """
 
 from __future__ import annotations
@@ -69,8 +71,8 @@ SCHEMAS: Final[dict[str, pa.Schema]] = {
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What one load changes in the tables. The mark NO_MARK, the location None or the stage GONE
-    means that the key is dropped."""
+    """The rows that one load adds to the tables. The mark NO_MARK, the location None or the stage
+    GONE means that the row's key is dropped."""
 
     marks: Mapping[int, Mapping[FileKey, int]]
     locations: Mapping[FileKey, Location | None]
@@ -95,8 +97,8 @@ class Tables:
     closures: Closures = field(default_factory=Closures)
 
     def add(self, changes: Changes) -> None:
-        """Applies the changes of a load to marks and names. Does not change the table `closures`,
-        because `Closures` has already changed this table."""
+        """Applies the changes of a load to `marks` and `locations`. Does not change `closures`,
+        because the methods of `Closures` have already applied these changes."""
         for partition, marks in changes.marks.items():
             known = self.marks.setdefault(partition, {})
             for key, end in marks.items():
@@ -138,11 +140,11 @@ def read_tables(store: Store, manifest: Manifest | None) -> Tables:
 def stage(
     staging: TableStaging, before: Mapping[str, Sequence[str]], tables: Tables, changes: Changes
 ) -> dict[str, tuple[str, ...]]:
-    """Stages the tables' files of a load. Returns, for the manifest, the paths of each table's
-    files.
+    """Stages the table files that a load writes. Returns, for the manifest, the paths of all files
+    of each table.
 
-    before: the tables' files that the previous manifest lists. The changes must already be applied
-    to `tables`, because the load may have to write a snapshot.
+    before: the tables' files that the previous manifest lists. The caller must already have applied
+    `changes` to `tables`, because a snapshot is written from `tables`.
     """
     named = {}
     for kind, delta in _rows(changes.marks, changes.locations, changes.closed).items():

@@ -1,12 +1,13 @@
-"""Writes and reads notes about log files without announcement. Each note says since when a file's
-announcement has been missing. (Agents announce the host and path of each file that they send.)
-There is one small note file per (agent, file).
+"""Writes and reads notes about log files without announcement (an agent's message with the file's
+host and path). Each note says since when a file's announcement has been missing. There is one small
+note file for each log file.
 
     <root>/_skidway/<topic>/waiting/<agent>-<file>      milliseconds since the epoch, as text
 
 The first run that misses an announcement writes the note. Later runs change the note only if the
 note's time is in the future. When the announcement has come, a run removes the note. A note only
-decides how long records wait, so it is not part of the commit.
+decides how long the loader waits before it loads a file's records without their announcement. So
+notes are not part of the commit.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ class WaitingNotes:
         self._folder = f"{layout.state(topic)}/waiting"
 
     def over(self, now_ms: int, wait_ms: int) -> frozenset[FileKey]:
-        """Returns the files whose announcement has been missing for `wait_ms` or longer."""
+        """Returns the log files whose announcement has been missing for `wait_ms` milliseconds or
+        longer."""
         return frozenset(
             key for key in self._keys() if now_ms - self._since(key, now_ms) >= wait_ms
         )
@@ -45,7 +47,7 @@ class WaitingNotes:
         self._store.create_if_absent(path, str(now_ms).encode(), self._folder)
 
     def clear(self, announced: Container[FileKey]) -> None:
-        """Removes the notes of files that are announced."""
+        """Removes the notes of the files in `announced`."""
         for key in self._keys():
             if key in announced:
                 self._store.delete(layout.waiting(self._topic, *key))

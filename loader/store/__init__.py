@@ -7,10 +7,10 @@
     hdfs         HdfsStore, HDFS through hdfs-native (rename without overwrite)
 
 The loader and the audit's recount read a store through the same interface, `Output` (audit/output
-describes paths and errors). `OutcomeUnclear` means that a change may or may not have happened, and
-that the caller must check whether it has happened. `open_store` refuses every store except HDFS and
-local directories, because a commit is only safe if the store can guarantee that a name is created
-only once (docs/delivery.md, 5).
+describes paths and errors). `OutcomeUnclear` means that a change may or may not have happened; the
+caller must check this. `open_store` refuses every store except HDFS and local directories. A commit
+is only safe if, of several writers that create the same name, the store lets only one succeed
+(docs/delivery.md, 5).
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from skidway.audit.output import Output
 from skidway.errors import ConfigurationRefused, SkidwayError
 
 PARTIAL_SUFFIX: Final = ".partial"
-"""Files that are still being written have this suffix. The loader's readers and listings skip these
-files."""
+"""The suffix of files that are still being written. The loader never reads or lists these files."""
 
 
 class OutcomeUnclear(SkidwayError):
-    """The answer to a request was lost, so the requested change may or may not have happened."""
+    """Raised if the answer to a request was lost, so that the requested change may or may not have
+    happened."""
 
 
 class StoreWriter(Protocol):
     """A new file. The bytes of the file are durable only after `close`."""
 
     def write(self, data: bytes | memoryview, /) -> int:
-        """Appends all of the data, and returns the number of bytes."""
+        """Appends all of `data`, and returns its number of bytes."""
 
     def close(self) -> None:
-        """Flushes to disk and closes. Raises StoreFailed."""
+        """Makes all bytes of the file durable, and closes the file. Raises StoreFailed."""
 
     def abandon(self) -> None:
         """Closes the file after a failure. Does not make the file's bytes durable."""
@@ -47,12 +47,12 @@ class Store(Output, Protocol):
     """An output that can also be written to."""
 
     def create(self, path: str) -> StoreWriter:
-        """Creates a file, and its directories. Overwrites a file of the same name that a failed
+        """Creates a file, and its directories. Overwrites an existing file, which an earlier failed
         attempt has left."""
 
     def create_if_absent(self, path: str, data: bytes, scratch: str) -> bool:
-        """Creates the file `path` durably. Other readers never see the file without the whole
-        content `data`. Returns False if `path` already exists.
+        """Creates the file `path` durably with the content `data`. Readers see either the whole
+        file or no file. Returns False if `path` already exists.
 
         `scratch` is a directory in which this method may create a temporary file. Raises
         OutcomeUnclear if the store's answer was lost.
@@ -64,16 +64,16 @@ class Store(Output, Protocol):
         which of the two files exist."""
 
     def replace(self, source: str, target: str) -> bool:
-        """Moves a file durably over the target. At any time, the target has either the old content
-        or the new content. Makes the target's directories if they are missing. Returns False if
-        there is no source."""
+        """Moves a file durably, and overwrites the target. At any time, the target has either the
+        old content or the new content. Makes the target's directories if they are missing. Returns
+        False if there is no source."""
 
     def delete(self, path: str) -> None:
         """Removes a file or a whole directory. A missing path is no error."""
 
     def sync(self, paths: Sequence[str]) -> None:
-        """Makes the names in these directories durable. Does nothing if the store's `rename`
-        already makes names durable."""
+        """Makes the names of the files in these directories durable. Does nothing if the store's
+        `rename` already does this."""
 
 
 def open_store(url: str) -> Store:

@@ -1,4 +1,5 @@
-"""HDFS as a store. The NameNode can rename without overwriting, so a name can be created only once.
+"""HDFS as a store. The NameNode can rename without overwriting. So if several writers create the
+same name, only one succeeds.
 
 The writer makes files durable by hsync before it closes them (hdfs_writer.py). If the NameNode does
 not answer a request, the requested change may or may not have happened (`OutcomeUnclear`). The code
@@ -59,7 +60,8 @@ class HdfsStore(HdfsOutput):
                 return
 
     def sync(self, paths: Sequence[str]) -> None:
-        """Does nothing, because the NameNode logs every name before it answers."""
+        """Does nothing, because names are already durable: the NameNode logs every change before it
+        answers."""
 
     def _move(self, source: str, target: str, *, overwrite: bool) -> bool:
         self._make_parent(target)

@@ -1,4 +1,5 @@
-"""Writes one file to HDFS in large pieces, and syncs it on its DataNodes before it is closed.
+"""Writes one file to HDFS in pieces of about `WRITE_BYTES`, and calls hsync before it closes the
+file.
 
 The NameNode notices only after ten minutes that a DataNode has died. Until then, the NameNode still
 chooses this DataNode for new blocks. The client (hdfs-native) does not ask for another DataNode. If
@@ -23,13 +24,12 @@ from skidway.audit.output import StoreUnreachable
 from skidway.audit.output.hdfs_failures import failures
 
 WRITE_BYTES: Final = 4 << 20
-"""A writer collects this many bytes before it calls the client's `write`. Otherwise the writer
-would call the Rust client for each Parquet page."""
+"""A writer collects this many bytes before it calls the client's `write`. Otherwise it would call
+the client, which is written in Rust, for each Parquet page."""
 
 BEGINNINGS_MAX: Final = 60
 BEGINNING_S: Final = 120.0
-"""For this many seconds, a writer may begin a file again and again. It begins the file at most
-`BEGINNINGS_MAX` times."""
+"""A writer may begin a file again during this many seconds, at most `BEGINNINGS_MAX` times."""
 
 SYNC_S: Final = 3.0
 """The writer waits at most this many seconds for the first hsyncs of a small file. After each
@@ -42,7 +42,8 @@ hsync does not return. With this value, a writer gives up only if twelve hsyncs 
 return."""
 
 LARGE_SYNC_S: Final = 60.0
-"""The writer waits at most this many seconds for the hsync of a file that it cannot begin again."""
+"""The writer waits at most this many seconds for the hsync of a file that it cannot begin again,
+because it no longer has all bytes in memory."""
 
 
 class HdfsWriter:
@@ -129,9 +130,9 @@ class HdfsWriter:
 
 
 def _do(call: Callable[[], object], within_s: float) -> None:
-    """Calls a method of the client in a thread. If the call takes longer than `within_s`, raises
-    TimeoutError. After the TimeoutError, the thread still waits for the client. But the thread is a
-    daemon thread, so the program can end."""
+    """Calls a method of the client in a thread. Raises TimeoutError if the call takes longer than
+    `within_s` seconds. The thread then still waits for the client; because it is a daemon thread,
+    the program can end nevertheless."""
     errors: list[BaseException] = []
 
     def run() -> None:

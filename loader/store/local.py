@@ -1,8 +1,9 @@
 """A local directory as a store. The code that reads files is in audit.output.local.
 
-link(2) fails if the target exists, so a name can be created only once. A move links the new name,
-syncs the target's directory and unlinks the old name. After a crash between the link and the
-unlink, the file has both names, and the next start of the loader deletes the old name.
+link(2) fails if the target exists. So if several writers create the same name, only one succeeds. A
+move links the new name, syncs the target's directory and unlinks the old name. After a crash
+between the link and the unlink, the file has both names, and the next start of the loader deletes
+the old name.
 """
 
 from __future__ import annotations
@@ -106,8 +107,8 @@ class LocalStore(LocalOutput):
                     fsync_directory(self._root / path)
 
     def _make(self, directory: Path) -> None:
-        """Creates a directory and its parents, and makes each of their names durable. Several tasks
-        may make the same directory at once."""
+        """Creates a directory and its missing parents, and makes each of their names durable.
+        Several tasks may create the same directory at once."""
         if directory in self._made and directory.is_dir():
             return
         missing = []
@@ -124,7 +125,8 @@ class LocalStore(LocalOutput):
 
 
 def _remove_tree(directory: Path) -> None:
-    """Removes a directory in which a task of another loader may still create files."""
+    """Removes a directory with all its files, even if a task of another loader still creates files
+    in it."""
     for left in reversed(range(REMOVALS_MAX)):
         try:
             shutil.rmtree(directory)

@@ -1,7 +1,7 @@
 """Gives advice on an incompatible schema: where the schema is incompatible, which levels of
 compatibility would allow the schema, and which edits make it compatible.
 
-- `draft`: a schema that is being edited, and readable names for the places in this schema
+- `draft`: a schema that is being edited, and readable names for the paths of its types and fields
 - `edits`: which edits can mend each kind of incompatibility; the edit that keeps most of the schema
   comes first. `edit`: one edit; `backward`, `forward`: the edits for each direction of
   compatibility; `pieces`: types and defaults from which edits are built

@@ -1,4 +1,5 @@
-"""Proposes edits that mend a new schema that cannot read datums of the old schema."""
+"""Proposes edits of a new schema that cannot read datums of the old schema. The edits try to make
+these datums readable."""
 
 from __future__ import annotations
 
@@ -52,9 +53,9 @@ def _default_zero(name: str, path: str, avro: AvroType) -> Iterator[Edit]:
 
 
 def widen(fault: Incompatibility, new: AvroType, old: AvroType) -> Iterator[Edit]:
-    """Proposes edits for a changed type. The edits allow both types, or keep the old type. If both
-    types are primitive and the old type is the wider one, the edit that keeps the old type comes
-    first."""
+    """Proposes edits for a changed type. One edit makes a union of both types, another keeps the
+    old type. If both types are primitive and the old type can also hold all values of the new one,
+    the edit that keeps the old type comes first."""
     place, name = fault.reader_place, place_name(new, fault.reader_place) or "the schema"
     ours, theirs = Draft(new).type_at(place), Draft(old).type_at(fault.writer_place)
     if _is_primitive(ours) and _is_primitive(theirs) and not incompatibilities(theirs, ours):
@@ -89,8 +90,8 @@ def keep_symbols(fault: Incompatibility, new: AvroType, old: AvroType) -> Iterat
 
 
 def alias_type(fault: Incompatibility, new: AvroType, old: AvroType) -> Iterator[Edit]:
-    """Proposes edits for a type that has another name in the old schema. The edits make the old
-    name an alias, or keep the old name."""
+    """Proposes edits for a type that has another name in the old schema. The edits add the old name
+    as an alias, or keep the old name."""
     there = Draft(old).type_at(fault.writer_place)
 
     def alias(draft: Draft) -> None:
@@ -115,8 +116,8 @@ def drop_aliases(fault: Incompatibility, new: AvroType, old: AvroType) -> Iterat
 
 
 def _renamed_from(field: Field, fault: Incompatibility, new: AvroType, old: AvroType) -> str | None:
-    """Returns the name of the old field that no new field reads and that `field` can read. Returns
-    None if there is no old field of this kind, or if there are several."""
+    """Returns the name of the old field that no field of the new schema reads, and whose values
+    `field` could read. Returns None if there is no such old field, or if there are several."""
     ours = Draft(new).record_at(fault.reader_place)
     theirs = Draft(old).record_at(fault.writer_place)
     read = {name for each in ours.fields for name in (each.name, *each.aliases)}

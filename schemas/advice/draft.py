@@ -1,5 +1,5 @@
-"""Defines a draft, which is a schema that is being edited. Its methods return and replace the types
-at places such as `/fields/1/type/0`."""
+"""Defines a draft, which is a schema that is being edited. Its methods return and replace the type
+at a path such as `/fields/1/type/0`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from skidway.schemas.avro_schema import Array, AvroType, Field, Map, Named, Reco
 
 
 class PlaceMissing(LookupError):
-    """The place does not exist, or it belongs to a referenced schema, which must not be edited."""
+    """Raised if a path does not exist in the schema, or leads into a referenced schema, which must
+    not be edited."""
 
 
 class Draft:
@@ -21,7 +22,7 @@ class Draft:
         self._known = known
 
     def type_at(self, place: str) -> AvroType:
-        """Returns the type at the place. Raises `PlaceMissing`."""
+        """Returns the type at the path `place`. Raises `PlaceMissing`."""
         at = self.root
         for step in _steps(place):
             at = _inside(at, step)
@@ -30,7 +31,7 @@ class Draft:
         return at
 
     def put(self, place: str, avro: AvroType) -> None:
-        """Replaces the type at the place. Raises `PlaceMissing`."""
+        """Replaces the type at the path `place` by `avro`. Raises `PlaceMissing`."""
         steps = [*_steps(place)]
         if not steps:
             self.root = avro
@@ -51,8 +52,8 @@ class Draft:
             raise PlaceMissing(place)
 
     def record_at(self, place: str) -> Record:
-        """Returns the record at the place. Raises `PlaceMissing` if no type or no record is
-        there."""
+        """Returns the record at the path `place`. Raises `PlaceMissing` if the schema has no record
+        at this path."""
         found = self.type_at(place)
         if not isinstance(found, Record):
             raise PlaceMissing(place)
@@ -82,7 +83,7 @@ def place_name(root: AvroType, path: str) -> str:
 
 
 def _steps(place: str) -> Iterator[str]:
-    """Yields one step for each type on the way to the place. A step is the number of a field or
+    """Yields the steps of the path `place`, one for each type. A step is the number of a field or
     branch, `items`, or `values`."""
     return (step for step in place.split("/") if step not in ("", "fields", "type"))
 

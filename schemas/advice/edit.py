@@ -1,5 +1,5 @@
 """Defines an edit of a draft (a schema that is being edited), and makes the edits that keep the old
-type, name or size. `backward` and `forward` both propose these edits."""
+type, name or size. The modules `backward` and `forward` both propose these edits."""
 
 from __future__ import annotations
 
@@ -21,14 +21,15 @@ class Edit:
 
 
 def keep_type(place: str, name: str, theirs: AvroType) -> Edit:
-    """Returns the edit that restores the old type."""
+    """Returns the edit that restores the old type `theirs` at the path `place`, where `name` is the
+    readable form of the path."""
     return Edit(
         f"keep the type of {name}: {type_name(theirs)}", lambda draft: draft.put(place, theirs)
     )
 
 
 def keep_name(place: str, there: Named) -> Iterator[Edit]:
-    """Yields the edit that restores the old name of a type."""
+    """Yields the edit that gives the type at the path `place` the name of the old type `there`."""
 
     def keep(draft: Draft) -> None:
         made = draft.type_at(place)
@@ -39,7 +40,8 @@ def keep_name(place: str, there: Named) -> Iterator[Edit]:
 
 
 def keep_size(place: str, there: AvroType) -> Iterator[Edit]:
-    """Yields the edit that restores the old size of a fixed."""
+    """Yields the edit that gives the fixed type at the path `place` the size of the old type
+    `there`. Yields nothing if `there` is no fixed type."""
 
     def keep(draft: Draft) -> None:
         made = draft.type_at(place)
@@ -51,5 +53,5 @@ def keep_size(place: str, there: AvroType) -> Iterator[Edit]:
 
 
 def named_at(root: AvroType, place: str) -> str:
-    """Returns a short name for the type at `place`. Raises `PlaceMissing`."""
+    """Returns a short name for the type at the path `place`. Raises `PlaceMissing`."""
     return type_name(Draft(root).type_at(place))

@@ -1,4 +1,5 @@
-"""Proposes edits that mend a new schema whose datums the old schema cannot read."""
+"""Proposes edits of a new schema whose datums the old schema cannot read. The edits try to make
+these datums readable with the old schema."""
 
 from __future__ import annotations
 
@@ -27,8 +28,8 @@ def put_back(fault: Incompatibility, new: AvroType, old: AvroType) -> Iterator[E
 
 
 def narrow(fault: Incompatibility, new: AvroType, old: AvroType) -> Iterator[Edit]:
-    """Proposes edits for a new type whose values the old schema cannot read. The edits drop the new
-    type from the union, or keep the old type."""
+    """Proposes edits for a new type whose values the old schema cannot read. If the new type is a
+    branch of a union, one edit drops this branch. Another edit keeps the old type."""
     place = fault.writer_place
     name = place_name(new, place) or "the schema"
     above, _, last = place.rpartition("/")
@@ -47,8 +48,8 @@ def narrow(fault: Incompatibility, new: AvroType, old: AvroType) -> Iterator[Edi
 
 
 def drop_symbols(fault: Incompatibility, new: AvroType, old: AvroType) -> Iterator[Edit]:
-    """Proposes edits for symbols that the old schema does not know. The edits leave the symbols out
-    for now."""
+    """Proposes edits for an enum with symbols that the old schema does not know. The edits leave
+    these symbols out; their sentences say how to add the symbols in later versions."""
     there = Draft(old).type_at(fault.reader_place)
 
     def drop(draft: Draft) -> None:

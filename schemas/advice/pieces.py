@@ -13,8 +13,8 @@ FIXED_ZERO_MAX: Final = 64
 
 
 def or_null(avro: AvroType) -> AvroType:
-    """Returns a union of null and the type. Null comes first, because older specifications demand
-    that the default of a union fits the union's first branch."""
+    """Returns a union of null and the type `avro`. Null comes first, because older versions of the
+    Avro specification demand that the default of a union fits the union's first branch."""
     rest = [each for each in branches(avro) if each.kind != "null"]
     return Union((NOTHING, *rest))
 
@@ -24,8 +24,8 @@ def branches(avro: AvroType) -> tuple[AvroType, ...]:
 
 
 def union(types: Sequence[AvroType]) -> Union:
-    """Returns a union of the types. If two types have the same name, the union has only the first
-    of them."""
+    """Returns a union of the types. If one of them is a union, its branches are taken. If two types
+    have the same name, the union has only the first of them."""
     named: dict[str, AvroType] = {}
     for each in (branch for avro in types for branch in branches(avro)):
         named.setdefault(each.name if isinstance(each, Named) else each.kind, each)
@@ -33,8 +33,8 @@ def union(types: Sequence[AvroType]) -> Union:
 
 
 def zeros(avro: AvroType) -> Iterator[Any]:
-    """Yields empty or zero values that can be the default of a type. Yields nothing for a
-    record."""
+    """Yields values for the default of a type, such as 0, an empty text or the first symbol of an
+    enum. Yields nothing for a record."""
     if isinstance(avro, Union):
         for branch in avro.branches:
             yield from zeros(branch)

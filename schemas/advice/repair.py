@@ -1,5 +1,5 @@
-"""Edits a schema until it is compatible. The number of edits is limited. `compatibility.check`
-judges the schema after each edit."""
+"""Edits a schema until `compatibility.check`, which judges the schema after each edit, calls it
+compatible. The number of edits is limited."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from skidway.schemas.canonical import canonical
 from skidway.schemas.compatibility import Incompatibility, Level, check
 
 TRIES_MAX: Final = 200
-"""At most this many edits are tried, because a schema that needs more edits is too different from
-the earlier versions."""
+"""At most this many edits are tried. If none of them leads to a compatible schema, the schema is
+too different from the earlier versions."""
 EDITS_MAX: Final = 50
 """A suggestion has at most this many edits."""
 
@@ -36,14 +36,15 @@ def repair(
     level: Level,
     known: Mapping[str, Named] | None = None,
 ) -> Suggestion | None:
-    """Returns a schema that is similar to `new`, and compatible with `earlier` at this level.
-    Returns None if it finds no schema of this kind."""
+    """Returns a schema that is similar to `new`, and compatible with the versions `earlier` at this
+    compatibility level. Returns None if it finds no such schema."""
     return _Search(earlier, level, known or {}).of(canonical(new, known or {}), ())
 
 
 class _Search:
-    """Searches for edits depth first. If several edits mend the first fault (incompatibility) of a
-    schema, it first continues with the result that has the fewest faults left."""
+    """Searches depth first for edits that make a schema compatible. If several edits mend the
+    schema's first fault (incompatibility), the search first continues with the edited schema that
+    has the fewest faults left."""
 
     def __init__(
         self,
@@ -78,8 +79,8 @@ class _Search:
         return None
 
     def _edited(self, text: str, edit: Edit) -> str | None:
-        """Returns the schema's text after an edit. Returns None if this text is no valid schema, if
-        it was tried before, or if `TRIES_MAX` edits were tried already."""
+        """Returns the text of the schema `text` after an edit. Returns None if the new text is no
+        valid schema, if it was tried before, or if `TRIES_MAX` edits were tried already."""
         if self._tries == TRIES_MAX:
             return None
         self._tries += 1
@@ -96,7 +97,8 @@ class _Search:
         return edited
 
     def _faults(self, edited: str, version: int) -> list[Incompatibility]:
-        """Returns the faults that the edited schema still has as the successor of `version`."""
+        """Returns the incompatibilities that the edited schema still has if it follows
+        `version`."""
         versions = [(version, self._versions[version])]
         after = check(parse(edited, self._known), versions, self._level)
         return [] if after is None else after[1]

@@ -1,5 +1,5 @@
 """Explains to the author of a schema why the schema is not compatible. The explanation names the
-field, the earlier version, and the level of compatibility."""
+field, the earlier version, and the compatibility level."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from skidway.schemas.differences import type_name
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One reason why a schema is not compatible. `place`: the field, as in `order.lines[].price`.
-    It is empty if the reason is about the schema itself."""
+    """One reason why a schema is not compatible. `place`: the path of the field, such as
+    `order.lines[].price`. It is empty if the reason concerns the schema's outermost type."""
 
     version: int
     place: str
@@ -29,8 +29,8 @@ class Advice:
     """Advice on an incompatible schema.
 
     `version` is the newest version with which the schema is not compatible. `allowing` are the
-    levels that would accept the schema. `suggestion` is a similar schema that was checked and is
-    compatible; it is None if no compatible schema was found.
+    compatibility levels at which the schema would be accepted. `suggestion` is a similar schema
+    that was checked and is compatible; it is None if no compatible schema was found.
     """
 
     level: Level
@@ -46,8 +46,8 @@ def advise(
     level: Level,
     known: Mapping[str, Named] | None = None,
 ) -> Advice | None:
-    """Returns advice on `new` as the next version after `earlier`. Returns None if `new` is
-    compatible.
+    """Returns advice on `new`, which is to become the next version after the versions `earlier`.
+    Returns None if `new` is compatible with them.
 
     `earlier`: number and schema of each earlier version, in ascending order. `known`: types of the
     schemas that `new` references. Raises `SchemaInvalid` if the schemas are too large to be

@@ -1,16 +1,17 @@
 """Avro schemas as values, and a strict parser for them.
 
 `parse` turns a JSON text into values of the types in `model`, or refuses the text with one sentence
-that names the place of the mistake. The parser is stricter than the libraries that people use to
-write schemas, because the registry permanently keeps every schema that it accepts. So the parser
-checks names and defaults (`defaults`), and demands that fields and symbols are unique. It also
-demands that the branches of a union can be told apart, so that a value belongs to only one of them.
-A schema that references other schemas is parsed with the `named_types` of those schemas.
+that names the path of the mistake in the text. The parser is stricter than the libraries that
+people use to write schemas, because the registry permanently keeps every schema that it accepts. So
+the parser checks names and defaults (`defaults`), and demands that fields and symbols are unique.
+It also demands that the branches of a union can be told apart, so that a value belongs to only one
+of them. To parse a schema that references other schemas, pass the `named_types` of those schemas to
+`parse`.
 
-If a named type refers to itself, the values form a graph with a cycle, so the parser fills
-`Record.fields` after it has made the record. `recursion` removes the cycles for code that walks all
-types, because this code would never end in a cycle. A schema has at most `NESTING_MAX` levels, so
-that no schema can exhaust the stack, and at most `CHARACTERS_MAX` characters. The tests in
+If a record contains itself, the values form a graph with a cycle. So the parser first makes the
+record, and sets `Record.fields` afterwards. Code that walks all types would never end in a cycle;
+for such code, `recursion` removes the cycles. A schema has at most `NESTING_MAX` levels, so that no
+schema can exhaust the stack, and at most `CHARACTERS_MAX` characters. The tests in
 tests/conformance/avro compare our parser's verdicts, and the texts that we write for schemas, with
 the verdicts and texts of Apache Avro's Java library. These tests also list where our parser is
 stricter, and why.

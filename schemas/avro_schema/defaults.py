@@ -30,9 +30,9 @@ from skidway.schemas.avro_schema.model import (
 from skidway.schemas.avro_schema.recursion import Recursive
 
 STEPS_MAX: Final = 2_000_000
-"""The check of a schema's defaults looks at this many values, fields and characters at most, which
-takes two seconds. Without this limit, the check of many defaults of one large record, or of one
-large default of a large union, would take hours."""
+"""The check of a schema's defaults takes at most this many steps, one for each value, field or
+character. This takes two seconds. Without this limit, the check of many defaults of one large
+record, or of one large default of a large union, would take hours."""
 
 _INT_MAX: Final = 2**31 - 1
 _LONG_MAX: Final = 2**63 - 1
@@ -40,8 +40,8 @@ _FLOAT_MAX: Final = (2 - 2**-23) * 2.0**127
 
 
 def default_fault(avro: AvroType, value: Any) -> str | None:
-    """Returns why the JSON `value` is no valid default of the type. Returns None if it is a valid
-    default. The default of a union may fit any branch."""
+    """Returns why the JSON `value` is no valid default of the type `avro`. Returns None if it is a
+    valid default. The default of a union may fit any branch."""
     return DefaultCheck().of(avro, value)
 
 
@@ -78,8 +78,8 @@ _LEAF_CHECKS: Final[dict[str, Callable[[Any], bool]]] = {
 
 class DefaultCheck:
     """Checks the defaults of one schema. All these checks together take at most `STEPS_MAX` steps.
-    The schema must stay in memory as long as this object, because this object identifies types by
-    their Python ids.
+    The caller must keep the schema in memory as long as it uses this object, because the object
+    identifies types by their Python ids.
 
     Each value is checked against each type only once, because unions in unions would multiply the
     checks.
@@ -91,8 +91,8 @@ class DefaultCheck:
         self._steps = 0
 
     def of(self, avro: AvroType, value: Any) -> str | None:
-        """Does the same as `default_fault`. Raises `SchemaInvalid` if all defaults together are too
-        large."""
+        """Does the same as `default_fault`. Raises `SchemaInvalid` if the checks of all defaults
+        together need too many steps."""
         self._known.clear()
         return self._fault(avro, value)
 
@@ -150,7 +150,7 @@ class DefaultCheck:
                 fault = self._fault(each.type, value[each.name])
                 if fault:
                     return fault
-            elif not each.has_default:  # a field's own default is checked at its declaration
+            elif not each.has_default:  # the field's default is checked where it is declared
                 return f"field {each.name} is missing in {shown(value)}"
         return None
 

@@ -13,8 +13,8 @@ from skidway.errors import SkidwayError
 
 PRIMITIVES: Final = ("null", "boolean", "int", "long", "float", "double", "bytes", "string")
 TYPES: Final = (*PRIMITIVES, "record", "enum", "fixed", "array", "map", "union")
-"""The names of Avro's own types. If a schema declares a type with one of these names, references to
-that type must use the full name."""
+"""The names of Avro's own types. If a schema declares a type with one of these names in a
+namespace, references to this declared type must use its full name."""
 
 
 SHOWN_MAX: Final = 60
@@ -22,7 +22,7 @@ SHOWN_MAX: Final = 60
 
 
 class SchemaInvalid(SkidwayError):
-    """A text is no Avro schema. The error message names the place of the mistake, as in
+    """Raised if a text is no Avro schema. The error message names the path of the mistake, such as
     `/fields/2/type`."""
 
 
@@ -52,8 +52,8 @@ class Field:
 
 @dataclass(slots=True, eq=False)
 class Record:
-    """A record. `is_error`: whether the schema declares it as an `error` (a type of Avro's
-    protocols). Apart from this word, an error is the same as a record.
+    """The type record. `is_error`: whether the schema declares it as an `error` (a type of Avro's
+    protocols). Apart from this keyword, an error is the same as a record.
 
     `is_complete` is false only while the parser reads the record's fields.
     """
@@ -70,7 +70,8 @@ class Record:
 
 @dataclass(slots=True, eq=False)
 class Enum:
-    """An enum. `default` is the symbol that a reader uses in place of an unknown symbol."""
+    """The type enum: one of several symbols. `default` is the symbol that a reader uses instead of
+    a symbol that the reader's enum lacks."""
 
     name: str
     symbols: tuple[str, ...]
@@ -83,7 +84,7 @@ class Enum:
 
 @dataclass(slots=True, eq=False)
 class Fixed:
-    """A value of exactly `size` bytes."""
+    """The type fixed: a value of exactly `size` bytes."""
 
     name: str
     size: int
@@ -95,7 +96,7 @@ class Fixed:
 
 @dataclass(slots=True, eq=False)
 class Array:
-    """Any number of items of one type."""
+    """The type array: any number of items of one type."""
 
     items: AvroType
     properties: Mapping[str, Any]
@@ -104,7 +105,7 @@ class Array:
 
 @dataclass(slots=True, eq=False)
 class Map:
-    """Any number of values. Each value has a key, which is a string."""
+    """The type map: any number of values of one type, each with a key, which is a string."""
 
     values: AvroType
     properties: Mapping[str, Any]
@@ -113,7 +114,8 @@ class Map:
 
 @dataclass(slots=True, eq=False)
 class Union:
-    """One of several branches. No branch is itself a union."""
+    """The type union: a value of one of several types, the branches. No branch is itself a
+    union."""
 
     branches: tuple[AvroType, ...]
     kind: str = "union"
@@ -129,8 +131,8 @@ Named = Record | Enum | Fixed
 
 
 def fullname(name: str, namespace: str | None) -> str:
-    """Returns `name` with `namespace` before it. If `name` has a namespace of its own, returns
-    `name` unchanged."""
+    """Returns the full name: `namespace`, a dot and `name`. If `name` has a namespace of its own,
+    or if there is no `namespace`, returns `name` unchanged."""
     return name if "." in name or not namespace else f"{namespace}.{name}"
 
 
@@ -141,8 +143,8 @@ def namespace_of(name: str) -> str | None:
 
 
 def logical_type(avro: AvroType) -> str | None:
-    """Returns the `logicalType` property if it is a text, otherwise None. Readers ignore logical
-    types that they do not know."""
+    """Returns the type's property `logicalType` if it is a text, otherwise None. Readers ignore
+    logical types that they do not know."""
     name = avro.properties.get("logicalType")
     return name if isinstance(name, str) else None
 
@@ -163,15 +165,14 @@ def named_types(avro: AvroType) -> dict[str, Named]:
 
 
 def shown(value: Any) -> str:
-    """Returns a JSON value in the form for error messages, which has at most `SHOWN_MAX`
-    characters."""
+    """Returns a JSON value as text for an error message, cut to at most `SHOWN_MAX` characters."""
     text = json.dumps(_pruned(value, 3, iter(range(SHOWN_MAX))))
     return text if len(text) <= SHOWN_MAX else text[: SHOWN_MAX - 3] + "..."
 
 
 def _pruned(value: Any, levels: int, left: Iterator[int]) -> Any:
     """Returns the beginning of the value: at most as many inner values as `left` has items, and at
-    most `levels` levels of nesting. `shown` would cut off the rest anyway."""
+    most `levels` levels of nesting. The caller, `shown`, cuts off the rest anyway."""
     if isinstance(value, str):
         return value[:SHOWN_MAX]
     if isinstance(value, dict) and levels:

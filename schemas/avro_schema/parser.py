@@ -31,7 +31,7 @@ NESTING_MAX: Final = 64
 Schemas that people write have far fewer than 64 levels."""
 VALUE_NESTING_MAX: Final = 100
 """A default or a property may be nested to at most this many levels, because programs that read the
-schema walk through defaults and properties on a limited stack."""
+schema walk recursively through defaults and properties, and their stack is limited."""
 CHARACTERS_MAX: Final = 4_000_000
 """A schema has at most this many characters, which is enough for about ten thousand fields, each
 with its doc. The registry accepts only shorter schemas, because it limits the size of requests."""
@@ -93,7 +93,7 @@ def _refuse(path: str, what: str) -> NoReturn:
 
 
 class _Parser:
-    """Parses one schema, and remembers the names that the schema has declared so far."""
+    """Parses one schema, and remembers the named types that the schema has declared so far."""
 
     def __init__(self, known: Mapping[str, Named], *, check_defaults: bool) -> None:
         self._names = dict(known)
@@ -119,9 +119,9 @@ class _Parser:
         return known
 
     def _outside(self, name: str) -> Named | None:
-        """Finds the type without a namespace to which `name`, written inside a namespace, may
-        refer; None if there is none. As in Avro's Java library, such a reference finds a record
-        only after the record's declaration has ended."""
+        """Returns the type without a namespace that is called `name`, for a reference that is
+        written inside a namespace. Returns None if there is no such type. As in Avro's Java
+        library, such a reference finds a record only after the record's declaration has ended."""
         known = self._names.get(name)
         return None if isinstance(known, Record) and not known.is_complete else known
 
@@ -179,7 +179,7 @@ class _Parser:
             made = Record(name, [], doc, aliases, properties, is_error=error, is_complete=False)
         if name in self._names:
             _refuse(path, f"the name {name} is declared twice")
-        self._names[name] = made  # before the fields are read, because they may refer to `made`
+        self._names[name] = made  # set before the fields are read, because they may refer to `made`
         if isinstance(made, Record):
             made.fields.extend(self._fields(value, path, inner, depth))
             made.is_complete = True
@@ -241,8 +241,9 @@ _RESERVED: Final = frozenset(
         "values",
     }
 )
-"""Keys of a type's declaration that are never properties. If such a key has no meaning for the
-type, for example `symbols` for a record, the parser drops it, as Avro Java does."""
+"""Keys in the JSON object of a type that are never properties (attributes that users define). If
+such a key has no meaning for the type, for example `symbols` for a record, the parser drops it, as
+Avro Java does."""
 _ENUM_RESERVED: Final = _RESERVED | {"default"}
 _FIELD_RESERVED: Final = frozenset({"name", "type", "doc", "default", "order", "aliases"})
 
@@ -257,8 +258,8 @@ def _properties(
 
 
 def _check_nesting(value: Any, path: str) -> None:
-    """Refuses values that are nested too deeply. This function does not recurse, because it
-    protects the functions that recurse."""
+    """Raises `SchemaInvalid` if a default or property is nested too deeply. This function does not
+    recurse itself, because it protects the recursive functions that are called later."""
     level = [value]
     for _ in range(VALUE_NESTING_MAX):
         level = [inside for each in level for inside in _inside(each)]

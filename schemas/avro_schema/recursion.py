@@ -1,13 +1,13 @@
-"""Removes the circles from a schema. A schema has a circle if a record contains itself, at any
-depth. Code that walks all types of a schema, such as the code that makes columns, would never end
-if it followed a circle.
+"""Removes the circles (cycles) from a schema. A schema has a circle if a record contains itself, at
+any depth. Code that walks all types of a schema, such as the code that makes columns, would never
+end in a circle.
 
 A field *leads back* if its type contains, at any depth, the record that has the field. This module
 replaces the type of such a field by a `Recursive`, and changes no other type. The `Recursive` has
 the field's original type in `type`, but code that walks the types does not walk into a `Recursive`.
-Whether a field leads back depends only on its record, not on the place of this record in the
-schema. So a record has the same fields at every place of the schema, and can be compared with the
-same record in another version of the schema.
+Whether a field leads back depends only on its record, not on where the schema uses this record. So
+the record has the same field types wherever it is used, and can be compared with the same record in
+another version of the schema.
 """
 
 from __future__ import annotations
@@ -39,9 +39,10 @@ class Recursive(Primitive):
 
 
 def without_circles(avro: AvroType) -> AvroType:
-    """Returns the schema with a `Recursive` as the type of each field that leads back. If no field
-    leads back, returns the schema unchanged. This function does not recurse into records, because a
-    chain of references may be too long for the stack."""
+    """Returns the schema with a `Recursive` as the type of each field that leads back (whose type
+    contains the field's own record). If no field leads back, returns the schema unchanged. This
+    function does not recurse into records, because a chain of references may be too long for the
+    stack."""
     records = {each.name: each for each in _records(avro)}
     inside = {
         name: [each.name for field in record.fields for each in _referred(field.type)]
@@ -71,9 +72,9 @@ def without_circles(avro: AvroType) -> AvroType:
 
 
 def leading_back(avro: AvroType) -> str | None:
-    """Returns the name of a field of the schema that leads back; None if there is none. The schema
-    must come from `without_circles`, which has replaced the types of these fields by
-    `Recursive`."""
+    """Returns the name of a field that leads back (whose type contains the field's own record), or
+    None if there is none. The schema must come from `without_circles`, which has replaced the types
+    of such fields by `Recursive`."""
     fields = (each for record in _records(avro) for each in record.fields)
     return next((each.name for each in fields if isinstance(each.type, Recursive)), None)
 
@@ -83,8 +84,8 @@ def _records(avro: AvroType) -> list[Record]:
 
 
 def _referred(avro: AvroType) -> Iterator[Record]:
-    """Yields the type itself if it is a record. Otherwise yields the records that it contains
-    through unions, arrays and maps, without looking into records."""
+    """Yields the type itself if it is a record. Otherwise yields the records inside its unions,
+    arrays and maps, but not records that are only inside these records."""
     if isinstance(avro, Record):
         yield avro
     elif isinstance(avro, Union):
@@ -105,9 +106,10 @@ def _copied(avro: AvroType, copies: Mapping[str, Record]) -> AvroType:
 
 
 def _groups(inside: Names) -> dict[str, str]:
-    """Returns, for each record, the name of its group. Two records are in one group if each
-    contains the other. The groups are the strongly connected components of the graph of records,
-    found with Kosaraju's algorithm."""
+    """Returns, for each record, the name of its group. `inside` has, for each record, the names of
+    the records that it contains. Two records are in one group if each contains the other at some
+    depth. The groups are the strongly connected components of the graph of records, found with
+    Kosaraju's algorithm."""
     around: dict[str, list[str]] = {name: [] for name in inside}
     for name, inner in inside.items():
         for each in inner:
@@ -124,8 +126,8 @@ def _groups(inside: Names) -> dict[str, str]:
 
 
 def _in_order_of_leaving(inside: Names) -> list[str]:
-    """Returns all records in postorder, which is the order in which a depth-first walk leaves
-    them."""
+    """Returns the names of all records in postorder, which is the order in which a depth-first walk
+    leaves the records."""
     order: list[str] = []
     seen: set[str] = set()
     for name in inside:

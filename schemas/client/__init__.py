@@ -10,13 +10,14 @@ raises `RegistryRefused` at once. The client is safe to use from several threads
 
 Reading order:
 
-- `security`: credentials, and the authorities that the client trusts
-- `settings`: the settings in which programs get credentials and authorities
+- `security`: credentials, and the certificate authorities that the client trusts
+- `settings`: the settings of programs for these credentials and certificate authorities
 - `transport`: one request and its retries
 - `answers`: turns the registry's JSON documents into values
 - `resolution`: schemas together with the schemas that they reference
-- `registry_client`: the requests of programs
-- `administration`: the requests of operators (delete, import, set levels and modes)
+- `registry_client`: the requests that programs send
+- `administration`: the requests of operators (delete, import, set levels of compatibility and
+  modes)
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Sends the requests of operators: list all versions, delete, import, and set levels and modes."""
+"""Sends the requests of operators to a registry: list all versions, delete, import, and set levels
+of compatibility and modes."""
 
 from __future__ import annotations
 
@@ -9,15 +10,15 @@ from skidway.schemas.client.registry_client import RegistryClient, quoted, versi
 from skidway.schemas.client.transport import LEVEL_UNSET, MODE_UNSET, RegistryRefused
 
 PAGE_SCHEMAS: Final = 200
-"""When all versions are listed, one request asks for at most this many of them (a page), so that a
-page of large schemas still fits into `ANSWER_BYTES_MAX`."""
+"""One request for the list of all versions asks for at most this many of them (a page), so that the
+answer has at most `ANSWER_BYTES_MAX` bytes even if the schemas are large."""
 LOOKS_MAX: Final = 5
 """The client tries at most this many times to list all versions. An attempt fails if a version is
 deleted meanwhile."""
 
 
 class RegistryAdministration(RegistryClient):
-    """Extends `RegistryClient` by the requests that change or move a whole registry.
+    """Extends `RegistryClient` by the requests that change a registry, or copy a whole registry.
 
     No answer is cached. If the subject is None, a method reads or changes the global setting, which
     applies to all subjects without a setting of their own.
@@ -39,8 +40,8 @@ class RegistryAdministration(RegistryClient):
 
     def _pages(self, target: str) -> list[Registered] | None:
         """Returns the versions of all pages. Each page must begin with the last version of the page
-        before. If a page begins with another version, an earlier version was deleted between the
-        two requests, and the listing may lack a version. In this case the result is None."""
+        before. If a page begins with another version, a version was deleted between the two
+        requests, so the listing may lack versions. In this case returns None."""
         found: list[Registered] = []
         while True:
             offset = max(len(found) - 1, 0)
@@ -61,8 +62,8 @@ class RegistryAdministration(RegistryClient):
 
     def highest_id(self, schema_id: int) -> int | None:
         """Returns the highest id that the registry ever assigned, or None if the registry does not
-        report this number. `schema_id` can be any existing id, because the request must contain
-        one."""
+        report it. `schema_id` can be any existing id; it is needed only because the request must
+        contain one."""
         target = f"/schemas/ids/{schema_id}?fetchMaxId=true"
         return self._requests.json("GET", target, lambda found: _whole(found.get("maxId")))
 
@@ -89,30 +90,31 @@ class RegistryAdministration(RegistryClient):
         )
 
     def delete_subject(self, subject: str, *, permanent: bool = False) -> list[int]:
-        """Soft-deletes a subject. With `permanent`, deletes the subject permanently. In this case,
-        the subject must already be soft-deleted. Returns the deleted versions."""
+        """Soft-deletes a subject. With `permanent`, deletes permanently a subject that is already
+        soft-deleted. Returns the numbers of the deleted versions."""
         target = f"/subjects/{quoted(subject)}{_permanent(permanent)}"
         return self._requests.json("DELETE", target, lambda found: list(map(int, found)))
 
     def delete_version(self, subject: str, version: int, *, permanent: bool = False) -> int:
-        """Deletes one version, soft or permanently, as `delete_subject` deletes a subject. Returns
-        the version's number."""
+        """Soft-deletes one version. With `permanent`, deletes permanently a version that is already
+        soft-deleted. Returns the version's number."""
         target = f"{versions_of(subject)}/{version}{_permanent(permanent)}"
         return self._requests.json("DELETE", target, int)
 
     def level(self, subject: str | None) -> dict[str, Any] | None:
-        """Returns the configuration of the subject, with the level under the key
+        """Returns the configuration of the subject, with the compatibility level under the key
         `compatibilityLevel`. Returns None if the subject has no configuration of its own."""
         return self._unless(LEVEL_UNSET, f"/config{_of(subject)}")
 
     def set_level(self, subject: str | None, configuration: dict[str, Any]) -> None:
-        """Sets the configuration. In `configuration`, the level has the key `compatibility`. (The
-        method `level` returns it under the key `compatibilityLevel`.)"""
+        """Sets the configuration of the subject. In `configuration`, the compatibility level has
+        the key `compatibility`. (The method `level` returns it under the key
+        `compatibilityLevel`.)"""
         self._requests.json("PUT", f"/config{_of(subject)}", dict, configuration)
 
     def reset_level(self, subject: str | None) -> None:
-        """Removes the subject's level, so that the global level applies. If the subject is None,
-        removes the global level, so that the registry's default applies."""
+        """Removes the subject's compatibility level, so that the global level applies. If the
+        subject is None, removes the global level, so that the registry's default applies."""
         self._requests.json("DELETE", f"/config{_of(subject)}", dict)
 
     def mode(self, subject: str | None) -> str | None:
@@ -121,7 +123,8 @@ class RegistryAdministration(RegistryClient):
         return None if found is None else str(found["mode"])
 
     def set_mode(self, subject: str | None, mode: str, *, force: bool = False) -> None:
-        """Sets the mode. With `force`, sets the mode IMPORT even if the registry has subjects."""
+        """Sets the mode of the subject. With `force`, sets the mode IMPORT even if there are
+        schemas already."""
         target = f"/mode{_of(subject)}{'?force=true' if force else ''}"
         self._requests.json("PUT", target, dict, {"mode": mode})
 

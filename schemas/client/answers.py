@@ -11,21 +11,21 @@ from skidway.dataclass import dataclass
 AVRO: Final = "AVRO"
 NUMBER_MAX: Final = (1 << 31) - 1
 EXTRA: Final = ("metadata", "ruleSet", "schemaTags")
-"""Further keys that a version's document may have (for Confluent's data contracts). The client
-passes their values on unchanged."""
+"""Further keys that the registry's JSON document of a version may have (for Confluent's data
+contracts). The client does not change their values."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Reference:
-    """A schema's reference to a schema of another subject. The fields are the name of the
-    reference, the other subject, and that subject's version."""
+    """A schema's reference to a schema of another subject: the name that the schema uses for it,
+    the other subject, and the version in that subject."""
 
     name: str
     subject: str
     version: int
 
     def document(self) -> dict[str, Any]:
-        """Returns the reference as the REST API writes it."""
+        """Returns the reference as the JSON object that the REST API uses."""
         return {"name": self.name, "subject": self.subject, "version": self.version}
 
 
@@ -64,8 +64,8 @@ def submission(
 
 
 def registered(answer: Any) -> Registered:
-    """Reads a version from the registry's document. Raises KeyError, TypeError or ValueError if the
-    document does not have the form of a version."""
+    """Returns the version that the registry's JSON document describes. Raises KeyError, TypeError
+    or ValueError if the document does not have the form of a version."""
     return Registered(
         str(answer["subject"]),
         number(answer["version"]),
@@ -78,15 +78,16 @@ def registered(answer: Any) -> Registered:
 
 
 def number(value: Any) -> int:
-    """Reads an id or a version's number. Raises ValueError if the value is no such number."""
+    """Returns the value, which must be an id or the number of a version. Raises ValueError if it is
+    not."""
     if type(value) is not int or not 0 <= value <= NUMBER_MAX:
         raise ValueError(f"{value!r} is no id or version")
     return value
 
 
 def references_of(answer: Any) -> tuple[Reference, ...]:
-    """Reads the references from the document of a version. Raises the same errors as
-    `registered`."""
+    """Returns the references in the registry's JSON document of a version. Raises the same errors
+    as `registered`."""
     return tuple(
         Reference(str(each["name"]), str(each["subject"]), number(each["version"]))
         for each in answer
@@ -94,12 +95,13 @@ def references_of(answer: Any) -> tuple[Reference, ...]:
 
 
 def type_of(answer: Any) -> str:
-    """Returns the schema's type, which is AVRO if the document has no type. Raises the same errors
-    as `registered`."""
+    """Returns the schema's type in the registry's JSON document of a version, or AVRO if the
+    document has no type. Raises the same errors as `registered`."""
     return str(answer.get("schemaType") or AVRO)
 
 
 def compatibility(answer: Any) -> Compatibility:
-    """Reads the verdict of a compatibility check. Raises the same errors as `registered`."""
+    """Returns the verdict in the registry's answer to a compatibility check. Raises the same errors
+    as `registered`."""
     messages = [str(each) for each in answer.get("messages") or ()]
     return Compatibility(bool(answer["is_compatible"]), messages)

@@ -61,8 +61,8 @@ class RegistryClient:
         self._kept: OrderedDict[Hashable, Any] = OrderedDict()
 
     def register(self, subject: str, schema: str, references: Sequence[Reference] = ()) -> int:
-        """Returns the id of `schema` under `subject`. If the subject does not have this schema,
-        registers it first."""
+        """Returns the id of `schema`. If no version of the subject has this schema, registers it
+        first."""
         body = submission(schema, references)
         return self._once(
             ("register", subject, schema, tuple(references)),
@@ -103,8 +103,8 @@ class RegistryClient:
     def lookup(
         self, subject: str, schema: str, references: Sequence[Reference] = ()
     ) -> Registered | None:
-        """Returns the version of the subject that has exactly this schema; None if there is
-        none."""
+        """Returns the version of the subject that has exactly this schema, or None if no version
+        has it."""
         body = submission(schema, references)
         try:
             return self._requests.json("POST", f"/subjects/{quoted(subject)}", registered, body)
@@ -120,9 +120,9 @@ class RegistryClient:
         version: int | str | None = "latest",
         references: Sequence[Reference] = (),
     ) -> Compatibility:
-        """Returns whether `schema` is compatible with this version of the subject. With
-        `version=None`, the registry compares the schema with all versions that the subject's
-        compatibility level demands.
+        """Returns the registry's verdict on whether `schema` is compatible with this version of the
+        subject. With `version=None`, the registry compares the schema with all versions with which
+        the subject's compatibility level demands compatibility.
 
         A subject without schemas accepts any schema.
         """
@@ -157,8 +157,8 @@ class RegistryClient:
 
     def _once(self, key: Hashable, ask: Callable[[], Value]) -> Value:
         """Returns the answer for the key from the cache. If the cache does not have it, calls
-        `ask`, and stores what `ask` returns. The cache has only answers that never change. If it is
-        full, it drops the least recently used answers."""
+        `ask`, and stores what `ask` returns. Use this method only for answers that never change. If
+        the cache is full, it drops the least recently used answers."""
         with self._lock:
             if key in self._kept:
                 self._kept.move_to_end(key)
@@ -177,12 +177,12 @@ def subject_of(topic: str) -> str:
 
 
 def quoted(subject: str) -> str:
-    """Returns the subject, percent-encoded as one part of a URL's path."""
+    """Returns the subject, percent-encoded, so that it is one segment of a URL's path."""
     return quote(subject, safe="")
 
 
 def versions_of(subject: str) -> str:
-    """Returns the path of a subject's versions."""
+    """Returns the URL path of a subject's versions."""
     return f"/subjects/{quoted(subject)}/versions"
 
 

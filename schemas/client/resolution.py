@@ -1,5 +1,5 @@
-"""Resolves a schema's references to schemas of other subjects. The result is types, or one text
-that contains all referenced types."""
+"""Resolves a schema's references to schemas of other subjects. The result is the referenced types,
+the parsed schema, or a text of the schema that contains all referenced types."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from skidway.schemas.canonical import canonical
 from skidway.schemas.client.answers import Reference, Registered
 
 KEPT_MAX: Final = 1000
-"""The cache has at most this many referenced versions."""
+"""A resolver caches at most this many referenced versions."""
 CHAIN_MAX: Final = 100
-"""A chain of references may have at most this many schemas. (A referenced schema may reference
-other schemas.) Chains in real registries are shorter."""
+"""A chain of references (a schema references a second one, which references a third one, and so on)
+may have at most this many schemas. Chains in real registries are shorter."""
 
 
 class Versions(Protocol):

@@ -51,6 +51,6 @@ class Security:
 
 
 def _refuse_password() -> str:
-    """OpenSSL calls this function if the key is encrypted. Raises an error; without the function,
-    OpenSSL would ask for a password on the terminal."""
+    """Raises an error. OpenSSL calls this function if the key is encrypted; without it, OpenSSL
+    would ask for a password on the terminal."""
     raise ConfigurationRefused("ssl.key.location: the key is encrypted; give one that is not.")

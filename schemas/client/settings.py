@@ -1,5 +1,5 @@
-"""Settings of programs that use a registry: credentials and trusted authorities. Agent and loader
-have all of them, and also a setting for the registry's URL."""
+"""Settings of programs that use a registry: credentials, and the certificate authorities to trust.
+Agent and loader have all of these settings, and also a setting for the registry's URL."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from skidway.settings import setting
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegistrySecuritySettings:
-    """Credentials for the registry, and the authorities to trust. The settings have the names that
-    Confluent's clients use."""
+    """Credentials for the registry, and the certificate authorities to trust. The settings have the
+    names that Confluent's clients use."""
 
     schema_registry_user_info: str | None = setting(
         "schema.registry.basic.auth.user.info",

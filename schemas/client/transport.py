@@ -1,4 +1,4 @@
-"""Sends one request over HTTP, and repeats it if it fails."""
+"""Sends requests over HTTP, and repeats a request that fails."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ Value = TypeVar("Value")
 
 
 class RegistryUnreachable(Unreachable):
-    """No URL of the registry has answered in time."""
+    """Raised if no URL of the registry has answered in time."""
 
 
 class RegistryRefused(SkidwayError):
-    """The registry refused a request. The error message is the registry's own sentence.
+    """Raised if the registry refused a request. The error message is the registry's own sentence.
     `error_code` is the registry's error code, or 0 if its answer has no error code."""
 
     def __init__(self, status: int, error_code: int, message: str) -> None:
@@ -98,9 +98,9 @@ class HttpTransport:
             redirect=False,
             preload_content=False,
         )
-        # A status below 200 means that the registry has sent an interim answer (1xx). If the
-        # connection stayed open, the next request on this connection would get this request's final
-        # answer.
+        # A status below 200 means that the registry has sent an interim answer (1xx), and that the
+        # final answer follows. If the connection stayed open, the next request on it would get this
+        # final answer.
         if answer.status < http.HTTPStatus.OK:
             answer.close()
             raise HTTPError(f"an interim answer (status {answer.status})")
@@ -112,8 +112,8 @@ class HttpTransport:
         return Answer(answer.status, content)
 
     def _body_of(self, answer: BaseHTTPResponse) -> bytes:
-        """Returns the body. The whole body must arrive within `timeout_s`, even if the registry
-        sends it byte by byte."""
+        """Returns the body of `answer`. Gives up if the whole body has not arrived within
+        `timeout_s`, even if the registry still sends bytes."""
         end_at, content = self._monotonic() + self._timeout_s, bytearray()
         while piece := answer.read1(PIECE_BYTES):
             content += piece
@@ -196,8 +196,8 @@ def _checked(url: str) -> SplitResult:
 
 
 def _reason(error: BaseException) -> str:
-    """Returns the operating system's message for a failure, without the errors of urllib3 in which
-    it is wrapped."""
+    """Returns the operating system's message for the failure `error`, without the text of urllib3's
+    errors around it."""
     while inner := [each for each in error.args if isinstance(each, Exception)]:
         error = inner[-1]
     return str(error.__cause__ or error).strip() or type(error).__name__

@@ -11,8 +11,9 @@ input to the next path:
     fastavro   decodes one datum at a time (`rows`), and decides about datums that are bad or have a
                rare form
 
-A caller that puts further bytes before or after each datum can get the datums in pieces. Then the
-path `columns` encodes a record that has only a text field without copying the text.
+A caller that puts further bytes before or after each datum can get, instead of the datums, several
+columns of bytes, whose concatenation in each row is the datum. Then the path `columns` encodes a
+record that has only a text field without copying the text.
 
 Arrow has no type for an Avro type that contains itself. So the field through which a record
 contains itself becomes a column of JSON texts. The codec decodes the values of this field one by
@@ -44,7 +45,7 @@ Reading order:
 - `text_columns`: columns of JSON texts
 - `json_resolution`: Avro's rules for values whose type contains itself
 - `text`: checks the UTF-8 and the map keys of whole columns
-- `spreading`: puts rows back into their places
+- `spreading`: puts the rows that were processed back between the other rows
 - `times`: checks times of day
 - `metrics`: the codec's counters
 """

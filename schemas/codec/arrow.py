@@ -1,4 +1,4 @@
-"""The Arrow type of each Avro type. When the codec encodes and when it decodes, it uses this table.
+"""Defines the Arrow type of each Avro type. The codec uses this table to encode and to decode.
 
 | Avro | Arrow |
 |---|---|
@@ -31,7 +31,7 @@ type contains the record that has the field (`skidway.schemas.avro_schema.recurs
 leads back becomes a column, or a nested field, of strings. `as_record` removes the circles; the
 other functions of the codec expect types without circles. The codec refuses two kinds of schemas
 (`SchemaUnsupported`): a record without fields, and a schema in which a small datum could become a
-large text. The error message names the place in the schema.
+large text. The error message names the field.
 """
 
 from __future__ import annotations
@@ -75,7 +75,8 @@ DECIMAL256_DIGITS: Final = 76
 
 
 class SchemaUnsupported(SkidwayError):
-    """A valid Avro schema that cannot become columns. The message contains the field's name."""
+    """Raised for a valid Avro schema that cannot become columns. The message contains the name of
+    the field that is the reason."""
 
 
 _PRIMITIVES: Final[dict[str, pa.DataType]] = {
@@ -102,7 +103,7 @@ _LOGICAL: Final[dict[tuple[str, str], pa.DataType]] = {
 
 
 def arrow_schema(avro: AvroType) -> pa.Schema:
-    """Returns the columns of a schema. Raises `SchemaUnsupported`."""
+    """Returns the Arrow schema of the columns for an Avro schema. Raises `SchemaUnsupported`."""
     record = as_record(avro)
     if not record.fields:
         raise SchemaUnsupported(f"Record {record.name} has no fields: no columns.")
@@ -112,7 +113,7 @@ def arrow_schema(avro: AvroType) -> pa.Schema:
 
 
 def arrow_type(avro: AvroType) -> pa.DataType:
-    """Returns the type of a column of `avro`, without its null branch. Raises
+    """Returns the Arrow type of a column for values of `avro`, whose null branch is ignored. Raises
     `SchemaUnsupported`."""
     inner, _ = unwrapped(avro)
     return _type(inner, "", ())
@@ -127,14 +128,14 @@ def as_record(avro: AvroType) -> Record:
 
 
 def record_of(fields: list[tuple[str, AvroType]]) -> Record:
-    """Returns a record with these fields, for values that are no records, but are encoded like
-    records."""
+    """Returns a record with these fields. It is used for values that are no records, but are
+    encoded like the fields of a record."""
     made = [Field(name, avro, None, False, None, "ascending", (), {}) for name, avro in fields]
-    return Record("-", made, None, (), {})  # the name cannot be that of a record in a schema
+    return Record("-", made, None, (), {})  # no record in a schema can have this name
 
 
 def branches_of(union: Union) -> list[int]:
-    """Returns the indexes of a union's branches that are not null."""
+    """Returns the indexes of all branches of a union except the branch null."""
     return [at for at, branch in enumerate(union.branches) if branch.kind != "null"]
 
 
@@ -146,7 +147,7 @@ def is_nullable(avro: AvroType) -> bool:
 
 
 def unwrapped(avro: AvroType) -> tuple[AvroType, bool]:
-    """Returns the type without its null branch, and whether it had a null branch. Returns a
+    """Returns the type without its null branch, and whether the type allows null. Returns a
     `Recursive`, or a union with several branches besides null, unchanged."""
     if not isinstance(avro, Union):
         return avro, is_nullable(avro)
@@ -181,7 +182,7 @@ def decimal_type(avro: AvroType) -> pa.DataType | None:
 
 @cache
 def column_bytes(arrow: pa.DataType) -> int:
-    """Returns how many bytes each value takes in a column, even if the value is null."""
+    """Returns how many bytes every value, even a null, takes in a column of this type."""
     if pa.types.is_struct(arrow):
         return sum(column_bytes(each.type) for each in arrow) + 1
     if pa.types.is_null(arrow):
@@ -216,9 +217,9 @@ def _columns(avro: AvroType, outer: tuple[str, ...], known: dict[str, int]) -> i
 def _fields(record: Record, path: str, outer: tuple[str, ...]) -> list[pa.Field]:
     if len(outer) >= NESTING_MAX:
         raise SchemaUnsupported(f"Field {path} is nested more than {NESTING_MAX} levels deep.")
-    # Only records count as levels of nesting here. The parser limits how deeply types are nested in
-    # the schema's text, and only by references to records by name can types be nested deeper than
-    # in the text.
+    # Only records count as levels of nesting here. The parser already limits how deeply types are
+    # nested in the schema's text. Types can be nested deeper only if a record refers to other
+    # records by name.
     inside = (*outer, record.name)
     return [
         _field(each.name, each.type, f"{path}.{each.name}".lstrip("."), inside)

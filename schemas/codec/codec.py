@@ -33,8 +33,8 @@ Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
 
 class EncodeRefused(SkidwayError):
-    """Some rows do not fit the schema. `refused` has (index, reason) for each of these rows, in
-    order."""
+    """Raised if rows do not fit the schema. `refused` has (index, reason) for each of these rows,
+    in order."""
 
     def __init__(self, refused: Refused) -> None:
         index, reason = refused[0]
@@ -45,7 +45,7 @@ class EncodeRefused(SkidwayError):
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """The rows of a chunk of datums, and the refused datums.
+    """The result of decoding several datums: the rows, and the refused datums.
 
     `good` says for each datum whether it was decoded. `batch` has one row for each decoded datum,
     in order. `refused` has (index, reason) for each datum that was not decoded, in order.
@@ -95,9 +95,9 @@ class Codec:
         return str(self._name)
 
     def check_encodes(self) -> None:
-        """Raises `SchemaUnsupported` if the schema contains itself. The codec does not encode
-        datums of such a schema, because nothing checks the JSON texts that a caller would pass as
-        values."""
+        """Raises `SchemaUnsupported` if a type of the schema contains itself. The codec does not
+        encode datums of such a schema, because nothing checks the JSON texts that a caller would
+        pass as values."""
         if self._leading_back:
             place = self._leading_back
             raise SchemaUnsupported(f"Field {place} contains itself: its values are only read.")
@@ -132,10 +132,10 @@ class Codec:
         return spread(datums, fit), refused
 
     def encode_pieces_checked(self, batch: pa.RecordBatch) -> tuple[list[pa.BinaryArray], Refused]:
-        """Returns columns of bytes, and (index, reason) for each refused row. Joined row by row,
-        the columns are the datums of the rows that are not refused. A text and its length before it
-        are two separate pieces. So if a caller puts more bytes around the datum, it copies the text
-        only once.
+        """Returns columns of bytes, and (index, reason) for each refused row. For each row that is
+        not refused, the concatenation of the row's bytes in all columns is the row's datum. If the
+        schema has only a text field, there is one column with the lengths and one with the texts.
+        So a caller that puts more bytes around each datum copies the text only once.
 
         Fills missing columns and raises errors like `encode_rows_checked`.
         """
@@ -145,8 +145,8 @@ class Codec:
         return [self._datums(columns, rows)], refused
 
     def _checked(self, batch: pa.RecordBatch) -> tuple[list[pa.Array], int, Refused]:
-        """Returns the columns of the rows that fit the schema, the number of these rows, and the
-        other rows."""
+        """Returns the columns of the rows that fit the schema, the number of these rows, and
+        (index, reason) for each other row."""
         self.check_encodes()
         if batch.nbytes > BATCH_BYTES_MAX:
             raise ColumnsRefused(f"A batch has {batch.nbytes} bytes, more than {BATCH_BYTES_MAX}.")
@@ -175,10 +175,10 @@ class Codec:
         return Decoded(found.batch, valid, sorted(faults.items()))
 
     def _decode_parts(self, datums: pa.BinaryArray) -> Decoded:
-        """If the schema has arrays or maps, decodes the datums in parts, because finding an item
-        takes about a hundred bytes of memory. If the schema has values that become texts, also
-        decodes in parts, because a text is longer than its datum. A part has at most
-        `ITEMS_BYTES_MAX` bytes, or is a single longer datum."""
+        """Decodes datums, in several parts if the schema has arrays, maps or types that become JSON
+        texts. A part has at most `ITEMS_BYTES_MAX` bytes, or is a single longer datum. The parts
+        limit the memory: each item of an array or map needs about a hundred bytes while it is
+        decoded, and a text is longer than its datum."""
         cuts = _cuts(datums) if self._has_items else [0, len(datums)]
         parts = [self._decode(datums.slice(begin, end - begin)) for begin, end in pairwise(cuts)]
         if len(parts) == 1:
@@ -193,8 +193,8 @@ class Codec:
         return Decoded(batch, np.concatenate([each.good for each in parts]), refused)
 
     def _decode(self, datums: pa.BinaryArray) -> Decoded:
-        """Decodes datums that are not null. If the path `columns` marks datums as bad, reads these
-        datums one by one."""
+        """Decodes datums that are not null. If the path `columns` marks datums as bad, decodes
+        these datums again, one by one."""
         columns, bad = read_columns(self._readers, datums)
         metrics.datums("decode", metrics.COLUMNS, len(datums) - int(bad.sum()))
         if not bad.any():
@@ -247,8 +247,8 @@ class Codec:
 
 
 def _cuts(datums: pa.BinaryArray) -> list[int]:
-    """Returns the indexes at which parts of at most `ITEMS_BYTES_MAX` bytes begin. A longer datum
-    is a part of its own."""
+    """Divides the datums into parts of at most `ITEMS_BYTES_MAX` bytes; a longer datum is a part of
+    its own. Returns the index at which each part begins, and at last the number of datums."""
     if not len(datums):
         return [0, 0]
     bounds = np.frombuffer(datums.buffers()[1], np.int32)

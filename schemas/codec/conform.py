@@ -27,15 +27,15 @@ Faults = dict[int, str]
 
 
 class ColumnsRefused(SkidwayError):
-    """The columns of a batch do not match the columns of the schema."""
+    """Raised if the columns of a batch do not match the columns of the schema."""
 
 
 def conform(
     batch: pa.RecordBatch, record: Record, schema: pa.Schema
 ) -> tuple[list[pa.Array], Faults]:
-    """Returns the columns in the schema's order and types, and the reason of each bad row by its
-    index. All rows stay in their positions; the values of a bad row have no meaning. Raises
-    `ColumnsRefused`."""
+    """Returns the columns in the schema's order and types, and a dict that maps the index of each
+    bad row to the reason. The columns still contain the bad rows, but the values of these rows have
+    no meaning. Raises `ColumnsRefused`."""
     _refuse_strangers(batch, schema)
     faults: Faults = {}
     columns = []
@@ -66,8 +66,8 @@ def _given(batch: pa.RecordBatch, avro: Field, field: pa.Field) -> pa.Array:
 
 
 def default_column(avro: Field, field: pa.Field, count: int) -> pa.Array:
-    """A column with `count` rows that all have the default of a field. Raises `ColumnsRefused` if
-    the field has no valid default."""
+    """Returns a column with `count` rows that all have the default of a field. Raises
+    `ColumnsRefused` if the field has no valid default."""
     if not avro.has_default:
         raise ColumnsRefused(f"Field {field.name} has no column and no default.")
     fault = default_fault(avro.type, avro.default)
@@ -116,8 +116,9 @@ def checked_cast(column: pa.Array, target: pa.DataType) -> tuple[pa.Array, Mask 
 
 
 def _mark_unfit(column: pa.Array, target: pa.DataType, start: int, unfit: Mask) -> None:
-    """Marks the rows that do not fit. Divides the column into halves until it finds the bad rows,
-    so a few bad rows among many rows need only a few casts.
+    """Sets `unfit` to true for the rows of `column` that cannot be cast to `target`. `start` is the
+    index of the column's first row. Divides the column into halves until it finds the bad rows, so
+    a few bad rows among many need only a few casts.
 
     Each half is a copy, because a cast of a sliced list or map also looks at items outside of the
     slice.
@@ -138,8 +139,8 @@ def _copied(column: pa.Array, first: int, end: int) -> pa.Array:
 
 
 def _all_nullable(arrow: pa.DataType) -> pa.DataType:
-    """Returns the type with nulls allowed at every depth. `value_faults` later finds the nulls that
-    are faults."""
+    """Returns the type with nulls allowed at every depth. Later, `value_faults` finds the nulls
+    that the schema does not allow."""
     if types.is_struct(arrow):
         return pa.struct([(each.name, _all_nullable(each.type)) for each in arrow])
     if types.is_list(arrow):
@@ -184,8 +185,8 @@ _FAMILIES: Final[tuple[Callable[[pa.DataType], bool], ...]] = (
 
 
 def _is_lossless(source: pa.DataType, target: pa.DataType) -> bool:
-    """Returns whether `checked_cast` from `source` to `target` keeps every value that it does not
-    refuse."""
+    """Returns whether `checked_cast` from `source` to `target` changes no value, apart from the
+    values that it refuses."""
     if types.is_null(source):
         return True
     if types.is_floating(source) and types.is_floating(target):

@@ -4,12 +4,11 @@
               at^  end^                              ^ sink
 
 A cursor has one position per datum. If a datum is bad, or has to be decoded alone, the cursor marks
-it as bad. The cursor moves the position of such a datum to the sink, the zero bytes after the data.
-At the sink, every number reads as zero and every text as empty. So the cursor can continue with the
-other datums, and a length in a bad datum never causes an allocation. Only `length` and `finish`
-compare a position with the end of its datum. Before the next of these calls, a position may move a
-few bytes into the following datum. This does no harm, because `length` or `finish` later marks the
-datum as bad.
+it as bad, and moves its position to the sink, the zero bytes after the data. At the sink, every
+number reads as zero and every text as empty. So the cursor can continue with the other datums, and
+a length in a bad datum never causes an allocation. Only `length` and `finish` compare a position
+with the end of its datum. Before the next of these calls, a position may move a few bytes into the
+following datum. This does no harm, because `length` or `finish` later marks the datum as bad.
 """
 
 from __future__ import annotations
@@ -45,7 +44,8 @@ _SQUEEZES: Final = tuple(
 
 
 class Chunk:
-    """The bytes of all datums that are decoded together. Cursors have positions in these bytes."""
+    """The bytes of all datums that are decoded together. The positions of cursors are positions in
+    these bytes."""
 
     def __init__(self, datums: pa.BinaryArray) -> None:
         offsets = np.frombuffer(datums.buffers()[1], np.int32)[
@@ -73,13 +73,14 @@ class Chunk:
 
     @cached_property
     def last_bytes(self) -> Ints:
-        """Returns the positions of all bytes that could be the last byte of a varint."""
+        """Returns the positions of all bytes whose highest bit is zero, which is the case for the
+        last byte of every varint."""
         return np.flatnonzero(self.data < _MORE)
 
     def slices(self, starts: Ints, ends: Ints) -> pa.BinaryArray:
-        """Returns the slices of the data from `starts` to `ends`. Makes an Arrow array whose
-        offsets are starts and ends in turn. The elements 0, 2, 4 ... of this array are the slices;
-        the result leaves out the other elements."""
+        """Returns, for each pair of `starts` and `ends`, the bytes from start to end. For this,
+        makes an Arrow array whose offsets are starts and ends in turn. The elements 0, 2, 4 ... of
+        this array are the wanted bytes; the result leaves out the other elements."""
         count = len(starts)
         bounds = np.empty(2 * count + 1, np.int32)
         bounds[0:-1:2], bounds[1::2] = starts, ends
@@ -92,8 +93,8 @@ class Chunk:
 
 @dataclass(slots=True)
 class Cursor:
-    """One position per datum (or per item of datums). `bad` marks the datums that are bad or have
-    to be decoded alone."""
+    """A cursor with one position per row. A row is a datum, or an item of an array or map. `bad`
+    marks the rows that are bad or have to be decoded alone."""
 
     chunk: Chunk
     at: Ints
@@ -110,8 +111,8 @@ class Cursor:
         return len(self.at)
 
     def select(self, rows: Ints) -> Cursor:
-        """Returns a new cursor for some rows of this cursor. `merge` copies the positions of the
-        new cursor back."""
+        """Returns a new cursor for some rows of this cursor. Later, `merge` copies the positions of
+        the new cursor back."""
         return Cursor(self.chunk, self.at[rows], self.end[rows], self.bad[rows])
 
     def merge(self, rows: Ints, other: Cursor) -> None:
@@ -125,11 +126,11 @@ class Cursor:
             self.at[mask] = self.end[mask] = self.chunk.sink
 
     def finish(self) -> None:
-        """Marks a datum as bad if its position is not exactly at its end."""
+        """Marks each datum as bad whose position is not exactly at the datum's end."""
         self.fail((self.at != self.end) & ~self.bad)
 
     def byte(self) -> Bytes:
-        """Reads one byte of each datum."""
+        """Returns the next byte of each datum, and moves the positions behind it."""
         found: Bytes = self.chunk.data.take(self.at, mode="clip")
         self.at += 1
         return found
@@ -143,8 +144,8 @@ class Cursor:
         return found
 
     def word(self, size: int) -> Words:
-        """Returns the next eight bytes of each datum. Moves the positions forward by `size`
-        bytes."""
+        """Returns the next eight bytes of each datum as a number. Moves the positions forward by
+        only `size` bytes."""
         words = self.chunk.words
         found: Words = words[np.minimum(self.at, len(words) - 1)]
         self.at += size
@@ -163,8 +164,8 @@ class Cursor:
         return (raw >> _ONE).view(np.int64) ^ -(raw & _ONE).view(np.int64)
 
     def length(self) -> Ints:
-        """Reads a length of each datum. If the length exceeds the rest of the datum, marks the
-        datum as bad, and returns zero as its length."""
+        """Reads a length (a zigzag varint) of each datum. If the length exceeds the rest of the
+        datum, marks the datum as bad, and returns zero as its length."""
         found = self.number()
         wrong = (found < 0) | (found > self.end - self.at)
         if wrong.any():
@@ -183,8 +184,8 @@ class Cursor:
         return found
 
     def _long_numbers(self, rows: Ints, raw: Words) -> None:
-        """Reads varints of two to eight bytes, each with one read of eight bytes (`Chunk.words`).
-        Leaves longer varints to `_longest_numbers`."""
+        """Reads the varints of these rows that have two to eight bytes. Each is read from eight
+        bytes at once (`Chunk.words`). Leaves longer varints to `_longest_numbers`."""
         words = self.chunk.words
         begin = np.minimum(self.at[rows] - 1, len(words) - 1)
         word = words[begin]

@@ -20,8 +20,8 @@ Schema = str | dict[str, Any] | list[Any]
 
 
 class DatumReader:
-    """Decodes datums for one pair of schemas. Keeps no state between calls. Several threads may use
-    one `DatumReader`.
+    """Decodes datums of one writer's schema into columns of one reader's schema. Keeps no state
+    between calls. Several threads may use one `DatumReader`.
 
     Raises `SchemaInvalid` for an invalid schema, `SchemaUnsupported` for a schema that cannot
     become columns, and `Unresolvable` if the reader's schema cannot read the writer's.
@@ -36,8 +36,8 @@ class DatumReader:
         self._from_record, self._to_record = isinstance(written, Record), isinstance(read, Record)
 
     def decode(self, datums: pa.BinaryArray) -> Decoded:
-        """Returns the rows of all good datums in the reader's columns, and the index and reason of
-        each bad datum.
+        """Returns the rows of all good datums, with the columns of the reader's schema, and the
+        index and reason of each bad datum.
 
         A datum is also bad if its value does not fit the reader's schema.
         """

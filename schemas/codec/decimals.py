@@ -13,8 +13,8 @@ from skidway.schemas.codec.cursor import Bytes, Ints, Mask
 
 
 def read(data: Bytes, ends: Ints, lengths: Ints, arrow: pa.DataType) -> tuple[pa.Array, Mask]:
-    """Returns the decimals whose bytes end at `ends` in `data`, and a mask that is true for those
-    that are too long or too large.
+    """Returns the decimals whose bytes end at `ends` in `data` and have the given lengths. Also
+    returns a mask that is true for decimals with too many bytes or digits for the type `arrow`.
 
     A decimal without bytes is zero.
     """
@@ -44,8 +44,9 @@ def encode(array: pa.Array, size: int | None) -> tuple[Bytes, Ints]:
 
 
 def _resized(big_endian: Bytes, size: int) -> Bytes:
-    """Returns the lowest `size` bytes of each decimal. No digits are lost, because `decimal_type`
-    has checked that the precision fits the size of the fixed."""
+    """Returns each decimal in `size` bytes: drops the highest bytes, or adds bytes with the sign.
+    No digits are lost, because `decimal_type` has checked that the precision fits the size of the
+    fixed type."""
     width = big_endian.shape[1]
     if size <= width:
         return big_endian[:, width - size :]
@@ -61,9 +62,9 @@ def _exceeds(little_endian: Bytes, limit: int) -> Mask:
 
 
 def _less(words: Any, high: Ints, limit: int) -> Mask:
-    """Returns a mask that is true for the numbers below `limit`. To compare a number with `limit`,
-    the function looks at the highest word in which the two differ: the number is below `limit` if
-    its word is smaller."""
+    """Returns a mask that is true for the numbers below `limit`. A number consists of several words
+    of 64 bits; `high` has the highest word of each number. A number is below `limit` if it has the
+    smaller word at the highest position at which the two differ."""
     count = words.shape[1]
     parts = [(limit >> (64 * at)) & (2**64 - 1) for at in range(count)]
     less: Mask = np.zeros(len(words), bool)

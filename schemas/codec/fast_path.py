@@ -1,4 +1,4 @@
-"""The fast path of encoding: it encodes flat records with pyruhvro (Rust).
+"""The fast path of encoding: it encodes flat records with pyruhvro, a library in Rust.
 
 pyruhvro gets only records of boolean, long, float, double and string columns, which may be
 nullable. For these records, tests prove that the fast path gives the same datums as the slow path.
@@ -38,14 +38,14 @@ _PHYSICAL: Final = {
 
 
 class NotProven(Exception):
-    """The tests do not prove that the fast path encodes this input rightly, so the slow path has to
-    encode it."""
+    """Raised if the tests do not prove that the fast path encodes this input rightly. The slow path
+    has to encode it."""
 
 
 @dataclass(frozen=True, slots=True)
 class WireColumn:
-    """One column in the form that pyruhvro encodes. `path` has the index of the field at each level
-    of nested records."""
+    """One column in the form that pyruhvro encodes. `path` leads to the column's field: it has the
+    index of a field for each level of nested records."""
 
     path: tuple[int, ...]
     kind: str
@@ -60,8 +60,8 @@ class WireColumn:
 
 
 def wire_columns(record: Record) -> list[WireColumn] | None:
-    """Returns the columns of a record if tests prove the fast path for each of these columns.
-    Otherwise returns None."""
+    """Returns the columns of a record if tests prove, for each of them, that the fast path encodes
+    it rightly. Otherwise returns None."""
     found = list(_leaves(record, ()))
     return [each for each in found if each is not None] if found and None not in found else None
 
@@ -91,7 +91,7 @@ class FastPath:
 
 @lru_cache(maxsize=1)
 def _library() -> Any:
-    """Returns the module pyruhvro; None where it is not installed (only agents need its speed)."""
+    """Returns the module pyruhvro, or None if it is not installed. Only agents need its speed."""
     try:
         import pyruhvro
     except ModuleNotFoundError:
@@ -139,8 +139,8 @@ def _wire_schema(columns: list[WireColumn]) -> str:
 
 
 def _guarded(call: Callable[[], Any]) -> Any:
-    """Returns the result of `call`. Also catches a Rust panic, which Python sees as a BaseException
-    that is no Exception."""
+    """Returns the result of `call`. Raises `NotProven` if `call` fails, even by a Rust panic, which
+    Python sees as a BaseException that is no Exception."""
     try:
         return call()
     except (ValueError, TypeError, OverflowError) as error:

@@ -8,7 +8,7 @@ A row does not fit if it has one of these faults, at any depth:
 - a symbol that the enum does not have
 - a union in which no member, or more than one member, is set
 - a map with the same key twice
-- a value of a long fixed type that does not have the type's size
+- a value of a fixed type that does not have the type's size
 - a time of day that is negative, or 24 hours or more
 """
 
@@ -40,7 +40,7 @@ Ints = np.ndarray[Any, np.dtype[np.int64]]
 
 
 def value_faults(column: pa.Array, avro: AvroType) -> list[tuple[Mask, str]]:
-    """Returns, for each kind of fault, a mask and the reason. The mask marks the elements of the
+    """Returns, for each kind of fault, a mask and the reason. The mask is true for the rows of the
     column that have the fault, at any depth."""
     found: list[tuple[Mask, str]] = []
     inner, nullable = unwrapped(avro)
@@ -65,8 +65,8 @@ def value_faults(column: pa.Array, avro: AvroType) -> list[tuple[Mask, str]]:
 
 
 def within(place: str, reason: str) -> str:
-    """Puts the place before the reason. The result has the class of `reason`, which may be a
-    subclass of str."""
+    """Returns the reason with `place` (the path of the field) before it. The result has the class
+    of `reason`, which may be a subclass of str."""
     return type(reason)(f"{place}: {reason}")
 
 
@@ -130,8 +130,8 @@ def _map_faults(column: pa.MapArray, avro: Map) -> list[tuple[Mask, str]]:
 
 
 def _pairs(column: pa.MapArray) -> tuple[pa.Array, pa.Array, Ints]:
-    """Returns the keys and values of the maps that are not null, and for each pair the row of its
-    map."""
+    """Returns the keys and the values of all maps that are not null, and for each pair of key and
+    value the row of its map."""
     offsets = np.asarray(column.offsets)
     first, count = int(offsets[0]), int(offsets[-1] - offsets[0])
     keys, values = column.keys.slice(first, count), column.items.slice(first, count)

@@ -1,15 +1,15 @@
 """Finds where the items of arrays and maps begin, for all rows of a chunk of datums at once. A
 cursor is the position that was reached in each datum (`cursor`).
 
-An item begins where the item before it ends. In items that are varints, the last byte shows its
-place by a bit; so one pass over the whole chunk finds all of them. The places of items of a fixed
-size are computed. Items of other types are skipped in rounds: the first items of all rows together,
-then the second items, and so on. Blocks of items are skipped in rounds, too. A round saves time
-only if many rows have an item or block in this round. When fewer than `ROWS_MIN` rows have items or
-blocks left, these rows are decoded one datum at a time.
+An item begins where the item before it ends. The last byte of a varint has its highest bit clear.
+So if the items are varints, one pass over the whole chunk finds where all of them end. If the items
+have a fixed size, their positions are computed. Items of other types are skipped in rounds: the
+first items of all rows together, then the second items, and so on. Blocks of items are skipped in
+rounds, too. A round saves time only if many rows have an item or block in this round. When fewer
+than `ROWS_MIN` rows have items or blocks left, these rows are decoded one datum at a time.
 
-This module does not trust the count of items in a datum. The row must have enough bytes for the
-shortest form of all its items, and the items must not take more memory than
+This module does not trust the count of items in a datum. The rest of the datum must have enough
+bytes for the shortest form of all these items, and the items must not take more memory than
 `skidway.schemas.bounds` allows.
 """
 
@@ -29,8 +29,8 @@ from skidway.schemas.codec.cursor import Cursor, Ints, Mask
 from skidway.schemas.codec.text_columns import text_skipper
 
 ROWS_MIN: Final = 32
-"""If fewer rows than this number have items left, reading their datums one by one takes less time
-than one more round."""
+"""If fewer rows than this number have items left, it takes less time to decode their datums one by
+one than to make one more round."""
 EMPTY_ITEMS_FEW: Final = 32
 """This module reads only blocks with at most this many items that take no bytes. If a block has
 more of these items, the block's datum is decoded alone."""
@@ -45,8 +45,8 @@ Finder = Callable[[Cursor, Ints], Ints]
 
 @dataclass(frozen=True, slots=True)
 class Located:
-    """The items of all rows. `cursor` has a position at each item, `rows` has the row of each item,
-    and `offsets` are the offsets of the Arrow list."""
+    """The items of all rows. `cursor` has the position of each item, `rows` has the row of each
+    item, and `offsets` are the offsets of the Arrow list."""
 
     cursor: Cursor
     rows: Ints
@@ -56,8 +56,9 @@ class Located:
 def locator(
     avro: AvroType, arrow: pa.DataType, *, is_map: bool = False
 ) -> Callable[[Cursor], Located]:
-    """Makes a function that finds all items of arrays of `avro` (or, with `is_map`, all keys and
-    values of maps) and moves the cursor past the arrays."""
+    """Returns a function that finds all items of arrays whose items have the type `avro`, and moves
+    the cursor past the arrays. With `is_map`, the function finds all pairs of key and value of maps
+    instead."""
     blocks = _Blocks(avro, column_bytes(arrow), is_map)
 
     def locate(cursor: Cursor) -> Located:
@@ -77,12 +78,13 @@ def locator(
 
 
 Blocks = list[tuple[Ints, Ints, Ints]]
-"""For each round of blocks: the rows that have a block, the number of items in each block, and
-where the items begin."""
+"""For each round (the first blocks of all rows, then the second blocks, and so on): the rows that
+have a block, the number of items in each block, and where the items begin."""
 
 
 class _Blocks:
-    """Moves cursors past arrays (or maps) of a type, block by block."""
+    """Moves cursors past arrays or maps, block by block (Avro stores the items of an array in
+    blocks)."""
 
     def __init__(self, avro: AvroType, column_bytes: int, is_map: bool) -> None:
         self._least = least_bytes(avro) + is_map
@@ -107,7 +109,7 @@ class _Blocks:
                 cursor.merge(rows, part)
                 break
             if self._goes_by_rounds and 0 < np.count_nonzero(counts > 1) < ROWS_MIN:
-                part.fail(counts > 1)  # must come before memory is allocated for items
+                part.fail(counts > 1)  # must happen before memory is allocated for the items
                 cursor.merge(rows, part)
                 few = np.flatnonzero(counts == 1)
                 rows, part, counts, ends = rows[few], part.select(few), counts[few], ends[few]
@@ -134,8 +136,9 @@ class _Blocks:
         return counts, ends
 
     def _claims(self, counts: Ints, before: Ints, cursor: Cursor, begin: Ints) -> Mask:
-        """Returns a mask of the rows that claim to have more items than their bytes allow. The mask
-        also includes rows with a count of -2**63, which stays negative when it is negated."""
+        """Returns a mask that is true for the rows with a count of items for which they do not have
+        enough bytes. The mask also includes rows with a count of -2**63, which stays negative when
+        it is negated."""
         room = cursor.end - cursor.at
         if not self._least:
             return (counts < 0) | (counts > EMPTY_ITEMS_FEW)
@@ -156,9 +159,8 @@ def _in_order(found: Blocks) -> tuple[Ints, Ints]:
 
 
 def _finder(avro: AvroType, is_map: bool) -> Finder:
-    """Makes a function that returns where each item begins, row after row. The arguments of the
-    function are a cursor, which must be at the first item of each row, and the number of items of
-    each row."""
+    """Returns a function that finds where each item begins, row after row. The function gets a
+    cursor, which must be at the first item of each row, and the number of items of each row."""
     if is_map:
         value = _skipper(avro)
 
@@ -183,15 +185,15 @@ def _by_size(size: int) -> Finder:
 
 
 def _ranks(counts: Ints) -> Ints:
-    """Returns the index of each item in its row: 0, 1, 2, ..."""
+    """Returns, for all items of all rows, the index of the item in its row: 0, 1, 2, ..."""
     ends = np.cumsum(counts)
     total = int(ends[-1]) if len(ends) else 0
     return np.arange(total) - np.repeat(ends - counts, counts)
 
 
 def _numbers(cursor: Cursor, counts: Ints) -> Ints:
-    """Finds items that are numbers: each number begins after the last byte of the previous
-    number."""
+    """Returns where each item begins if the items are varints: each begins after the last byte of
+    the previous one."""
     stops = cursor.chunk.last_bytes
     first = np.searchsorted(stops, cursor.at)
     last = np.minimum(first + counts, len(stops)) - 1  # the padding ends the last number

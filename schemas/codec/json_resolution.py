@@ -1,6 +1,6 @@
 """Does schema resolution on single values, for types that contain themselves. The values are the
-JSON values that `json_text` describes. The rules are those of `resolution`, which resolves whole
-columns.
+JSON values that `json_text` describes. The rules are those of the module `resolution`, which
+resolves whole columns.
 
 If a field's type contains itself in both schemas, the JSON text of each value is read, resolved and
 written again. If the type contains itself only in the reader's schema, the writer's column is
@@ -9,10 +9,10 @@ the writer's schema, the resolved JSON values become datums, which become a colu
 the same text or column as if the value had been written with the reader's schema.
 
 A pair of schemas is compiled once, into one conversion for each pair of types. While a pair of
-records is compiled, the same pair may occur again inside the records. At the inner place, this
-module assumes that the pair can be resolved. If the pair turns out to be unresolvable, this module
-drops all conversions that it compiled in the meantime, because they may depend on this assumption.
-It compiles them again when they are needed.
+records is compiled, the same pair may occur again inside the records. For the inner occurrence,
+this module assumes that the pair can be resolved. If the pair turns out to be unresolvable, this
+module drops all conversions that it has compiled since it made the assumption, because they may
+depend on it. It compiles them again when they are needed.
 """
 
 from __future__ import annotations
@@ -52,20 +52,20 @@ from skidway.schemas.codec.writing import joined, writer_of
 from skidway.schemas.datum import malformed_reason
 
 Convert = Callable[[Any], Any]
-"""Turns a JSON value of the writer's type into a JSON value of the reader's type. Raises
-`Unfit`."""
+"""A function that turns a JSON value of the writer's type into a JSON value of the reader's type.
+It raises `Unfit`."""
 
 
 class Unfit(ValueError):
-    """A value does not fit the reader's schema. The message says why."""
+    """Raised if a value does not fit the reader's schema. The message says why."""
 
 
 def text_step(writer: AvroType, reader: AvroType, path: str) -> Step:
-    """Makes the function that turns the writer's column into the reader's column. At least one of
-    the two columns has texts. Raises `Unresolvable`."""
+    """Returns the function that turns the writer's column into the reader's column. At least one of
+    the two columns consists of JSON texts. Raises `Unresolvable`."""
     try:
         convert = Resolver().of(writer, reader, path)
-    except RecursionError:  # a long chain of references
+    except RecursionError:  # records that refer to each other in a long chain
         raise Unresolvable(f"Field {path} is nested too deeply.") from None
     values, column = _values_of(writer), _column_of(reader)
 
@@ -109,9 +109,9 @@ class Resolver:
         return _leaf(writer, reader, path)
 
     def chosen(self, writer: AvroType, reader: Union, path: str) -> tuple[Convert, int]:
-        """Chooses the reader's branch into which values of the writer's type are converted. Returns
-        the conversion, and the branch's index among the branches other than null. Raises
-        `Unresolvable`."""
+        """Chooses the branch of the reader's union into which values of the writer's type are
+        converted. Returns the conversion, and the branch's index among the branches other than
+        null. Raises `Unresolvable`."""
         for wants_same in (True, False):
             for number, at in enumerate(branches_of(reader)):
                 branch = reader.branches[at]
@@ -140,9 +140,9 @@ class Resolver:
         return self._records[pair]
 
     def _child(self, writer: Record, field: Field, path: str) -> tuple[str, str | None, Any]:
-        """Returns the name of the reader's field, the name of the writer's field from which the
-        value comes, and the conversion of the value. If no field of the writer matches, returns the
-        name of the reader's field, None, and the default."""
+        """`field` is a field of the reader. Returns its name, the name of the writer's field from
+        which the value comes, and the conversion of the value. If no field of the writer matches,
+        returns the name of `field`, None, and its default."""
         place = f"{path}.{field.name}".lstrip(".")
         known = {each.name: each.type for each in writer.fields}
         for name in (field.name, *field.aliases):
@@ -195,8 +195,8 @@ class Resolver:
 
 
 class _Texts:
-    """Turns JSON values of the reader's type into a column of JSON texts, if the type is
-    `Recursive`."""
+    """Turns JSON values of the reader's type into a column of JSON texts. Used if the reader's type
+    is `Recursive`."""
 
     def one(self, value: Any) -> str | None:
         return written(value)
@@ -206,7 +206,8 @@ class _Texts:
 
 
 class _Columns:
-    """Turns JSON values of the reader's type into a column, if the type is not `Recursive`."""
+    """Turns JSON values of the reader's type into a column of this type. Used if the reader's type
+    is not `Recursive`."""
 
     def __init__(self, avro: AvroType) -> None:
         self._arrow = arrow_type(avro)
@@ -231,7 +232,7 @@ def _column_of(reader: AvroType) -> _Texts | _Columns:
 
 
 def _values_of(writer: AvroType) -> Callable[[pa.Array], list[Any]]:
-    """Makes the function that turns a column of the writer's type into JSON values."""
+    """Returns the function that turns a column of the writer's type into JSON values."""
     if isinstance(writer, Recursive):
         return lambda column: list(map(read, column.to_pylist()))
     encode, form = writer_of(writer), JsonText(writer)
@@ -279,8 +280,8 @@ def _enum(reader: Enum) -> Convert:
 
 
 def _leaf(writer: AvroType, reader: AvroType, path: str) -> Convert:
-    """Returns the conversion between two primitive or fixed types. It makes a column with one row
-    of each value, and converts this column by the rules for columns."""
+    """Returns the conversion between two primitive or fixed types. For each value, the conversion
+    makes a column with one row, and converts this column by the rules for columns."""
     step = leaf(writer, reader, path)
     if arrow_type(writer) == arrow_type(reader):
         return lambda value: value

@@ -18,9 +18,9 @@ of each type:
 | bytes, fixed | text of the characters U+0000 to U+00FF, one for each byte, as in Avro's JSON |
 | decimal | text of its digits, such as "-1.50" |
 
-Fields are in the order of the schema, without spaces between them. If the whole value is null, the
-row of the column is null, and not the text `null`. A value is refused if its text would be longer
-than `bounds.TEXT_MAX`, or if it is nested too deeply (`skidway.schemas.strict`).
+Fields are in the order of the schema, and the text has no spaces between fields. If the whole value
+is null, the row of the column is null, and not the text `null`. A value is refused if its text
+would be longer than `bounds.TEXT_MAX`, or if it is nested too deeply (`skidway.schemas.strict`).
 
 Values are read and written one by one, with fastavro. Between datum and JSON, a value is a *tagged*
 Python value: in it, each value of a union of several types has a tag that says which of the types
@@ -60,7 +60,7 @@ from skidway.schemas.datum import MALFORMED, plain_schema, read_checked, write_d
 from skidway.schemas.strict import DatumInvalid, value_end
 
 Malformed: Final = (*MALFORMED, RecursionError)
-"""The errors for a datum that does not match its schema, or is nested too deeply."""
+"""The errors that a datum causes if it does not match its schema or is nested too deeply."""
 
 _EXACT: Final = Context(prec=DECIMAL256_DIGITS)
 
@@ -68,14 +68,14 @@ Leaf = Callable[[AvroType, Any], Any]
 
 
 class JsonText:
-    """Turns datums of one type into texts, and the texts back into datums. Keeps no state between
-    calls. Raises `SchemaUnsupported`."""
+    """Turns datums of one type into JSON texts, and the texts back into datums. Keeps no state
+    between calls. Raises `SchemaUnsupported`."""
 
     def __init__(self, avro: AvroType) -> None:
         self._avro = avro
         try:
             self._plain = plain_schema(avro, tagged=True)
-        except RecursionError:  # a long chain of references
+        except RecursionError:  # records that refer to each other in a long chain
             raise SchemaUnsupported("A type that contains itself is nested too deeply.") from None
 
     def read(self, data: bytes, begin: int, end: int) -> tuple[str | None, int]:
@@ -90,18 +90,18 @@ class JsonText:
         return written(_changed(self._avro, tagged, _to_json))
 
     def of_default(self, value: Any) -> str | None:
-        """Returns the text of a default, which is a JSON value in the schema. Raises ValueError if
-        the default is invalid."""
+        """Returns the text of a field's default, which is a JSON value in the schema. Raises
+        ValueError if the default is invalid."""
         return self.of(_tagged(self._avro, value))
 
     def datum(self, text: str | None) -> bytes:
-        """Returns the datum of a text that this class made. Raises one of `Malformed` for any other
-        text."""
+        """Returns the datum of a text that a method of this class has returned. Raises one of
+        `Malformed` for any other text."""
         return self.datum_of(read(text))
 
     def datum_of(self, value: Any) -> bytes:
-        """Returns the datum of a JSON value. `value` must be a value that the function `read`
-        returned for a text of this class."""
+        """Returns the datum of a JSON value. `value` must be the result of the module's function
+        `read` for a text that a method of this class has returned."""
         return write_datum(self._plain, _changed(self._avro, value, _from_json))
 
 
@@ -116,7 +116,7 @@ def written(value: Any) -> str | None:
 
 
 def read(text: str | None) -> Any:
-    """Returns the JSON value of a text that `written` made; None for None."""
+    """Returns the JSON value of a text that `written` has returned, or None if `text` is None."""
     return None if text is None else json.loads(text)
 
 
@@ -130,8 +130,8 @@ def scaled(raw: bytes, arrow: pa.DataType) -> Decimal:
 
 def _changed(avro: AvroType, value: Any, leaf: Leaf) -> Any:
     """Returns `value` with each leaf (a value of a type without inner types) replaced by the result
-    of the function `leaf`. Each level of nesting needs only two calls, so that the stack is large
-    enough for `bounds.DEPTH_MAX` levels."""
+    of the function `leaf`. Each level of nesting needs only two nested calls, so that the stack is
+    large enough for `bounds.DEPTH_MAX` levels."""
     if isinstance(avro, Recursive):
         avro = avro.type
     if not isinstance(avro, Union):
@@ -186,9 +186,9 @@ def _from_json(avro: AvroType, value: Any) -> Any:
 
 
 def _tagged(avro: AvroType, value: Any) -> Any:
-    """Adds tags to a default: each value of a union of several types gets the tag of its type (see
-    `plain_schema`). The type is the first branch that the default fits, as the specification
-    demands."""
+    """Returns a default with tags: each value of a union of several types gets a tag that says
+    which type it has (see `plain_schema`). This is the first branch that the value fits, as the
+    specification demands."""
     if isinstance(avro, Recursive):
         return _tagged(avro.type, value)
     if isinstance(avro, Union):

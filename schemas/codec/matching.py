@@ -1,6 +1,6 @@
 """Implements the rules of Avro's schema resolution about the names of records, enums and fixed
-types, and about the conversion between primitive or fixed types. `resolution` (whole columns) and
-`json_resolution` (single values) both use these rules."""
+types, and about the conversion between primitive or fixed types. The modules `resolution` (whole
+columns) and `json_resolution` (single values) both use these rules."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from skidway.schemas.codec.promotion import NotPromotable, Step, promotion
 
 
 class Unresolvable(SkidwayError):
-    """The reader's schema cannot read any datum of the writer's schema. The message names the place
-    in the schema."""
+    """Raised if the reader's schema cannot read any datum of the writer's schema. The message names
+    the field."""
 
 
 def leaf(writer: AvroType, reader: AvroType, path: str) -> Step:
-    """Makes the function that converts a column from one primitive or fixed type to another. Raises
-    `Unresolvable`."""
+    """Returns the function that converts a column from one primitive or fixed type to another.
+    Raises `Unresolvable`."""
     if isinstance(writer, Fixed) and isinstance(reader, Fixed):
         check_name(writer, reader, path)
         if writer.size != reader.size:
@@ -30,14 +30,14 @@ def leaf(writer: AvroType, reader: AvroType, path: str) -> Step:
 
 
 def mismatch(writer: AvroType, reader: AvroType, path: str) -> Unresolvable:
-    """Returns the error for a pair of types of which the reader's can never be made from the
-    writer's, such as a record from a string."""
+    """Returns the error for a pair of types if no value of the writer's type can become a value of
+    the reader's type, for example a string and a record."""
     return Unresolvable(f"Field {path} was written as {writer.kind} and is {reader.kind} now.")
 
 
 def check_name(writer: Record | Enum | Fixed, reader: Record | Enum | Fixed, path: str) -> None:
-    """Checks that the two names are equal without their namespaces, or that the writer's full name
-    is an alias of the reader's type. Otherwise raises Unresolvable."""
+    """Checks that the names of the two types are equal apart from their namespaces, or that the
+    writer's full name is an alias of the reader's type. Otherwise raises `Unresolvable`."""
     same = writer.name.rpartition(".")[2] == reader.name.rpartition(".")[2]
     if not same and writer.name not in reader.aliases:
         where = f" at {path}" if path else ""
@@ -45,5 +45,6 @@ def check_name(writer: Record | Enum | Fixed, reader: Record | Enum | Fixed, pat
 
 
 def unknown_symbol(reader: Enum) -> str:
-    """Returns the reason to refuse a symbol that the reader's enum does not have."""
+    """Returns the reason that is given if a symbol is refused because the reader's enum lacks
+    it."""
     return f"a symbol that enum {reader.name} has not, nor a default"

@@ -49,11 +49,11 @@ _BARE: Final = {
 
 
 class NotPromotable(Exception):
-    """Avro has no promotion from the writer's type to the reader's."""
+    """Raised if Avro has no promotion from the writer's type to the reader's type."""
 
 
 def promotion(writer: AvroType, reader: AvroType) -> Step:
-    """Makes the function that converts a column of the writer's type to the reader's type. Raises
+    """Returns the function that converts a column of the writer's type to the reader's type. Raises
     `NotPromotable`."""
     if writer.kind != reader.kind and reader.kind not in PROMOTIONS.get(writer.kind, ()):
         raise NotPromotable
@@ -75,8 +75,8 @@ def _cast(column: pa.Array, target: pa.DataType) -> tuple[pa.Array, Unfit]:
 
 
 def _moments(column: pa.Array, target: pa.TimestampType) -> tuple[pa.Array, Unfit]:
-    """Converts timestamps from one unit to another. Converts only their numbers, so that no local
-    time is moved from one time zone to another."""
+    """Converts timestamps from one unit to another. Converts only the numbers and ignores time
+    zones, so that no local time changes."""
     bare = column.view(pa.int64()).view(pa.timestamp(column.type.unit))
     made, unfit = _cast(bare, pa.timestamp(target.unit))
     return made.view(pa.int64()).view(target), unfit
@@ -130,7 +130,8 @@ def _rounded(column: pa.Array, made: pa.Array) -> Unfit:
     """Returns the rows whose number was changed by rounding, with the reason `ROUNDED`."""
     same = pc.and_(
         pc.equal(made.cast(column.type, safe=False), column),
-        pc.less(made, pa.scalar(2.0 ** (column.type.bit_width - 1), made.type)),  # else it wraps
+        # a larger number would overflow in the cast above
+        pc.less(made, pa.scalar(2.0 ** (column.type.bit_width - 1), made.type)),
     )
     rounded = ~np.asarray(pc.coalesce(same, pa.scalar(True)))
     return [(rounded, ROUNDED)] if rounded.any() else []

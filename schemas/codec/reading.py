@@ -2,10 +2,10 @@
 becomes a Python object.
 
 The schema is compiled into readers once. A reader moves a cursor over the values of one type and
-returns the column of that type. Rows may have different branches of a union, or an array may be
-empty in only some rows. Then the rows that are alike are read separately, and the results are
-merged again. For arrays and maps, this module first finds where the items begin
-(`skidway.schemas.codec.items`), then reads the items like rows.
+returns the column of that type. If rows have different branches of a union, or if an array is empty
+in only some rows, the rows of each case are read separately, and the results are merged. For arrays
+and maps, this module first finds where the items begin (`skidway.schemas.codec.items`), then reads
+the items like rows.
 
 A row is marked as bad if its bytes are not a valid datum. A row is also marked as bad if it has a
 rare form that this module leaves to `rows`: many more items or blocks than most rows, or decimals
@@ -46,8 +46,8 @@ _FLOATS: Final = {"float": "<f4", "double": "<f8"}
 
 
 def read_columns(readers: list[Reader], datums: pa.BinaryArray) -> tuple[list[pa.Array], Mask]:
-    """Returns one column per reader, and a mask of the bad rows. No datum may be null. The columns'
-    values in bad rows have no meaning."""
+    """Returns one column per reader, and a mask that is true for bad rows. No datum may be null. In
+    bad rows, the values in the columns have no meaning."""
     cursor = Cursor.over(Chunk(datums))
     columns = [reader(cursor) for reader in readers]
     cursor.finish()
@@ -55,8 +55,8 @@ def read_columns(readers: list[Reader], datums: pa.BinaryArray) -> tuple[list[pa
 
 
 def reader_of(avro: AvroType, arrow: pa.DataType) -> Reader:
-    """Makes a reader for values of the type `avro`. The reader returns arrays of exactly the type
-    `arrow`."""
+    """Returns a reader for values of the type `avro`. This reader returns arrays of exactly the
+    type `arrow`."""
     if isinstance(avro, Recursive):
         return text_reader(avro)
     if isinstance(avro, Union):
@@ -221,8 +221,8 @@ def _after_branch(cursor: Cursor, inner: Reader) -> pa.Array:
 
 
 def _members(union: Union, arrow: pa.StructType) -> Reader:
-    """Reads the rows of each branch separately. In the rows of one branch, the members of the other
-    branches are null."""
+    """Returns a reader for a union of several types. It reads the rows of each branch separately.
+    In the rows of one branch, the members of the other branches are null."""
     places = branches_of(union)
     readers = [
         reader_of(union.branches[at], field.type) for at, field in zip(places, arrow, strict=True)
@@ -283,7 +283,7 @@ def _map(avro: Map, arrow: pa.MapType) -> Reader:
 
 
 def _settle(cursor: Cursor, located: Located) -> None:
-    """Marks each row that has a bad item as bad."""
+    """Marks a row of `cursor` as bad if one of its items is bad."""
     wrong = np.zeros(len(cursor), bool)
     wrong[located.rows[located.cursor.bad]] = True
     cursor.fail(wrong)

@@ -1,5 +1,5 @@
-"""Does schema resolution on columns: turns columns of the writer's schema into columns of the
-reader's schema.
+"""Does schema resolution on columns: turns columns with values of the writer's schema into columns
+of the reader's schema.
 
 The rules are those of Avro 1.12, "Schema Resolution". Where the specification leaves a choice, this
 module uses these rules:
@@ -16,15 +16,15 @@ module uses these rules:
 - If both types are timestamps, times of day or decimals, the value is kept, and the number in the
   datum may change. For example, a timestamp in milliseconds becomes the same moment in
   microseconds, and a decimal becomes the same value with another scale. If the conversion cannot
-  keep the exact value, the row does not fit the reader's schema. A conversion between other logical
-  types does not change the number in the datum.
+  keep the exact value, the row does not fit the reader's schema. In all other cases the number in
+  the datum is kept, and read as the reader's logical type.
 
-A pair of schemas is compiled once, into steps. A step takes a column without nulls and returns the
-reader's column and the rows that do not fit. (Only unions have nulls, and the steps for unions
-handle the nulls.) If a field's type contains the field's record in one of the schemas,
-`json_resolution` resolves the field's values one by one. If two schemas cannot be resolved at all,
-the compilation raises `Unresolvable`. If some, but not all, branches of a writer's union cannot be
-resolved, the rows with these branches do not fit, as the specification demands.
+A pair of schemas is compiled once, into steps. A step is a function that gets a column without
+nulls, and returns the reader's column and the rows that do not fit. (Only unions have nulls, and
+the steps for unions handle these nulls.) If a field's type contains the field's record in one of
+the schemas, `json_resolution` resolves the field's values one by one. If two schemas cannot be
+resolved at all, the compilation raises `Unresolvable`. If some, but not all, branches of a writer's
+union cannot be resolved, the rows with these branches do not fit, as the specification demands.
 """
 
 from __future__ import annotations
@@ -55,12 +55,12 @@ from skidway.schemas.codec.spreading import merged, null_of, repeated
 
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
 Unfit = list[tuple[Mask, str]]
-"""Rows that do not fit the reader's schema: masks of rows, each with the reason."""
+"""The rows that do not fit the reader's schema: for each reason, a mask of the rows."""
 Step = Callable[[pa.Array], tuple[pa.Array, Unfit]]
 
 
 def resolution(writer: AvroType, reader: AvroType, path: str = "") -> Step:
-    """Makes the function that turns a column of the writer's type into a column of the reader's
+    """Returns the function that turns a column of the writer's type into a column of the reader's
     type. Raises `Unresolvable`."""
     if isinstance(writer, Recursive) or isinstance(reader, Recursive):
         return text_step(writer, reader, path)
@@ -165,8 +165,8 @@ def _map(writer: Map, reader: Map, path: str) -> Step:
 
 
 def _bounds(column: pa.ListArray | pa.MapArray) -> tuple[pa.Array, Any]:
-    """Returns the column's offsets, shifted so that the first offset is zero, and the row of each
-    item."""
+    """Returns the column's Arrow offsets, reduced so that the first offset is zero, and the row of
+    each item."""
     offsets = np.asarray(column.offsets)
     return pa.array(offsets - offsets[0]), np.repeat(np.arange(len(column)), np.diff(offsets))
 
@@ -191,9 +191,9 @@ def _enum(writer: Enum, reader: Enum) -> Step:
 
 
 def _into_union(writer: AvroType, reader: Union, path: str) -> Step:
-    """Makes the function that turns the writer's column into a column of the reader's union. The
-    values go into the branch that has the writer's type. If no branch has this type, the values go
-    into the first branch to which the writer's type can be promoted."""
+    """Returns the function that turns the writer's column into a column of the reader's union. All
+    values go into the branch that has the writer's type. If no branch has this type, they go into
+    the first branch to which the writer's type can be promoted."""
     arrow = arrow_type(reader)
     if writer.kind == "null":
         if all(branch.kind != "null" for branch in reader.branches):
@@ -204,9 +204,9 @@ def _into_union(writer: AvroType, reader: Union, path: str) -> Step:
 
 
 def _chosen(writer: AvroType, reader: Union, path: str) -> tuple[Step, int]:
-    """Chooses the branch of the reader's union that gets the values. Returns the function that
-    converts the values to the branch's type, and the branch's index among the branches other than
-    null."""
+    """Chooses the branch of the reader's union for values of the writer's type. Returns the
+    function that converts the values to the branch's type, and the branch's index among the
+    branches other than null."""
     for wants_same in (True, False):
         for number, at in enumerate(branches_of(reader)):
             branch = reader.branches[at]
@@ -232,9 +232,9 @@ def _as_member(inner: Step, number: int, arrow: pa.StructType) -> Step:
 
 
 def _from_union(writer: Union, reader: AvroType, path: str) -> Step:
-    """Makes the function that turns a column of the writer's union into a column of the reader's
-    type. The rows of each branch are converted separately. If a branch cannot be resolved, its rows
-    do not fit."""
+    """Returns the function that turns a column of the writer's union into a column of the reader's
+    type. The function converts the rows of each branch separately. If a branch cannot be resolved,
+    its rows do not fit the reader's type."""
     members = branches_of(writer)
     steps = [_try(writer.branches[at], reader, path) for at in members]
     takes_null = reader.kind == "null" or _has_null(reader)
@@ -281,8 +281,8 @@ def _has_null(avro: AvroType) -> bool:
 
 
 def _where(mask: Mask, inside: Mask) -> Mask:
-    """Turns `inside`, a mask over only those rows where `mask` is true, into a mask over all
-    rows."""
+    """`inside` is a mask over only those rows where `mask` is true. Returns the same mask over all
+    rows, false in the other rows."""
     every = np.zeros(len(mask), bool)
     every[np.flatnonzero(mask)[inside]] = True
     return every

@@ -1,6 +1,6 @@
-"""The slow path: reads one datum at a time, with fastavro. The codec first decodes all datums with
-the fast path `columns` (the module `reading`). It uses the slow path for the datums that `reading`
-marks as bad.
+"""The slow path of decoding: reads one datum at a time, with fastavro. The codec first decodes all
+datums with the fast path `columns` (the module `reading`). It then uses the slow path for the
+datums that `reading` marks as bad.
 
 The slow path decides which of these datums are really bad, and returns the reason for each of them.
 fastavro gets the schema without logical types, so it reads dates, times and timestamps as numbers.
@@ -45,7 +45,7 @@ Faults = dict[int, str]
 
 
 class Rows:
-    """Decodes one row after the other. Keeps no state."""
+    """Decodes one datum after the other. Keeps no state between calls."""
 
     def __init__(self, record: Record, schema: pa.Schema) -> None:
         self._record = record
@@ -90,8 +90,9 @@ class Rows:
         }
 
     def _columns(self, rows: dict[int, dict[str, Any]], faults: Faults) -> list[pa.Array]:
-        """Returns Arrow columns of `rows`. If Arrow cannot represent a row, adds the row to
-        `faults` and leaves it out."""
+        """Returns Arrow columns of `rows`, which has the index and the values of each row. If Arrow
+        cannot represent a row, adds the index and the reason to `faults`, and leaves the row
+        out."""
         try:
             return [_array(rows, field) for field in self._schema]
         except (pa.ArrowInvalid, OverflowError):
@@ -118,12 +119,13 @@ def _parts(datums: list[bytes]) -> Iterator[dict[int, bytes]]:
 
 
 DEFAULT_FAULTS: Final = (AttributeError, KeyError, OverflowError, TypeError, ValueError)
-"""The errors that an invalid default causes, in `default_value` or when Arrow gets the value."""
+"""The errors that an invalid default causes, in `default_value` or when its result is passed to
+Arrow."""
 
 
 def default_value(avro: AvroType, value: Any) -> Any:
-    """Returns the Python value that Arrow needs for the JSON default `value`. If nobody has checked
-    the default, raises one of `DEFAULT_FAULTS` for an invalid default."""
+    """Returns the Python value that Arrow needs for the JSON default `value`. Raises one of
+    `DEFAULT_FAULTS` if the default is invalid."""
     if isinstance(avro, Recursive):
         return JsonText(avro.type).of_default(value)
     if isinstance(avro, Union) and len(branches_of(avro)) > 1:
@@ -147,8 +149,8 @@ def default_value(avro: AvroType, value: Any) -> Any:
 
 
 def _default_member(union: Union, value: Any) -> Any:
-    """Converts the default `value`, which is JSON, to the type of the union's first branch that
-    accepts it, as the specification demands."""
+    """Returns the Python value that Arrow needs for the JSON default `value` of a union. The
+    default gets the type of the first branch that accepts it, as the specification demands."""
     if value is None:
         return None
     for number, at in enumerate(branches_of(union)):
@@ -158,8 +160,8 @@ def _default_member(union: Union, value: Any) -> Any:
 
 
 def _weights(record: Record) -> dict[int, int]:
-    """Maps the Python `id` of each type to the number of bytes that one item of the type takes in
-    columns. The result is empty if no type can take more bytes than `CLAIM_MAX` allows."""
+    """Returns, by the Python `id` of each type, the number of bytes that one item of the type takes
+    in columns. The result is empty if no type can take more bytes than `CLAIM_MAX` allows."""
     every = {
         id(each): (column_bytes(arrow_type(each)), least_bytes(each)) for each in item_types(record)
     }
@@ -183,9 +185,8 @@ def _unfit(row: dict[str, Any], schema: pa.Schema) -> str | None:
 
 
 def _incoming(avro: AvroType) -> Convert | None:
-    """Makes the function that turns fastavro's Python value into the value that Arrow needs.
-    Returns None if Arrow accepts fastavro's value unchanged.
-    """
+    """Returns the function that turns a Python value from fastavro into the value that Arrow needs.
+    Returns None if Arrow accepts fastavro's values unchanged."""
     if isinstance(avro, Recursive):
         return JsonText(avro.type).of
     if isinstance(avro, Union) and len(branches_of(avro)) > 1:

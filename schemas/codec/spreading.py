@@ -21,10 +21,9 @@ def spread(column: pa.Array, mask: Mask) -> pa.Array:
 
 
 def null_of(arrow: pa.DataType) -> pa.Array:
-    """Returns an array with one null. Arrow stores values of a struct's fields even where the
-    struct itself is null. So if `arrow` is a struct, each field that cannot be null gets an
-    arbitrary value.
-    """
+    """Returns an array of the type `arrow` with one null. Arrow stores values of a struct's fields
+    even where the struct itself is null. So if `arrow` is a struct, each field that is not nullable
+    gets an arbitrary value."""
     return pa.array([None], arrow)
 
 

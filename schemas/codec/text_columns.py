@@ -20,7 +20,8 @@ from skidway.schemas.strict import value_end
 
 
 def text_reader(avro: Recursive) -> Callable[[Cursor], pa.StringArray]:
-    """Makes a reader, which moves a cursor past the values and returns their texts."""
+    """Returns a reader: a function that moves a cursor past one value in each row, and returns the
+    values as JSON texts."""
     form = JsonText(avro.type)
 
     def read(cursor: Cursor) -> pa.StringArray:
@@ -30,7 +31,7 @@ def text_reader(avro: Recursive) -> Callable[[Cursor], pa.StringArray]:
 
 
 def text_skipper(avro: Recursive) -> Callable[[Cursor], None]:
-    """Makes a function that moves a cursor past the values."""
+    """Returns a function that moves a cursor past one value in each row."""
 
     def end(data: bytes, begin: int, end: int) -> tuple[None, int]:
         return None, value_end(avro.type, data, begin, end)
@@ -42,7 +43,7 @@ def text_skipper(avro: Recursive) -> Callable[[Cursor], None]:
 
 
 def text_writer(avro: Recursive) -> Callable[[pa.StringArray], pa.BinaryArray]:
-    """Makes a function that turns texts back into datums. The texts must come from a
+    """Returns a function that turns JSON texts back into datums. The texts must come from a
     `text_reader`."""
     form = JsonText(avro.type)
     return lambda texts: pa.array(map(form.datum, texts.to_pylist()), pa.binary())

@@ -1,5 +1,5 @@
-"""Checks times of day, which are numbers of milliseconds or microseconds after midnight, less than
-one day.
+"""Checks times of day. A time of day is the number of milliseconds or microseconds since midnight,
+and less than one day.
 
 Avro can encode any int or long as a time of day. But Arrow's types allow only numbers from zero to
 less than one day. If a file has any other number, programs that read the file fail. So if a row has
@@ -22,8 +22,8 @@ _DAY: Final = {"ms": 86_400_000, "us": 86_400_000_000}
 
 
 def time_faults(column: pa.Array) -> np.ndarray[Any, np.dtype[np.bool_]] | None:
-    """Returns a mask of the rows whose time of day is negative, or 24 hours or more. Returns None
-    if all times are valid, or if the column has no times."""
+    """Returns a mask that is true for the rows whose time of day is negative, or 24 hours or more.
+    Returns None if all times are valid, or if the column does not contain times of day."""
     if not pa.types.is_time(column.type):
         return None
     bare = pa.int32() if pa.types.is_time32(column.type) else pa.int64()
@@ -38,7 +38,7 @@ def is_time(avro: AvroType) -> bool:
 
 
 def checked_time(avro: AvroType, number: int) -> int:
-    """Returns the number. Raises ValueError if it is no time of a day."""
+    """Returns `number`. Raises ValueError if it is not a valid time of day of the type `avro`."""
     if not 0 <= number < _DAY[arrow_type(avro).unit]:
         raise ValueError(NO_TIME_OF_DAY)
     return number

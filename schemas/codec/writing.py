@@ -1,12 +1,12 @@
-"""Encodes columns into datums, a whole column at once. Each type of the schema has a writer that
-makes fragments. Then this module joins the fragments.
+"""Encodes columns into datums, a whole column at once. Each type of the schema has a writer, which
+turns a column into fragments. Then this module joins the fragments.
 
-A fragment has some bytes for every row, for example a number, a text, or the items of a list. A
-record's datum is the concatenation of its fields' fragments, which Arrow joins row by row. To a
-writer, the items of lists and the fields of nested records are rows, too. The encoded items of one
-list are adjacent, so one slice of the items' bytes contains all items of a list. The fragment of a
-list column consists of these slices. The fragment of a column with nulls has an empty slice for
-each null.
+A fragment is a column that has some bytes for every row, for example a number, a text, or the items
+of a list. Arrow joins the fragments of all fields row by row; the result is the datums. A writer
+for the items of lists, or for the fields of nested records, treats these items or records as rows.
+The encoded items of one list are adjacent, so one slice of the items' bytes contains all items of a
+list. The fragment of a list column consists of these slices. The fragment of a column with nulls
+has an empty slice for each null.
 
 Writers need arrays that have exactly the schema's types, and that `conform` has accepted. These
 arrays have no null where the schema forbids null, no unknown symbol, and no map with the same key
@@ -38,7 +38,7 @@ from skidway.schemas.codec.cursor import Ints, Mask, Words
 from skidway.schemas.codec.text_columns import text_writer
 
 Fragment: TypeAlias = "pa.BinaryArray | pa.BinaryScalar"
-"""Some bytes for every row. A scalar means the same bytes for all rows."""
+"""Some bytes for every row. If it is a scalar, all rows have the same bytes."""
 Writer = Callable[[pa.Array], list[Fragment]]
 
 EMPTY: Final = pa.scalar(b"", pa.binary())
@@ -52,7 +52,7 @@ _NOTHING: Final = pa.py_buffer(b"")
 
 
 class TooLong(Exception):
-    """The datums of a batch would take more than `DATUM_BYTES_MAX`."""
+    """Raised if the datums of a batch would take more than `DATUM_BYTES_MAX` bytes."""
 
     def __init__(self) -> None:
         super().__init__(f"The datums of a batch take more than {DATUM_BYTES_MAX} bytes.")
@@ -73,7 +73,7 @@ def joined(fragments: list[Fragment], rows: int) -> pa.BinaryArray:
 
 
 def writer_of(avro: AvroType) -> Writer:
-    """Makes the writer for columns of the type `avro`."""
+    """Returns the writer for columns of the type `avro`."""
     if isinstance(avro, Recursive):
         text = text_writer(avro)
         return lambda array: [text(array)]
@@ -93,7 +93,7 @@ def writer_of(avro: AvroType) -> Writer:
 
 
 def _numbers(values: Ints) -> pa.BinaryArray:
-    """Encodes each number as a zigzag varint."""
+    """Returns each number as a zigzag varint."""
     return _varints(((values << 1) ^ (values >> 63)).view(np.uint64))
 
 
@@ -115,7 +115,7 @@ def _varints(rest: Words) -> pa.BinaryArray:
 
 
 def _of_one_size(data: Any, size: int) -> pa.BinaryArray:
-    """Returns an array whose values have `size` bytes each."""
+    """Returns the bytes `data` as an array whose values have `size` bytes each."""
     rows = data.nbytes // size
     offsets = np.arange(0, (rows + 1) * size, size, dtype=np.int32)
     return _binary(offsets, pa.py_buffer(data))
@@ -235,8 +235,8 @@ _END: Final = pa.scalar(b"\0", pa.binary())
 
 
 def _spread(part: pa.BinaryArray, mask: Mask) -> pa.BinaryArray:
-    """Returns an array with the values of `part` in the rows where `mask` is true, and no bytes in
-    the other rows."""
+    """Returns an array with the values of `part` in the rows where `mask` is true, and an empty
+    value in the other rows."""
     if len(part) == len(mask):
         return part
     places = np.zeros(len(mask) + 1, np.int64)

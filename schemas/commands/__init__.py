@@ -36,6 +36,6 @@ VERBS = (browse, evolve, configuration, compare, who_uses, retire, backup)
 
 
 def register(verbs: Any) -> None:
-    """Adds every verb."""
+    """Adds all verbs to `skidway schemas`."""
     for module in VERBS:
         module.register(verbs)

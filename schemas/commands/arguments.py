@@ -1,4 +1,5 @@
-"""Parses the arguments that several verbs share: a schema's file, its references, a version."""
+"""Adds and reads the arguments that several verbs share: a schema's file, its references, a
+version."""
 
 from __future__ import annotations
 
@@ -16,13 +17,14 @@ SUFFIX = ".avsc"
 
 
 def add_subject(parser: argparse.ArgumentParser) -> None:
-    """Adds SUBJECT."""
+    """Adds the argument SUBJECT to a verb."""
     parser.add_argument("subject", metavar="SUBJECT", help="for example hdfs-logs-value")
 
 
 def add_schemas(parser: argparse.ArgumentParser) -> None:
-    """Adds the arguments SUBJECT and FILE, and --reference. With the option --by-name, several
-    files and no SUBJECT are given, because each file is named after its subject."""
+    """Adds the arguments SUBJECT and FILE, and the options --reference and --by-name. With
+    --by-name, the user gives several files and no SUBJECT, because each file is named after its
+    subject."""
     parser.add_argument(
         "names",
         nargs="+",
@@ -65,9 +67,9 @@ def _files(path: Path) -> list[Path]:
 
 
 def checked_text(file: str, *, has_references: bool = False) -> str:
-    """Reads the text of a schema's file, and checks the schema without a registry. If the schema
-    has references, only checks that the text is JSON. Raises `SchemaInvalid` with the file's name
-    in the message."""
+    """Returns the text of a schema's file after a check that needs no registry. If the schema has
+    references, only checks that the text is JSON. Raises `SchemaInvalid` with the file's name in
+    the message."""
     text = schema_text(file)
     try:
         if has_references:
@@ -80,12 +82,13 @@ def checked_text(file: str, *, has_references: bool = False) -> str:
 
 
 def references(args: argparse.Namespace) -> tuple[Reference, ...]:
-    """Returns the references in the options --reference. Raises `UsageError`."""
+    """Returns the references that the options --reference give. Raises `UsageError`."""
     return tuple(map(_reference, args.reference))
 
 
 def version_number(text: str) -> int | str:
-    """Reads a version's number, or `latest`. Raises `UsageError`."""
+    """Returns the number of a version that the user has given, or `latest`. Raises `UsageError` for
+    any other text."""
     if text == LATEST:
         return text
     if not (text.isascii() and text.isdigit()) or int(text) < 1:
@@ -94,7 +97,8 @@ def version_number(text: str) -> int | str:
 
 
 def schema_text(file: str) -> str:
-    """Returns the unchecked text of a file. Raises `UsageError`, `SkidwayError`."""
+    """Returns the text of a file without any check of the schema. Raises `UsageError` or
+    `SkidwayError` if the file cannot be read."""
     try:
         return sys.stdin.read() if file == "-" else Path(file).read_text("utf-8")
     except OSError as error:

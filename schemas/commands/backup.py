@@ -1,4 +1,5 @@
-"""`skidway schemas dump|restore`: writes a registry into a file, or restores it."""
+"""`skidway schemas dump|restore`: writes the contents of a registry to a file, or restores a
+registry from such a file."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ NOTICED_S = 1.0
 
 
 def register(verbs: Any) -> None:
-    """Adds `dump` and `restore`."""
+    """Adds the verbs `dump` and `restore`."""
     words = "write everything that a registry holds, as the records of a _schemas topic"
     dump = add_verb(verbs, "dump", words, _dump)
     dump.add_argument(
@@ -116,8 +117,8 @@ def _contents(client: RegistryAdministration) -> Contents:
 
 
 def _patient(progress: Progress) -> Callable[[int, int], None]:
-    """Makes a function that shows progress with `progress`, but shows nothing in the first
-    `NOTICED_S` seconds of the work."""
+    """Returns a function that shows progress with `progress`, but shows nothing in the first
+    `NOTICED_S` seconds."""
     begin = time.monotonic()
 
     def tell(done: int, _: int) -> None:

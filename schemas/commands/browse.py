@@ -21,7 +21,7 @@ COLUMNS = ["subject", "version", "id"]
 
 
 def register(verbs: Any) -> None:
-    """Adds `list`, `versions` and `get`."""
+    """Adds the verbs `list`, `versions` and `get`."""
     listing = add_verb(verbs, "list", "list subjects with their latest version and its id", _list)
     listing.add_argument(
         "--prefix", default="", metavar="TEXT", help="only subjects that begin with it"
@@ -83,9 +83,8 @@ def _get(args: argparse.Namespace) -> int:
 
 
 def document(found: Registered) -> dict[str, Any]:
-    """Returns a version as the JSON document that verbs print for programs. The document's keys are
-    those of the REST API.
-    """
+    """Returns a version as the JSON object that verbs print as their JSON output. The keys are
+    those of the REST API."""
     made: dict[str, Any] = {**_row(found), "schema": found.schema}
     if found.references:
         made["references"] = [each.document() for each in found.references]

@@ -25,7 +25,7 @@ from skidway.schemas.inference import Format, Inference, infer, read_lines
 
 
 def register(verbs: Any) -> None:
-    """Adds `diff` and `infer`."""
+    """Adds the verbs `diff` and `infer`."""
     words = "show what differs between two versions, or between a version and a file"
     diff = add_verb(verbs, "diff", words, _diff)
     add_subject(diff)
@@ -86,7 +86,7 @@ def _diff(args: argparse.Namespace) -> int:
 
 
 def _diff_files(args: argparse.Namespace) -> int:
-    """Compares the schemas in two files, because --against is given. The argument SUBJECT is then
+    """Compares the schemas in two files. Called if --against is given; the argument SUBJECT is then
     the path of the new file."""
     if args.file is not None or args.old is not None or args.new is not None or args.reference:
         raise UsageError("--against OLD takes one FILE, and neither subject nor registry.")
@@ -138,8 +138,8 @@ def _infer(args: argparse.Namespace) -> int:
 
 
 def _shares(found: Inference) -> str:
-    """Returns the text for standard error, which says how many lines have each field of the
-    proposed schema. Standard output gets only the schema."""
+    """Returns a text that says how many lines have each field of the proposed schema. The verb
+    prints this text on standard error, because standard output gets only the schema."""
     rows = [
         {"field": each.place, "type": each.type, "lines": each.lines, "share": f"{each.share:.1%}"}
         for each in found.fields

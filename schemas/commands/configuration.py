@@ -1,5 +1,5 @@
-"""`skidway schemas level|mode`: the settings of one subject, or the global settings, which apply to
-all subjects without settings of their own."""
+"""`skidway schemas level|mode`: shows or changes the compatibility level or mode of one subject, or
+the global one, which applies to all subjects without one of their own."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LEVEL = "compatibilityLevel"
 
 
 def register(verbs: Any) -> None:
-    """Adds `level` and `mode`."""
+    """Adds the verbs `level` and `mode`."""
     words = "show, set or reset the compatibility level: how schemas may change"
     level = add_verb(verbs, "level", words, _level)
     _add(level, "level", [each.value for each in Level])

@@ -1,5 +1,5 @@
-"""Finds the registry's address and credentials, in options and a configuration file that all verbs
-share."""
+"""Finds the registry's address and credentials, for example in options or in a configuration file,
+in the same way for all verbs."""
 
 from __future__ import annotations
 

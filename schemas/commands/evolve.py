@@ -28,7 +28,7 @@ INCOMPATIBLE = 409
 
 
 def register(verbs: Any) -> None:
-    """Adds `register` and `check`."""
+    """Adds the verbs `register` and `check`."""
     words = "register a schema under a subject, and print its id"
     made = add_verb(verbs, "register", words, _register)
     add_schemas(made)
@@ -60,7 +60,7 @@ def _register(args: argparse.Namespace) -> int:
 
 def _registered(client: RegistryAdministration, asked: Asked) -> Verdict:
     """Registers a schema. If the schema is incompatible, does not register it, and returns the same
-    verdict as the verb check."""
+    verdict as the verb `check`."""
     try:
         schema_id = client.register(asked.subject, asked.text, asked.takes)
     except RegistryRefused as refused:
@@ -120,8 +120,9 @@ def _check_files(args: argparse.Namespace) -> int:
 
 
 def _every(args: argparse.Namespace, asked: list[Asked], act: Callable[[Asked], Verdict]) -> int:
-    """Runs `act` for each schema and prints the verdicts. If the registry becomes unreachable
-    midway, still prints the earlier verdicts. Returns exit status 1 if a verdict is bad."""
+    """Calls `act` for each schema and prints the verdicts. If the registry becomes unreachable
+    before the last schema, still prints the verdicts on the schemas before. Returns the exit
+    status: 1 if a verdict is bad, otherwise 0."""
     found: list[Verdict] = []
     try:
         for each in asked:
@@ -136,7 +137,8 @@ def _every(args: argparse.Namespace, asked: list[Asked], act: Callable[[Asked], 
 
 
 def _one_of_several(asked: Asked, act: Callable[[Asked], Verdict]) -> Verdict:
-    """Turns an error into a bad verdict, so that the other schemas still get their verdicts. Raises
+    """Returns the verdict of `act` on one of several schemas. If `act` raises an error, returns a
+    bad verdict with the error, so that the other schemas still get their verdicts. Raises only
     `Unreachable`."""
     try:
         return act(asked)

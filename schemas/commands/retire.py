@@ -17,7 +17,7 @@ PLAN = ["subject", "version", "id", "now", "then", "referenced_by"]
 
 
 def register(verbs: Any) -> None:
-    """Adds `delete` and `undelete`."""
+    """Adds the verbs `delete` and `undelete`."""
     words = "soft-delete a subject or a version (undelete brings it back), or delete it permanently"
     delete = add_verb(verbs, "delete", words, _delete)
     add_subject(delete)
@@ -58,10 +58,10 @@ def _carry_out(
     live: list[Registered],
     agreed_to: set[int],
 ) -> None:
-    """Soft-deletes the versions. With --permanent, then deletes them permanently, because a
-    registry demands a soft deletion before a permanent deletion. If the subject has got a version
-    that the person has not confirmed, raises SkidwayError instead of the permanent deletion.
-    """
+    """Soft-deletes the versions that the arguments select. With --permanent, then deletes them
+    permanently; a registry demands the soft deletion first. Raises SkidwayError before the
+    permanent deletion of a subject if the subject has a version that is not in `agreed_to` (the
+    versions whose deletion a person has confirmed)."""
     if args.version is not None:
         if live:
             client.delete_version(args.subject, args.version)

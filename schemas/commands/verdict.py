@@ -1,5 +1,5 @@
 """Reports whether a schema is compatible. If it is not, reports why, and which schema would be
-compatible. Each verdict has a text for people and a document for programs."""
+compatible. Each verdict has a text, and a JSON document for the option --json."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from skidway.schemas.compatibility import Level
 
 Version = int | str | None
 """A version's number, or `latest`. None means all versions with which the registry compares a new
-schema; the subject's level decides which versions these are."""
+schema; the subject's compatibility level decides which versions these are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The result for one schema: a document for programs, and a text for people."""
+    """The result for one schema: as a text, and as a JSON document for the option --json."""
 
     is_good: bool
     document: dict[str, Any]
@@ -50,8 +50,8 @@ def verdict(client: RegistryAdministration, asked: Asked, version: Version) -> V
 
 
 def local_verdict(name: str, old: AvroType, new: AvroType, level: Level) -> Verdict:
-    """Returns the verdict on two local schemas. `name` is the name of the old schema's file. Raises
-    `SchemaInvalid`."""
+    """Returns the verdict on the schema `new` as the next version after `old`, without a registry.
+    `name` is the name of the old schema's file. Raises `SchemaInvalid`."""
     advice = advise(new, [(1, old)], level)
     return _verdict({"against": name}, name, [], advice, is_good=advice is None)
 
@@ -74,9 +74,8 @@ def _advice(
     version: Version,
 ) -> Advice | None:
     """Returns Skidway's own advice on a schema that the registry calls incompatible. Returns None
-    if Skidway's check cannot read an earlier version. Also returns None if Skidway's check finds no
-    fault, because then the registry has a rule that Skidway lacks.
-    """
+    if Skidway's parser refuses the schema or an earlier version. Also returns None if Skidway's own
+    check calls the schema compatible, because then the registry has a rule that Skidway lacks."""
     resolver = Resolver(client)
     level = client.level(subject) or client.level(None) or {}
     try:

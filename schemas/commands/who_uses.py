@@ -19,7 +19,7 @@ COLUMNS = ["topic", "part", "id", "records", "partitions", "newest", "agents"]
 
 
 def register(verbs: Any) -> None:
-    """Adds `who-uses`."""
+    """Adds the verb `who-uses`."""
     words = "who has a schema, who refers to it, and which topics hold it in their newest records"
     verb = add_verb(verbs, "who-uses", words, _who_uses)
     verb.add_argument("what", metavar="SUBJECT|ID", help="a subject, or the id of one schema")
@@ -142,9 +142,8 @@ def _partitions(client: Client, topics: list[str]) -> list[TopicPartition]:
 
 
 def _said(looked_at: dict[str, Any] | None, found: bool) -> str:
-    """Returns a sentence that says which records were searched for the schema's id, and that
-    records outside of these may have been written with the schema.
-    """
+    """Returns a sentence that says which records were searched for the schema's id. It also says
+    that other records, which were not searched, may have been written with the schema."""
     if looked_at is None:
         return "No topic was looked at: name a cluster with --bootstrap-server."
     return (

@@ -15,7 +15,7 @@ TIMEOUT_S: Final = 5.0
 
 
 def add_registry_option(parser: argparse.ArgumentParser) -> None:
-    """Adds --registry URL[,URL...]."""
+    """Adds the option --registry URL[,URL...]."""
     parser.add_argument(
         "--registry",
         metavar="URL",
@@ -24,10 +24,9 @@ def add_registry_option(parser: argparse.ArgumentParser) -> None:
 
 
 def registry(args: argparse.Namespace) -> tuple[RegistryClient, bool]:
-    """Returns the registry's client, and whether a person has set the registry's URL (with the
-    option, in the environment or in the profile). If nobody has set it, the client uses the default
-    URL. Raises ConfigurationRefused.
-    """
+    """Returns a client of the registry, and whether the registry's URL is set (with the option, in
+    the environment or in the profile). If it is not set, the client uses the default URL. Raises
+    ConfigurationRefused."""
     known = profile.read()
     named = args.registry or known.schema_registry_url
     client = RegistryClient(

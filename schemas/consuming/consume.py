@@ -1,4 +1,5 @@
-"""`skidway consume --topic T [--group G]`: prints records, as values or as JSON lines."""
+"""`skidway consume --topic T [--group G]`: prints the values of records, or whole records as JSON
+lines."""
 
 from __future__ import annotations
 
@@ -36,7 +37,7 @@ Read = Callable[[pa.BinaryArray], list[Value]]
 
 
 def register(subparsers: Any) -> None:
-    """Adds the noun `consume`."""
+    """Adds the command `skidway consume`."""
     words = "print records of a topic; Avro by the schemas of a registry"
     parser = subparsers.add_parser("consume", help=words, description=f"{words}.")
     add_bootstrap_option(parser)
@@ -213,8 +214,8 @@ def _write(
     *,
     as_json: bool,
 ) -> int:
-    """Writes at most `left` records of a batch, from offset `begin` on. Returns how many records it
-    wrote."""
+    """Prints at most `left` records of a batch, from offset `begin` on. Returns how many records it
+    printed."""
     rows = [row for row in range(len(batch.offsets)) if batch.offsets[row] >= begin][:left]
     if not rows:
         return 0

@@ -1,5 +1,5 @@
-"""`skidway rejected show | export TOPIC`: prints the lines that did not fit the schema, with the
-reason and the place in the log, or writes them into a file for repair."""
+"""`skidway rejected show | export TOPIC`: prints the rejected lines of a topic, with the reason and
+the position in the log file, or writes them to a file in which people can repair them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ COLUMNS = ("time", "reason", "host", "file", "position", "line")
 
 
 def register(subparsers: Any) -> None:
-    """Adds the noun `rejected`."""
+    """Adds the command `skidway rejected`."""
     parser = subparsers.add_parser("rejected", help="lines that did not fit, and why")
     verbs = parser.add_subparsers(dest="verb", metavar="VERB")
     words = "print the newest lines that did not fit, with reason, host, file and position"
@@ -146,9 +146,8 @@ def _ranges(
 
 
 def _rows(codec: Codec, batch: DecodedRecords, begin: int) -> tuple[list[dict[str, Any]], int]:
-    """Returns the rejected lines of a batch from offset `begin` on, and the number of records that
-    `codec` cannot read as rejected lines.
-    """
+    """Returns the rejected lines in a batch, from offset `begin` on, and the number of records that
+    `codec` cannot decode."""
     wanted = np.flatnonzero(np.asarray(batch.offsets) >= begin)
     ids, datums = wire.split(batch.values.take(pa.array(wanted)))
     framed = np.flatnonzero(ids >= 0)

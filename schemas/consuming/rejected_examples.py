@@ -1,9 +1,9 @@
-"""Finds an example of the lines that were rejected in a time span, and shows it as one bounded line
-of text.
+"""Finds an example of the lines that were rejected in a time span, and shows it as one line of text
+of limited length.
 
-A record of `<topic>.rejected` has no more of its line than the agent's rules (`shape`) let it send:
-rules that mask, hash or remove fields have been applied to its text, or the text was withheld. So
-the example contains no text that the rules hide.
+A record of `<topic>.rejected` has no more of its line than the agent's rules (the setting `shape`)
+allow: the agent has applied the rules that mask, hash or remove fields to the line's text, or has
+withheld the text. So the example contains no text that the rules hide.
 """
 
 from __future__ import annotations
@@ -27,13 +27,14 @@ TEXT_BYTES_MAX: Final = 300
 CUT: Final = "\N{HORIZONTAL ELLIPSIS}"
 DETAIL_CHARACTERS_MAX: Final = 120
 RECORDS_MAX: Final = 1_000
-"""An example is chosen among at most this many records of each partition."""
+"""At most this many records of each partition are searched for an example."""
 
 
 @dataclass(frozen=True, slots=True)
 class RejectedExample:
-    """A rejected line, with the place of its record and with its place on its host. `text` is at
-    most TEXT_BYTES_MAX bytes of the line, with escapes for everything that is not printable."""
+    """A rejected line. `tp` and `offset` say where its record is; `host`, `path` and `first` (the
+    first byte) say where the line is. `text` is at most TEXT_BYTES_MAX bytes of the line, with
+    escapes for everything that is not printable."""
 
     tp: TopicPartition
     offset: int
@@ -47,7 +48,8 @@ class RejectedExample:
 
     @property
     def where(self) -> str:
-        """The place of the record, the place of the line, and the reason, in words."""
+        """Returns a text that says where the record is, where the line is, and why the line was
+        rejected."""
         detail = f": {self.detail}" if self.detail else ""
         place = f"{self.host}:{self.path} byte {self.first:,}"
         return f"{self.tp} at offset {self.offset} ({place}, {self.reason}{detail})"
@@ -59,8 +61,9 @@ def rejected_example(
     wanted: Wanted,
     is_meant: Callable[[Mapping[str, Any]], bool] = lambda _: True,
 ) -> RejectedExample | None:
-    """The first rejected line that is meant; otherwise the first that is wanted; None if there is
-    none. Raises Unreachable, KafkaError, UsageError."""
+    """Returns the first rejected line that `wanted` selects and for which `is_meant` returns true.
+    If there is none, returns the first line that `wanted` selects, or None. Raises Unreachable,
+    KafkaError, UsageError."""
     other: RejectedExample | None = None
     for found in RejectedLines(client, topic).found(wanted, RECORDS_MAX):
         made = _example(found)
@@ -71,8 +74,9 @@ def rejected_example(
 
 
 def shown_text(data: bytes, bytes_max: int = TEXT_BYTES_MAX) -> str:
-    """The first bytes of a text as one line that a terminal can print: control characters, bytes
-    that are not UTF-8, and characters that reorder text are escaped. An ellipsis marks a cut."""
+    """Returns the first bytes of a text as one line that a terminal can print: control characters,
+    bytes that are not UTF-8, and characters that reorder text are escaped. If a part of the text is
+    left out, an ellipsis shows this."""
     kept = data[:bytes_max]
     if len(kept) < len(data):
         kept = _whole_characters(kept)
@@ -81,12 +85,12 @@ def shown_text(data: bytes, bytes_max: int = TEXT_BYTES_MAX) -> str:
 
 
 def printable(text: str) -> str:
-    """The text with an escape for each character that cannot be printed."""
+    """Returns the text with an escape for each character that cannot be printed."""
     return "".join(x if x.isprintable() else x.encode("unicode_escape").decode() for x in text)
 
 
 def _whole_characters(data: bytes) -> bytes:
-    """The bytes without the beginning of a character of UTF-8 at their end."""
+    """Returns the bytes, without an incomplete UTF-8 character at their end."""
     for back in range(1, min(len(data), 4) + 1):
         byte = data[-back]
         if byte >= 0xC0:

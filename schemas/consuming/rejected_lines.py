@@ -1,6 +1,5 @@
-"""Reads the records of `<topic>.rejected`, each of them once, and shows them as lines of JSON that
-people can repair.
-"""
+"""Reads each rejected line in `<topic>.rejected` once, and turns it into a line of JSON that people
+can repair."""
 
 from __future__ import annotations
 
@@ -27,14 +26,13 @@ from skidway.schemas.topic_reading import read_ranges
 SUFFIX: Final = ".rejected"
 ORIGIN: Final = ("agent", "file", "first")
 WITHHELD: Final = b"[withheld]"
-"""What agents send in place of a rejected line that may contain secrets."""
+"""The text that agents send instead of a rejected line that may contain secrets."""
 
 ENDS_MAX: Final = 6
 """The field `length` of a record counts the line's byte order mark and terminator, which the record
-does not contain. Together they have at most this many bytes: four for the mark of GB 18030, and two
-for CRLF. If the text in the record is shorter than `length` by more bytes than this, the record has
-only a part of its line.
-"""
+does not contain. Together the two have at most this many bytes: four for the byte order mark of GB
+18030, and two for CRLF. If the record's text is shorter than `length` by more bytes than this, the
+record has only a part of its line."""
 
 NUL_BYTES: Final = "nul-bytes"
 """The reason in a record that reports NUL bytes instead of a line. This record has no line."""
@@ -63,7 +61,7 @@ class Wanted:
 
 
 class FoundLine(NamedTuple):
-    """A rejected line, and the place and the timestamp of its record."""
+    """A rejected line (`document`), and the partition, offset and timestamp of its record."""
 
     tp: TopicPartition
     offset: int
@@ -87,8 +85,8 @@ class RejectedLines:
             yield found.document
 
     def found(self, wanted: Wanted, most: int | None = None) -> Iterator[FoundLine]:
-        """Yields each wanted line once, with the place of its record. most: how many records of
-        each partition are read at most. Raises Unreachable, UsageError."""
+        """Yields each wanted line once, with the partition and offset of its record. most: how many
+        records of each partition are read at most. Raises Unreachable, UsageError."""
         (topic,) = existing(self._client, [self._name])
         partitions = [TopicPartition(self._name, each.index) for each in topic.partitions]
         begin = EARLIEST if wanted.since is None else wanted.since
@@ -126,12 +124,11 @@ class RejectedLines:
 
 
 def repairable(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns a rejected line as `plain` returns it, without members that are null, for people and
-    programs that repair the line. If the record does not have the whole line, the result has the
-    member `is_cut`. If the line is not plain ASCII, the result also has the line's bytes as
-    `line_base64`. The reason is that the line's source may have another encoding than UTF-8, and
-    `skidway agent replay` must see whether somebody edited `line`.
-    """
+    """Returns a rejected line in the form in which people and programs repair it: as `plain`
+    returns it, without members that are null. If the record does not have the whole line, the
+    result has the member `is_cut`. If the line is not ASCII, or has NUL bytes, the result also has
+    the line's bytes as `line_base64`, because the line may have another encoding than UTF-8. With
+    these bytes, `skidway agent replay` sees whether somebody has edited `line`."""
     shown = {name: value for name, value in plain(dict(document)).items() if value is not None}
     line: bytes = document["line"]
     if not line.isascii() or b"\0" in line:
@@ -141,11 +138,10 @@ def repairable(document: Mapping[str, Any]) -> dict[str, Any]:
 
 def is_cut(document: Mapping[str, Any]) -> bool:
     """Returns whether a rejected record has only the beginning of its line, or nothing of the line.
-    If a repaired line was rejected again, the record's `length` is the length of the envelope, that
-    is, of the JSON document in which `skidway agent replay` sent the line. The envelope is longer
-    than the line, so `length` does not show whether the line was cut. Such a line counts as cut
-    only if it was withheld.
-    """
+    A repaired line may be rejected again. The record's `length` is then the length of the JSON
+    document in which `skidway agent replay` sent the line. This document is longer than the line,
+    so `length` does not show whether the line was cut. Such a line counts as cut only if it was
+    withheld."""
     if document["line"] == WITHHELD or document["reason"] == NUL_BYTES:
         return True
     if document.get("original_first") is not None:

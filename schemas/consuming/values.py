@@ -1,5 +1,5 @@
 """Decodes the values of records into Python values. If a value begins with a schema id, it is
-decoded by that schema. Other values stay unchanged."""
+decoded with the schema that has this id. Other values stay unchanged."""
 
 from __future__ import annotations
 
@@ -21,12 +21,11 @@ from skidway.schemas.codec import Codec
 from skidway.schemas.codec.arrow import SchemaUnsupported
 
 CODECS_MAX: Final = 1_000
-"""At most this many schemas are kept in memory. The commands print values of further schemas
-unchanged."""
+"""At most this many schemas are kept in memory. Values of further schemas are not decoded."""
 
 
 class Registry(Protocol):
-    """The part of a registry's client that decoding needs."""
+    """The method of a registry's client that decoding needs."""
 
     def schema(self, schema_id: int, /) -> str:
         """Returns the text of a registered schema. Raises SkidwayError if the registry does not
@@ -35,7 +34,7 @@ class Registry(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """One value. If the value was decoded, `schema_id` is set, and `decoded` is the result."""
+    """One value of a record. If it was decoded, `schema_id` is set, and `decoded` is the result."""
 
     raw: bytes | None
     schema_id: int | None = None
@@ -43,7 +42,7 @@ class Value:
 
     @property
     def line(self) -> bytes:
-        """Returns the value as one line for people: JSON if the value was decoded, otherwise its
+        """Returns the value as one line to print: JSON if the value was decoded, otherwise its
         unchanged bytes."""
         if self.schema_id is None:
             return self.raw or b""
@@ -51,11 +50,11 @@ class Value:
 
 
 class Values:
-    """Decodes values by the schemas of a registry. If some values cannot be decoded, so that they
-    must be printed unchanged, calls `note` with the reason, once for each reason.
+    """Decodes values with the schemas of a registry. If values cannot be decoded, so that they must
+    be printed unchanged, calls `note` once for each reason, with the reason.
 
-    is_named: whether a person has set the registry's URL. If nobody has set the URL, and the
-    registry at the default URL is unreachable, values are printed unchanged.
+    is_named: whether the registry's URL is set. If it is not set, and the registry at the default
+    URL is unreachable, values stay unchanged, and no error is raised.
     """
 
     def __init__(
@@ -68,8 +67,8 @@ class Values:
         self._told: set[str] = set()
 
     def read(self, values: pa.BinaryArray) -> list[Value]:
-        """Returns one `Value` for each value. If a person has set the registry's URL and the
-        registry does not answer, raises Unreachable."""
+        """Returns one `Value` for each value. Raises Unreachable if the registry's URL is set and
+        the registry does not answer."""
         found = [Value(raw) for raw in values.to_pylist()]
         ids, datums = wire.split(values)
         for schema_id in np.unique(ids[ids >= 0]).tolist():
@@ -108,9 +107,10 @@ class Values:
 
 
 def plain(value: Any) -> Any:
-    """Returns the value in a form that JSON can represent. Bytes that are UTF-8 become text, and
-    other bytes become base64. The name of a field with base64 ends with `_base64`, so that nobody
-    mistakes its value for text. Times become text as in RFC 3339, and decimals become text."""
+    """Returns a decoded value, converted so that JSON can represent it. Bytes that are UTF-8 become
+    text, and other bytes become base64. The name of a field with base64 ends with `_base64`, so
+    that nobody mistakes its value for text. Times become text as in RFC 3339, and decimals become
+    text."""
     if isinstance(value, Mapping):
         return dict(_member(str(name), each) for name, each in value.items())
     if isinstance(value, list | tuple):

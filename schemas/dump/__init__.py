@@ -1,11 +1,11 @@
-"""Writes the contents of a registry into a file, and restores them, in the record format of
-Confluent's `_schemas` topic.
+"""Writes the contents of a registry to a file, and restores a registry from such a file. The file
+has the record format of Confluent's `_schemas` topic.
 
-Each line of the file is one record, `{"key": {...}, "value": {...}}`. The package can also read a
-dump from the output of kafka-console-consumer for that topic (key, tab, value), or from the topic
-itself. So an operator can copy a registry's contents between Skidway's registry and Confluent's,
-with ids, versions, soft deletions, references, levels and modes. The record formats are those of
-the package `storage` in Confluent's schema-registry 8.
+Each line of the file is one record, `{"key": {...}, "value": {...}}`. The package can also read the
+records from the output of kafka-console-consumer for a `_schemas` topic (key, tab, value), or from
+the topic itself. So an operator can copy a registry's contents between Skidway's registry and
+Confluent's, with ids, versions, soft deletions, references, levels and modes. The record formats
+are those of the package `storage` in Confluent's schema-registry 8.
 
 Modules without I/O:
 

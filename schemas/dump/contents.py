@@ -30,7 +30,7 @@ class StoredVersion:
 
     @property
     def key(self) -> Key:
-        """Returns the version's subject and number."""
+        """Returns the subject and the number of the version."""
         return self.subject, self.version
 
     def __str__(self) -> str:
@@ -39,12 +39,13 @@ class StoredVersion:
 
 @dataclass(slots=True)
 class Contents:
-    """A registry's whole content. The keys of `levels` and `modes` are subjects. The key None has
-    the level or mode of all subjects that are not keys.
+    """The whole contents of a registry. `levels` and `modes` have the compatibility level and the
+    mode of each subject that has its own. The key None has the global level and mode, which all
+    other subjects use.
 
     The values of `levels` are configurations with the key `compatibilityLevel`. `highest_id`: the
-    highest id that was ever assigned, as far as the records show it. `passed_over`: for each kind
-    of record that this module ignores, the number of these records.
+    highest schema id that was ever assigned, as far as the records show it. `passed_over`: for each
+    kind of record that this module ignores, the number of these records.
     """
 
     versions: dict[Key, StoredVersion] = field(default_factory=dict)
@@ -73,7 +74,7 @@ class Contents:
 
 def replay(records: Iterable[Record]) -> Contents:
     """Returns the contents after all records are applied in order. Raises `DumpRefused` if a record
-    is not as a schema registry writes it."""
+    does not have the form in which a schema registry writes it."""
     found = Contents()
     for number, record in enumerate(records, 1):
         try:
@@ -108,8 +109,8 @@ def in_order(versions: Iterable[StoredVersion]) -> list[StoredVersion]:
 
 
 def only(contents: Contents, subjects: Iterable[str]) -> Contents:
-    """Returns the contents of these subjects, together with the versions of other subjects that
-    these subjects reference."""
+    """Returns the part of the contents that belongs to these subjects, together with the versions
+    of other subjects that their versions reference."""
     wanted = set(subjects)
     keys: dict[Key, StoredVersion] = {}
     for each in contents.versions.values():

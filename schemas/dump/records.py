@@ -1,6 +1,7 @@
 """Converts records of a `_schemas` topic to lines of text, and back.
 
-The kinds of keys (`keytype`), with the other fields of each key, and the meaning of the value:
+Each key has a kind (`keytype`). For each kind, this table shows the other fields of the key, and
+the meaning of the value:
 
     SCHEMA          subject, version      the version; null if it was deleted permanently
     CONFIG, MODE    subject (null: all)   the setting; null if it was reset
@@ -25,7 +26,8 @@ _CONSOLE_NOISE: Final = "Processed a total of"
 
 
 class DumpRefused(SkidwayError):
-    """A dump cannot be read or restored. The message contains the place and the reason."""
+    """Raised if a dump cannot be read or restored. The message says why, and names the line, record
+    or version."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +45,7 @@ class Record:
 
 
 def line(record: Record) -> str:
-    """Returns the record as one line, without the line end."""
+    """Returns the record as one line of a dump, without the line end."""
     return _text({"key": record.key, "value": record.value})
 
 
@@ -64,7 +66,8 @@ def console_line(record: Record) -> str:
 
 
 def read_lines(lines: Iterable[str]) -> Iterator[Record]:
-    """Reads the records of a file. Raises `DumpRefused` with the line's number."""
+    """Yields the records in the lines of a file. Raises `DumpRefused`, with the number of the line,
+    if a line is no record."""
     for number, text in enumerate(lines, 1):
         where = f"Line {number}"
         if len(text) > LINE_CHARACTERS_MAX:
@@ -89,14 +92,15 @@ def _read_line(text: str, where: str) -> Record:
     document = _json(text, where, "line")
     if not isinstance(document, dict) or "key" not in document:
         raise DumpRefused(f"{where} has no key: print keys too (print.key=true).")
-    value = document.get("value", document.get("payload"))  # kcat -J calls it payload
+    # the output of `kcat -J` calls the value payload
+    value = document.get("value", document.get("payload"))
     key = _inner(document["key"], where, "key")
     return _record(key, _inner(value, where, "value"), where)
 
 
 def _columns(text: str, where: str) -> tuple[str, str]:
-    """Returns key and value in a line of the console consumer. Leaves out the columns that the
-    consumer may print before the key."""
+    """Returns key and value from a line of kafka-console-consumer's output. Ignores the columns
+    that this program may print before the key."""
     parts = text.split("\t")
     while parts and (parts[0].startswith(_BEFORE_KEY) or parts[0] in _BEFORE_KEY_ALONE):
         parts.pop(0)

@@ -29,12 +29,12 @@ Tell = Callable[[int, int], None]
 
 
 def read(client: RegistryAdministration, tell: Tell | None = None) -> Contents:
-    """Returns everything that the registry lists. `tell`: is called after each step of reading.
-    Raises the client's errors.
+    """Returns everything that the registry lists. Calls `tell` after each step of reading. Raises
+    the client's errors.
 
-    The first request also lists deleted versions; the second request lists only live versions. If a
-    version is added or deleted between the two requests, the result follows the second answer. The
-    result does not include levels and modes of subjects without versions.
+    The first request lists all versions, also deleted ones; the second lists only live versions. If
+    a version is added or deleted between the two requests, the result has it as in the second
+    answer. The result does not include levels and modes of subjects without versions.
     """
     found = Contents()
     everything = {_key(each): each for each in client.all_versions(deleted=True)}
@@ -55,8 +55,8 @@ def read(client: RegistryAdministration, tell: Tell | None = None) -> Contents:
 def carry_out(
     client: RegistryAdministration, planned: Steps, there: Contents, tell: Tell | None = None
 ) -> None:
-    """Carries out the steps of a restore. Imports and deletes versions in mode IMPORT, and then
-    restores the previous modes, even after an error.
+    """Carries out the steps of a restore. Sets the mode IMPORT, imports and deletes versions, and
+    then sets the previous modes again, even after an error.
 
     While the mode is IMPORT, the registry assigns no ids itself, so no other schema gets an id of
     the dump.
@@ -97,8 +97,8 @@ def _importing(client: RegistryAdministration, planned: Steps, there: Contents) 
 
 def _set_back(client: RegistryAdministration, scope: str | None, before: str | None) -> None:
     """Sets the mode of `scope` (a subject, or None for all subjects) back to `before`, its value
-    before this restore. If `before` is IMPORT, an earlier restore that was interrupted had set this
-    mode. In this case, removes the mode."""
+    before this restore. If `before` is IMPORT, an earlier restore has set this mode and was
+    interrupted. In this case, removes the mode."""
     if before is None or before == IMPORT:
         if scope is None:
             client.set_mode(None, READWRITE)
@@ -119,7 +119,8 @@ def _reset_mode(client: RegistryAdministration, subject: str) -> None:
 
 
 def _reserve(client: RegistryAdministration, highest_id: int) -> None:
-    """Uses the id `highest_id` once, so that the registry assigns only higher ids afterwards."""
+    """Registers a version with the id `highest_id` and deletes it again, so that the registry
+    assigns only higher ids afterwards."""
     schema = f'{{"type":"fixed","name":"Id{highest_id}","namespace":"skidway.reserved","size":1}}'
     client.import_version(Registered(RESERVED_SUBJECT, 1, highest_id, schema))
     client.delete_subject(RESERVED_SUBJECT)
@@ -131,7 +132,7 @@ def _read_settings(client: RegistryAdministration, subject: str | None, found: C
     if level is not None:
         found.levels[subject] = level
     if subject is not None and mode == READONLY_OVERRIDE:
-        return  # READONLY_OVERRIDE is set for all subjects, and hides the subject's own mode
+        return  # the global mode READONLY_OVERRIDE hides the subject's own mode
     if mode is not None and not (subject is None and mode == READWRITE):
         found.modes[subject] = mode
 

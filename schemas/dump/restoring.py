@@ -1,5 +1,5 @@
-"""Finds the steps that bring a registry to the state of a dump. If the dump and the registry
-contradict each other, refuses the restore. This module does no I/O.
+"""Finds the steps that bring a registry to the state of a dump. Refuses the restore if the dump and
+the registry contradict each other. This module does no I/O.
 
 If an id or a version has one schema in the registry and another schema in the dump, nothing at all
 is restored. Subjects and versions that only the registry has are kept. If the registry already has
@@ -30,9 +30,9 @@ LEVEL: Final = "compatibilityLevel"
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """The steps of a restore. The order of the fields is the order of the steps. The field
-    `reserve` is an id: after this step, the registry never assigns this id or a lower id to a new
-    schema."""
+    """The steps of a restore. The order of the fields is the order of the steps. `reserve` is an id
+    that one step uses up: after this step, the registry never assigns this id or a lower id to a
+    new schema."""
 
     imports: tuple[StoredVersion, ...] = ()
     deletions: tuple[StoredVersion, ...] = ()
@@ -47,8 +47,9 @@ class Steps:
 
 
 def steps(wanted: Contents, there: Contents, *, with_modes: bool = True) -> Steps:
-    """Returns the steps from `there` (the registry) to `wanted` (the dump). If an id or a version
-    has different schemas in the two, raises `DumpRefused` with the number of all such conflicts."""
+    """Returns the steps from `there` (the contents of the registry) to `wanted` (the contents of
+    the dump). If an id or a version has different schemas in the two, raises `DumpRefused`. Its
+    message says how many such conflicts there are."""
     found = list(_conflicts(wanted, there))
     if found:
         named = "; ".join(found[:NAMED_MAX])
@@ -133,8 +134,8 @@ def same_schema(one: StoredVersion, other: StoredVersion) -> bool:
 
 
 def _is_elsewhere(subject: str | None) -> bool:
-    """Returns whether a subject is in another context than the default context. None stands for all
-    subjects of the registry."""
+    """Returns whether a subject is in another context than the default context. Returns False for
+    None, which stands for all subjects."""
     return subject is not None and subject.startswith(CONTEXT)
 
 
@@ -187,8 +188,8 @@ def _more(level: Mapping[str, Any]) -> list[str]:
 
 
 def _spelled(version: StoredVersion) -> Any:
-    """Returns a value that is the same for all texts of the same schema. If the text is not JSON
-    (as in Protobuf), the value is the text itself."""
+    """Returns a value that is the same for all texts of the same schema. If the version's text is
+    not JSON (as in Protobuf), the value is the text itself."""
     try:
         if version.schema_type == "AVRO" and not version.references:
             return canonical(parse(version.schema, check_defaults=False))

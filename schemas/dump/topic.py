@@ -1,5 +1,5 @@
-"""Reads and writes the records of a `_schemas` topic, which has one partition. All its records have
-keys."""
+"""Reads and writes the records of a `_schemas` topic. This topic has one partition, and all its
+records have keys."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TOPIC: Final = "_schemas"
 
 
 def read_topic(client: Client, topic: str = TOPIC) -> Iterator[Record]:
-    """Yields every record up to the current end of the topic. Raises `DumpRefused`,
+    """Yields every record up to the end that the topic has at the start. Raises `DumpRefused`,
     `Unreachable`."""
     tp = _only_partition(client, topic)
     first = client.list_offsets({tp: EARLIEST})[tp].offset
@@ -30,8 +30,8 @@ def read_topic(client: Client, topic: str = TOPIC) -> Iterator[Record]:
 def write_topic(
     bootstrap_servers: str, client: Client, records: Iterable[Record], topic: str = TOPIC
 ) -> int:
-    """Writes the records to an empty topic, and returns their number. Creates the topic if it does
-    not exist.
+    """Writes the records to an empty topic, and returns how many it has written. Creates the topic
+    if it does not exist.
 
     If the topic already has records, raises `DumpRefused`, because a registry may be reading the
     topic.

@@ -1,17 +1,17 @@
-"""Proposes a schema for a log that has none: JSON lines, CSV or logfmt.
+"""Proposes a schema for a log that has no schema. The log may consist of JSON lines, CSV or logfmt.
 
 - `lines`: reads the lines of a file, even if a line is very long
 - `formats`: splits a line into its values, and detects the `Format` of a sample
-- `shapes`: the types of values at one place of a line, merged over all lines
-- `naming`: valid Avro names
-- `proposal`: turns a shape into an Avro schema
-- `inference`: `infer`, which combines these modules and counts lines
+- `shapes`: the types of the values that one field of the lines has, merged over all lines
+- `naming`: makes valid Avro names from the names in a log
+- `proposal`: turns shapes into an Avro schema
+- `inference`: the function `infer`, which uses these modules and counts lines
 
 Inference reads the file in one pass. It does not store values; it stores only their types and how
-often each type occurs. Constants of these modules limit the memory that inference needs for a file
-of any size. If values exceed one of these limits, inference counts and reports the values, and does
-not silently treat them as missing. A proposal is a draft, which a person must check. For example,
-the file cannot show that a field will be missing tomorrow.
+often each type occurs. The memory that inference needs is limited, however large the file is. If
+values exceed a limit, inference does not silently treat them as missing: it counts and reports
+them. A proposal is a draft, which a person must check. For example, the file cannot show that a
+field will be missing tomorrow.
 """
 
 from skidway.schemas.inference.formats import Format, FormatUnknown

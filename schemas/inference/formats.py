@@ -18,8 +18,8 @@ from typing import Any, Final, NoReturn, Protocol
 from skidway.errors import SkidwayError
 
 NESTING_MAX: Final = 16
-"""Objects and arrays may be nested to at most this many levels. A line with more levels does not
-have the format."""
+"""Objects and arrays may be nested to at most this many levels. A line with more levels counts as a
+line that is not JSON."""
 DELIMITERS: Final = ",;\t|"
 _PAIR = re.compile(r'([^\s="]+)(?:=("(?:[^"\\]|\\.)*"|[^\s"]*))?(?:\s+|\Z)')
 _NAME = re.compile(r"\s*[^\W\d][\w .-]{0,63}\Z")
@@ -27,7 +27,7 @@ _NUMBER = re.compile(r"-?\d+(?:\.\d+)?\Z")
 
 
 class Format(Enumeration):
-    """The formats that the lines of a log can have."""
+    """The formats of lines that inference knows."""
 
     JSON = "json"
     CSV = "csv"
@@ -35,20 +35,20 @@ class Format(Enumeration):
 
 
 class FormatUnknown(SkidwayError):
-    """A sample has none of the formats."""
+    """Raised if the lines of a sample have none of the formats."""
 
 
 class Unfit(Exception):
-    """A line does not have the log's format. The message is one of a few reasons, so that lines can
-    be counted by reason."""
+    """Raised if a line does not have the log's format. The message is one of a few fixed reasons,
+    so that lines can be counted by reason."""
 
 
 class LineReader(Protocol):
     """Reads the lines of one file, in order."""
 
     typed: bool
-    """Whether values of the format have types, as in JSON. Otherwise all values are texts, and
-    their types are guessed."""
+    """Whether the values of this format have types, as in JSON. Otherwise all values are texts, and
+    inference guesses their types."""
 
     def values(self, line: str) -> dict[str, Any] | None:
         """Returns the values of a line by name. Returns None if the line is a header and not a
@@ -72,7 +72,7 @@ def detect(sample: Sequence[str]) -> Format:
 
 
 def reader(kind: Format, sample: Sequence[str]) -> LineReader:
-    """Returns a reader for a file that begins with this sample."""
+    """Returns a reader for a file of this format that begins with this sample."""
     if kind is Format.JSON:
         return JsonLines()
     if kind is Format.LOGFMT:
@@ -195,8 +195,8 @@ def _row(line: str, delimiter: str) -> list[str]:
 
 
 def _rows(lines: Sequence[str], delimiter: str) -> list[list[str]]:
-    """Returns the values of each line. For a line that is not valid CSV, the result has an empty
-    list."""
+    """Returns a list of values for each line. The list is empty for a line that is not valid
+    CSV."""
     rows: list[list[str]] = []
     for line in lines:
         try:
@@ -219,7 +219,7 @@ def _delimiter(lines: Sequence[str]) -> str:
 
 
 def _is_header(row: Sequence[str]) -> bool:
-    """Returns whether the values are column names: no value is empty, occurs twice, or is a
+    """Returns whether the values can be column names: no value is empty, occurs twice, or is a
     number."""
     names = [each.strip() for each in row]
     return all(names) and len(set(names)) == len(names) and not any(map(_NUMBER.match, names))

@@ -24,21 +24,21 @@ SAMPLE_LINES: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class FieldFound:
-    """A field of the proposed schema. `place`: the field's place in a line, as in
-    `order.lines[].price`, with the names from the log."""
+    """A field of the proposed schema. `place`: the field's path in a line, such as
+    `order.lines[].price`, with the names as they are in the log."""
 
     place: str
     type: str
     lines: int
     share: float
-    """The share of the fitting lines that have the field, 0 to 1."""
+    """How large a part of the lines that fit the log's format has the field: 0 to 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class Inference:
-    """A proposed schema, made from those records of a log that fit the log's format. `lines`: the
-    number of records that were read. `fitting`: how many of these records fit the format.
-    """
+    """A proposed schema. It is made from the lines of a log that fit the log's format. `lines`: the
+    number of lines that were read, without blank lines and headers. `fitting`: how many of these
+    lines fit the format."""
 
     schema: dict[str, Any]
     format: Format
@@ -49,7 +49,7 @@ class Inference:
     fields: tuple[FieldFound, ...]
     left_out: int
     """Number of values for which the schema has no field, because the log has more than
-    `SHAPES_MAX` places, or because a name is too long or cannot be encoded."""
+    `SHAPES_MAX` different fields, or because a name is too long or cannot be encoded."""
 
     @property
     def text(self) -> str:
@@ -64,7 +64,8 @@ def infer(
     namespace: str | None = None,
     kind: Format | None = None,
 ) -> Inference:
-    """Proposes a schema for these lines, which `read_lines` yields. `name`: the name of the record.
+    """Proposes a schema for these lines, which `read_lines` yields. `name`: the name of the record
+    in the proposed schema.
 
     `kind`: the format of the lines. If `kind` is None, detects the format from the first lines.
     Raises `FormatUnknown`, and `SchemaInvalid` for an invalid namespace.
@@ -89,7 +90,7 @@ def infer(
 
 
 class _Count:
-    """Counts the lines that were read, and merges their shapes (the types of their values)."""
+    """Counts the lines that are read, and merges their shapes (the types of their values)."""
 
     def __init__(self) -> None:
         self.shape, self.budget = Shape(is_root=True), Budget()
@@ -97,8 +98,8 @@ class _Count:
         self.unfit: Counter[str] = Counter()
 
     def read(self, lines: Iterable[bytes], made: LineReader) -> None:
-        """Splits each line into values with `made`, and merges the types of these values. Blank
-        lines and headers are not counted as records."""
+        """Splits each line into values with the reader `made`, and merges the types of these
+        values. Does not count blank lines and headers."""
         for line in lines:
             if not line.strip():
                 continue
@@ -124,7 +125,8 @@ def _text(line: bytes) -> str:
 
 
 def _fields(shape: Shape, avro: AvroType, place: str, lines: int) -> Iterator[FieldFound]:
-    """Yields the fields of the proposal, each with the share of the lines that have the field."""
+    """Yields the fields of the type `avro` of the proposed schema, each with the share of the lines
+    that have the field."""
     if isinstance(avro, Union):
         for branch in avro.branches:
             yield from _fields(shape, branch, place, lines)

@@ -1,4 +1,4 @@
-"""Reads the lines of a file, one at a time. The memory is bounded even if a line is very long."""
+"""Reads the lines of a file, one at a time. Needs little memory even if a line is very long."""
 
 from __future__ import annotations
 
@@ -22,6 +22,6 @@ def read_lines(file: BinaryIO) -> Iterator[bytes]:
 
 
 def _skip(file: BinaryIO) -> None:
-    """Skips the rest of the current line."""
+    """Reads the file to the end of the current line."""
     while (rest := file.readline(LINE_BYTES_MAX)) and not rest.endswith(b"\n"):
         pass

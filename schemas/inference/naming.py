@@ -1,4 +1,4 @@
-"""Makes valid Avro names from any names."""
+"""Makes valid Avro names from any texts."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ RESERVED: Final = frozenset(
         "_partition", "_kafka_offset", "_headers", "dt", "hour",
     }
 )  # fmt: skip
-"""Names that no field of a record may have, whether in upper or in lower case: the names of the
-columns that loaded rows and queries have beside the fields. The loader refuses a topic whose schema
-has such a field."""
+"""The names of the columns that Skidway adds to loaded rows and to the results of queries. No field
+of a record may have such a name, whether in upper or in lower case. The loader refuses a topic
+whose schema has such a field."""
 
 _NO_NAME = re.compile(r"[^A-Za-z0-9_]")
 

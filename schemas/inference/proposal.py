@@ -1,5 +1,5 @@
 """Turns a shape (the merged types of a log's values) into an Avro schema. The schema accepts the
-lines that were read, and as little else as possible."""
+lines that were read, and as few other lines as possible."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _ORDER: Final = ("boolean", *NUMBERS, *INSTANTS, "string", "array", "record")
 
 
 class Proposal:
-    """Makes one schema, and ensures that the names of its records are unique.
+    """Makes one schema. Ensures that the names of the record types in the schema are unique.
 
     `typed`: whether values of the log's format have types. If the values have no types, all values
     are texts, and a field with several guessed types becomes a string.
@@ -49,16 +49,15 @@ class Proposal:
         return {"type": "record", "name": self._free(name), "fields": fields}
 
     def _is_sparse(self, member: Shape, record: Shape) -> bool:
-        """Returns whether some of the record's values lack the member. A line may have several of
-        these values, for example the items of an array. So the member may be missing in some values
-        even if every line has it.
-        """
+        """Returns whether some values of the record lack the member. A line may have several values
+        of the same record, for example the items of an array. So some values may lack the member
+        even if every line has it."""
         return sum(member.kinds.values()) < record.kinds.get("record", 0)
 
     def _type(self, shape: Shape, name: str, *, optional: bool, instants: bool = False) -> Any:
-        """Returns the Avro type of a shape. `instants`: whether times at this place may become
-        instants (timestamp types). The agent's json parser turns text into instants only in the
-        top-level fields of a line."""
+        """Returns the Avro type of a shape. `instants`: whether times may become instants
+        (timestamp types). The agent's json parser turns texts into instants only in the top-level
+        fields of a line."""
         kinds = _kinds(shape, instants=instants)
         if not kinds or (len(kinds) > 1 and not self._typed):
             kinds = ["string"]
@@ -95,8 +94,8 @@ class Proposal:
 
 
 def _kinds(shape: Shape, *, instants: bool) -> list[str]:
-    """Returns the types that the schema needs to accept all values. Several number types become the
-    widest of them. Several time types also become one type."""
+    """Returns the types that the schema needs to accept all values of the shape. Several number
+    types become the widest of them. Several time types also become one type."""
     kinds = {each for each in shape.kinds if each != "null"}
     numbers = [each for each in NUMBERS if each in kinds]
     kinds -= set(numbers[:-1])  # the widest type includes the numbers of the other types

@@ -1,7 +1,7 @@
-"""Collects the types of the values at one place of a log, merged over all lines of the log.
+"""Defines a shape: the types of the values that one field has in all lines of a log.
 
 A shape does not store values. It stores the types of the values, the number of lines that have the
-place, and, for objects and arrays, the shapes of the places inside. A `Budget` limits the number of
+field, and, for objects and arrays, the shapes of the values inside. A `Budget` limits the number of
 shapes.
 """
 
@@ -15,11 +15,11 @@ from typing import Any, Final
 from skidway.dataclass import dataclass
 
 SHAPES_MAX: Final = 10_000
-"""Inference stores the shapes of at most this many places of a log. It only counts the values at
-other places."""
+"""Inference stores at most this many shapes of a log. It only counts the values that would need
+further shapes."""
 MEMBERS_MAX: Final = 200
-"""A record has at most this many field names. If an object has more names, it becomes a map,
-because so many names are probably data."""
+"""A proposed record has at most this many fields. If the objects of the log have more names, they
+become a map, because so many names are probably data."""
 NAME_CHARACTERS_MAX: Final = 200
 
 _LONG_MAX: Final = 2**63 - 1
@@ -34,11 +34,12 @@ INSTANTS: Final = ("timestamp-millis", "timestamp-micros")
 
 @dataclass(slots=True)
 class Budget:
-    """The number of shapes that one inference may still make."""
+    """Limits the number of shapes that one inference makes. `left` is how many it may still
+    make."""
 
     left: int = SHAPES_MAX
     refused: int = 0
-    """The number of values for which no shape was left."""
+    """The number of times that a value needed a shape and none was left."""
 
     def take(self) -> bool:
         """Takes one shape from the budget. Returns False if the budget has no shape left."""
@@ -51,23 +52,25 @@ class Budget:
 
 @dataclass(slots=True)
 class Shape:
-    """The shape of one place of a log. `kinds`: the number of values of each type; `null` is a
-    type, too."""
+    """The types of the values that one field has in all lines of a log. (The items of an array and
+    the values of a map have one common shape.) `kinds`: the number of values of each type; `null`
+    is a type, too."""
 
     lines: int = 0
-    """Number of lines that have the place."""
+    """Number of lines that have the field."""
     kinds: dict[str, int] = field(default_factory=dict)
     members: dict[str, Shape] = field(default_factory=dict)
     is_map: bool = False
-    """Whether the object is a map, that is, its names are data and not names of fields. A map has
-    only one member, which has the name "" and is the shape of all values."""
+    """Whether the objects of this shape are maps, that is, their names are data and not names of
+    fields. A map has only one member, which has the name "" and is the shape of all values."""
     items: Shape | None = None
     is_root: bool = False
-    """Whether the place is a whole line, which is always a record and never a map."""
+    """Whether this is the shape of whole lines, which are always records and never maps."""
     _last_line: int = -1
 
     def add(self, value: Any, line: int, budget: Budget, *, typed: bool) -> None:
-        """Merges one value; `line` is the number of the line that has the value."""
+        """Adds the type of one value to this shape. `line` is the number of the line that has the
+        value."""
         if line != self._last_line:
             self._last_line = line
             self.lines += 1
@@ -84,10 +87,9 @@ class Shape:
                 self.items.add(each, line, budget, typed=typed)
 
     def merge(self, other: Shape) -> None:
-        """Merges the shape of another place into this shape. A line may have both places, so the
+        """Merges the shape of another field into this shape. A line may have both fields, so the
         sum of the two numbers of lines could count a line twice. Therefore the result gets the
-        larger of the two numbers, although the true number may be higher.
-        """
+        larger of the two numbers, although the true number may be higher."""
         self.lines = max(self.lines, other.lines)
         for kind, count in other.kinds.items():
             self.kinds[kind] = self.kinds.get(kind, 0) + count
@@ -124,7 +126,8 @@ class Shape:
             self.members[key].add(each, line, budget, typed=typed)
 
     def _as_map(self) -> None:
-        """Turns the object into a map. Its names are then data, and all values share one shape."""
+        """Turns the objects of this shape into maps. Their names then count as data, and all their
+        values have one common shape."""
         if self.is_map:
             return
         merged = Shape()
@@ -154,8 +157,8 @@ def kind_of(value: Any) -> str:
 
 
 def kind_of_text(value: str) -> str:
-    """Returns the type of a value that is written as text. In case of doubt, for example for `007`,
-    the type is a string."""
+    """Returns the type that a text stands for, such as `long` for `17`. In case of doubt, for
+    example for `007`, the type is a string."""
     if _WHOLE.match(value):
         kind = kind_of(int(value))
         return "string" if kind == "double" else kind

@@ -1,23 +1,24 @@
 """The schema registry: Confluent's REST API on a log in ZooKeeper.
 
 Every record permanently contains the id of its schema. So the most important rule is that an id
-never means two schemas, whatever crashes. A log, which every registry reads in the same order,
-guarantees this rule:
+never means two schemas, whichever process crashes. A log, which every registry reads in the same
+order, guarantees this rule:
 
     /skidway/schemas/log/0000000001   {"change": "VERSION", "subject": "t-value", "version": 1,
                                        "id": 1, "schema": "...", "writer": "...", "time": ...}
     /skidway/schemas/log/0000000002   ...
 
 Every change is one node of ZooKeeper, which is created once and never altered. ZooKeeper creates
-node n+1 only if no such node exists, so the creation is a compare-and-set. Any number of registries
-may write at once. A registry decides by the state after entry n, and tries to create entry n+1. If
-the node already exists, another registry has created it first. In this case, the registry reads
-that entry and decides again. A deletion is an entry, too. If ZooKeeper's answer is lost, a registry
-recognises its own entry by a unique mark in the node. If somebody restores an older backup of the
-log while a registry runs, or if the log has a gap, the registry writes no more entries.
+node n+1 only if no such node exists, so the creation is a compare-and-set. Any number of registry
+processes may write at once. A registry decides about a request by the state after entry n, and
+tries to create entry n+1. If the node already exists, another registry has created it first. In
+this case, the registry reads that entry and decides again. A deletion is an entry, too. If
+ZooKeeper's answer is lost, a registry recognises its own entry by the unique id `writer` in the
+node. If somebody restores an older backup of the log while a registry runs, or if the log has a
+gap, the registry writes no more entries.
 
-The registry answers reads from memory, which it keeps up to date by a watch on the node of the next
-number. While ZooKeeper is unreachable, the registry still answers reads. It also answers a request
+The registry answers reads from memory. A watch on the node of the next number keeps the memory up
+to date. While ZooKeeper is unreachable, the registry still answers reads. It also answers a request
 to register a schema that the subject already has. It answers all other writes with 503. If a read
 finds nothing, the registry asks ZooKeeper once for newer entries before it answers 404. While
 ZooKeeper is unreachable, the registry answers 503 instead of 404. The reason is that clients treat
@@ -26,13 +27,13 @@ a 404 as final, but another registry may already have written what the client as
 Ids depend only on the log. The next id is the highest id plus one, so there are gaps only where an
 import (mode IMPORT) added ids of another registry. An id that had a schema never gets another
 schema. The registry stores each reference together with the id of the referenced schema. So every
-schema stays readable, whatever is deleted.
+schema stays readable, even if the versions that it references are deleted.
 
 Reading order:
 
 - `refusals`: every error, with its status and code
-- `kept`: a schema under its id
-- `modes`: what may be changed in a subject
+- `kept`: a stored schema with its id
+- `modes`: the modes of a subject, which say what may be changed in it
 - `changes`: the entries of the log
 - `parsed`: a cache of parsed schemas
 - `state`: the state after the log's entries; does no I/O

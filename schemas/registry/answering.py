@@ -1,5 +1,5 @@
 """Defines the interface of the two objects that answer requests: the store, which reads and writes
-the log, and the store's memory, which never waits for the log."""
+the log in ZooKeeper, and the store's memory, which never waits for the log."""
 
 from __future__ import annotations
 
@@ -13,14 +13,16 @@ Answer = TypeVar("Answer")
 
 
 class MustWait(Exception):
-    """The registry cannot answer the request from memory alone, and has to read the log."""
+    """Raised if the registry cannot answer the request from memory alone, but has to read the
+    log."""
 
 
 class Registry(Protocol):
     """An object that answers requests: the store, or the store's memory."""
 
     def read(self, question: Callable[[RegistryState], Answer]) -> Answer:
-        """Returns the result of `question`, which gets the present state. Raises refusals."""
+        """Returns the result of `question`, which gets the present state. Raises the refusals that
+        `question` raises."""
 
     def write(
         self, decide: Callable[[RegistryState], Decision], ahead: Callable[[], object] | None = None
@@ -29,8 +31,8 @@ class Registry(Protocol):
         the log, and then returns the answer of this decision. Raises a refusal if the request is
         not allowed.
 
-        `ahead` is called before `decide`, for slow work, while other requests can still write to
-        the log.
+        Before this, calls `ahead`, which does slow work. Meanwhile other requests can still write
+        to the log.
         """
 
 
@@ -42,7 +44,8 @@ class Memory:
         self._ask = ask
 
     def read(self, question: Callable[[RegistryState], Answer]) -> Answer:
-        """Answers `question` from the entries of the log that were read so far."""
+        """Returns the result of `question`, which gets the state after the log entries that were
+        read so far."""
         answer: Answer = self._ask(question)
         return answer
 

@@ -27,9 +27,8 @@ _refused = Counter(
 
 
 class BasicAuthentication:
-    """Passes requests with a user's name and password on to the application. Answers all other
-    requests with 401.
-    """
+    """Passes requests with a valid user name and password on to the application. Answers all other
+    requests with 401."""
 
     def __init__(self, app: ASGIApp, users: Users, realm: str) -> None:
         self._app = app

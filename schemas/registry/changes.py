@@ -23,7 +23,8 @@ request contains a path and a header besides the entry."""
 
 
 class EntryTooLarge(Exception):
-    """An entry is too large for a node of ZooKeeper. `size_bytes` is the size of the entry."""
+    """Raised if an entry is too large for a node of ZooKeeper. `size_bytes` is the size of the
+    entry."""
 
     def __init__(self, size_bytes: int) -> None:
         super().__init__(f"{size_bytes} bytes")
@@ -32,8 +33,8 @@ class EntryTooLarge(Exception):
 
 @dataclass(frozen=True, slots=True)
 class VersionRegistered:
-    """A subject got a version. If several entries have the same id, only the first of them has
-    `schema` and `references`."""
+    """The change that adds a version to a subject. If several entries have the same schema id, only
+    the first of them has `schema` and `references`."""
 
     subject: str
     version: int
@@ -44,13 +45,13 @@ class VersionRegistered:
 
 @dataclass(frozen=True, slots=True)
 class VersionImported(VersionRegistered):
-    """A subject got a version by an import, with the number and the id that the version has in
-    another registry."""
+    """The change that imports a version into a subject, with the version number and the schema id
+    that the version has in another registry."""
 
 
 @dataclass(frozen=True, slots=True)
 class VersionsDeleted:
-    """Versions of a subject were soft-deleted, or deleted permanently."""
+    """The change that soft-deletes versions of a subject, or deletes them permanently."""
 
     subject: str
     versions: tuple[int, ...]
@@ -59,8 +60,9 @@ class VersionsDeleted:
 
 @dataclass(frozen=True, slots=True)
 class LevelSet:
-    """A compatibility level was set for a subject. If `subject` is None, the level was set for all
-    subjects without a level of their own. Level None means that the level was reset."""
+    """The change that sets the compatibility level of a subject. If `subject` is None, sets the
+    global level, for all subjects without a level of their own. If `level` is None, removes the
+    level."""
 
     subject: str | None
     level: Level | None
@@ -68,10 +70,10 @@ class LevelSet:
 
 @dataclass(frozen=True, slots=True)
 class ModeSet:
-    """A mode was set for a subject. If `subject` is None, the mode was set for all subjects without
-    a mode of their own. Mode None means that the mode was reset.
+    """The change that sets the mode of a subject. If `subject` is None, sets the global mode, for
+    all subjects without a mode of their own. If `mode` is None, removes the mode.
 
-    `recursive`: whether every subject's own mode was removed as well.
+    `recursive`: whether the change also removes every subject's own mode.
     """
 
     subject: str | None
@@ -84,7 +86,7 @@ Change = VersionRegistered | VersionsDeleted | LevelSet | ModeSet
 
 @dataclass(frozen=True, slots=True)
 class LoggedChange:
-    """A change, with the unique mark of the write that made it, and the wall time of that write in
+    """A change, with the unique id of the write that made it, and the wall time of that write in
     ms."""
 
     change: Change
@@ -93,7 +95,7 @@ class LoggedChange:
 
 
 def encode(entry: LoggedChange) -> bytes:
-    """Returns the content of the entry's node. Raises `EntryTooLarge`."""
+    """Returns the entry as the content of a node of ZooKeeper. Raises `EntryTooLarge`."""
     document = _document(entry.change) | {"writer": entry.writer, "time": entry.time_ms}
     content = json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()
     if len(content) > ENTRY_BYTES_MAX:

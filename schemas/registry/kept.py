@@ -1,6 +1,6 @@
-"""Defines the schema that is stored under an id: its text, and the schemas that it references.
+"""Defines a stored schema with its id: its text, and the schemas that it references.
 
-A reference names a version of a subject, and means the schema that this version had when the
+A reference names a version of a subject, and refers to the schema that this version had when the
 reference was made. The reference contains the id of that schema. So a schema stays readable
 permanently, even if the versions that it references are deleted.
 """
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Final
 
 ID_MAX: Final = 2**31 - 1
-"""The highest id. The wire format has four bytes for an id, and Java reads them as a signed
+"""The highest id. Confluent's wire format has four bytes for an id, and Java reads them as a signed
 number."""
 
 
@@ -36,7 +36,7 @@ references, they count as one schema."""
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Kept:
-    """A stored schema with its id. `needs` contains the referenced schemas, in the order of
+    """A stored schema with its id. `needs` contains the schemas that it references, in the order of
     `references`."""
 
     id: int

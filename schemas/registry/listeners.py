@@ -24,7 +24,7 @@ _VERIFY: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """An address, with TLS or without."""
+    """An address on which the registry listens, with TLS or without."""
 
     host: str
     port: int
@@ -32,7 +32,8 @@ class Listener:
 
     @classmethod
     def of(cls, text: str) -> Listener:
-        """Reads http://host:port or https://host:port. Raises `ConfigurationRefused`."""
+        """Returns the listener for a text such as http://host:port or https://host:port. Raises
+        `ConfigurationRefused` for any other text."""
         parts = urlsplit(text)
         try:
             port = parts.port
@@ -62,7 +63,7 @@ class Listener:
 
 @dataclass(frozen=True, slots=True)
 class TlsFiles:
-    """The paths of the PEM files. If `key` is None, the private key is in the certificate's
+    """The paths of the PEM files for TLS. If `key` is None, the private key is in the certificate's
     file."""
 
     certificate: Path
@@ -71,7 +72,7 @@ class TlsFiles:
     clients: ClientCertificates = "NONE"
 
     def context(self) -> ssl.SSLContext:
-        """Returns the TLS context of the server, for TLS 1.2 or newer. Raises
+        """Returns a TLS context for the server, for TLS 1.2 or newer. Raises
         `ConfigurationRefused`."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
@@ -89,8 +90,8 @@ class TlsFiles:
         return context
 
     def load(self, context: ssl.SSLContext) -> None:
-        """Loads the certificate and the key into the context, for all connections from now on.
-        Raises `ConfigurationRefused`."""
+        """Loads the certificate and the key into the TLS context. Connections that begin later use
+        them. Raises `ConfigurationRefused`."""
         try:
             context.load_cert_chain(self.certificate, self.key, password=_refuse_password)
         except (OSError, ssl.SSLError) as error:
@@ -98,8 +99,8 @@ class TlsFiles:
             raise _unusable("ssl.certificate.location", files, error) from error
 
     def stamp(self) -> tuple[tuple[int, int, int], ...]:
-        """Returns a value that changes when the certificate or the key is replaced. Raises
-        OSError."""
+        """Returns a value that changes when the file of the certificate or of the key is replaced.
+        Raises OSError."""
         stats = [each.stat() for each in (self.certificate, self.key) if each is not None]
         return tuple((each.st_ino, each.st_size, each.st_mtime_ns) for each in stats)
 
@@ -109,6 +110,6 @@ def _unusable(key: str, what: object, error: OSError) -> ConfigurationRefused:
 
 
 def _refuse_password() -> str:
-    """Refuses an encrypted key. Without this function, OpenSSL would ask for a password on the
-    terminal."""
+    """Raises an error. OpenSSL calls this function if the private key is encrypted; without it,
+    OpenSSL would ask for a password on the terminal."""
     raise ConfigurationRefused("ssl.key.location: the key is encrypted; give one that is not.")

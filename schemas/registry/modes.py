@@ -11,12 +11,13 @@ class Mode(Enum):
     READWRITE = "READWRITE"
     READONLY = "READONLY"
     READONLY_OVERRIDE = "READONLY_OVERRIDE"
-    """If this mode is set for all subjects, every subject is READONLY, whatever the subject's own
-    mode is."""
+    """If this mode is set for all subjects (as the global mode), every subject is READONLY,
+    whatever its own mode is."""
     IMPORT = "IMPORT"
-    """Clients import schemas from another registry, with their ids and versions."""
+    """Clients import schemas from another registry, and say which ids and version numbers these
+    have there."""
     FORWARD = "FORWARD"
-    """Has the same rules as IMPORT, but is meant for a registry into which another registry
+    """Has the same rules as IMPORT. It is meant for a registry into which another registry
     continuously copies its schemas."""
 
     @property

@@ -1,5 +1,4 @@
-"""Parses schemas into types, together with the schemas that they reference, and caches the
-types."""
+"""Parses schemas, together with the schemas that they reference, and caches the parsed types."""
 
 from __future__ import annotations
 
@@ -14,8 +13,8 @@ from skidway.schemas.canonical import canonical
 from skidway.schemas.registry.kept import Kept, everything_needed
 
 CHARACTERS_MAX: Final = 4_000_000
-"""The cached types come from texts that have at most this many characters together. The types take
-about twenty times as much memory as the texts."""
+"""The texts from which the cached types were parsed have at most this many characters together. The
+types take about twenty times as much memory as the texts."""
 NEEDED_MAX: Final = 100
 """A schema may reference at most this many schemas, directly and through other schemas."""
 NEEDED_CHARACTERS_MAX: Final = 4_000_000
@@ -26,8 +25,8 @@ a client of the schema has to read all these texts.
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """A parsed schema. `avro` is its type. `known` contains the named types that come from
-    referenced schemas."""
+    """A parsed schema. `avro` is its type. `known` maps full names to the types that the referenced
+    schemas declare."""
 
     avro: AvroType
     known: Mapping[str, Named]
@@ -55,12 +54,12 @@ class ParsedSchemas:
 
     @property
     def characters(self) -> int:
-        """Returns the length of all texts from which the cached types come."""
+        """Returns how many characters the texts of all cached types have together."""
         return self._characters
 
     def of(self, kept: Kept) -> Parsed:
-        """Returns the type of a stored schema. Raises `SchemaInvalid` if this version of the
-        program cannot read the schema."""
+        """Returns a stored schema, parsed. Raises `SchemaInvalid` if this version of the program
+        cannot read the schema."""
         with self._lock:
             if kept.id in self._parsed:
                 self._parsed.move_to_end(kept.id)
@@ -70,7 +69,8 @@ class ParsedSchemas:
         return parsed
 
     def new(self, text: str, needs: Iterable[Kept], *, check_defaults: bool = True) -> Parsed:
-        """Parses a new text with the schemas that it references. Raises `SchemaInvalid`."""
+        """Parses the text of a schema that is not stored yet. `needs` are the schemas that it
+        references. Raises `SchemaInvalid`."""
         known: dict[str, Named] = {}
         declared_by: dict[str, int] = {}
         for kept in _bounded(needs):

@@ -1,5 +1,5 @@
-"""Checks users and their passwords, with a file that has a salted scrypt hash (RFC 7914) for each
-password.
+"""Checks the names and passwords of users against a file that has a salted scrypt hash (RFC 7914)
+of each password.
 
     # comment
     ada:$scrypt$ln=14,r=8,p=1$<salt>$<hash>
@@ -8,8 +8,8 @@ A user with several lines has several valid passwords. To change a password, add
 password, tell the clients, and then remove the old line.
 
 Salt and hash are base64 without padding, as in the PHC string format. A check takes about 30 ms and
-16 MB, so an attacker can guess only few passwords per second. The registry remembers a right
-password as a keyed digest, so only a client's first request needs the slow check.
+16 MB, so an attacker can guess only few passwords per second. The registry remembers each right
+password as a keyed digest (not as text), so only a client's first request needs the slow check.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Hash:
         return cls(cost, block, parallel, _bytes(found["salt"]), _bytes(found["hash"]))
 
     def __str__(self) -> str:
-        """Returns the text of the hash."""
+        """Returns the hash as text, as it is in the file."""
         made_with = f"ln={self.log2_n},r={self.block},p={self.parallel}"
         return f"$scrypt${made_with}${_text(self.salt)}${_text(self.value)}"
 

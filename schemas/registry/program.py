@@ -1,4 +1,4 @@
-"""Does `skidway registry run`, which runs the registry as a process."""
+"""Implements `skidway registry run`, which runs the registry as a process."""
 
 from __future__ import annotations
 
@@ -81,7 +81,8 @@ class _StoreMetrics(Collector):
         self._store = store
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        """Yields the sizes of the state, and whether ZooKeeper is connected."""
+        """Yields how many subjects, schemas and the like the state has, and whether the registry is
+        connected to ZooKeeper."""
         subjects, last_id, parsed = self._store.read(
             lambda s: (len(s.subjects), s.last_id, s.parsed.characters)
         )

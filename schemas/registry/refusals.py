@@ -11,8 +11,8 @@ from skidway.errors import SkidwayError
 
 
 class Refusal(SkidwayError):
-    """An answer with another status than 200: the HTTP status, the registry's error code, and one
-    sentence."""
+    """Raised if a request is refused. Has the HTTP status of the answer, the registry's error code,
+    and one sentence."""
 
     def __init__(self, status: int, error_code: int, message: str) -> None:
         super().__init__(message)
@@ -21,7 +21,7 @@ class Refusal(SkidwayError):
 
 
 class NotFound(Refusal):
-    """Something does not exist in the part of the log that this registry has read."""
+    """Raised if something does not exist in the part of the log that this registry has read."""
 
     def __init__(self, error_code: int, message: str, *, status: int = 404) -> None:
         super().__init__(status, error_code, message)
@@ -79,7 +79,7 @@ def version_not_deleted(subject: str, version: int) -> Refusal:
 
 
 def config_not_found(subject: str) -> Refusal:
-    """The refusal if the subject has no level of its own."""
+    """The refusal if the subject has no compatibility level of its own."""
     return NotFound(
         40408, f"Subject '{subject}' does not have subject-level compatibility configured"
     )
@@ -163,8 +163,8 @@ def reference_exists(subject: str, version: int) -> Refusal:
 
 
 def id_does_not_match(known: int, given: int) -> Refusal:
-    """The refusal of an import of a schema under an id, if the subject has the schema under
-    another id."""
+    """The refusal of a request to import a schema under an id if the subject already has this
+    schema under another id."""
     return Refusal(
         422, 42207, f"The subject has this schema with id {known}, not with the given id {given}"
     )

@@ -1,10 +1,10 @@
-"""Runs the registry's HTTP server, which is uvicorn, with the limits that uvicorn lacks.
+"""Runs the registry's HTTP server: uvicorn, with limits that uvicorn itself lacks.
 
 uvicorn itself waits without a time limit for the head of a request, and for a client that does not
 read its answer. When uvicorn refuses a request, its answer is plain text. In this server, the head
 of a request must arrive within `HEAD_WITHIN_S`, and a client must read a part of its answer at
 least once every `HEAD_WITHIN_S` seconds. There are at most `CONNECTIONS_MAX` connections, and every
-refusal has the registry's form.
+refusal is JSON, like other errors of the registry.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from skidway.service import Shutdown
 
 CONNECTIONS_MAX: Final = 2000
 HEAD_WITHIN_S: Final = 10.0
-"""The longest time in seconds from the start of the connection to the end of the request's head. If
-the connection stays open for a further request, the limit for that request is longer by
+"""The longest time in seconds from the start of a connection to the end of its first request's
+head. If the connection stays open for further requests, each of their heads may take longer by
 `KEEP_ALIVE_S`."""
 KEEP_ALIVE_S: Final = 30
 STOP_WITHIN_S: Final = 5
@@ -43,7 +43,7 @@ _log = log.get(__name__)
 
 
 class Protocol(H11Protocol):
-    """One connection."""
+    """The uvicorn protocol object of one connection, with our limits."""
 
     _head: asyncio.TimerHandle | None = None
     _unsent = 0
@@ -62,7 +62,7 @@ class Protocol(H11Protocol):
         super().connection_lost(exc)
 
     def on_response_complete(self) -> None:
-        """Called by uvicorn after each answer. Starts our timer for the head of the next request,
+        """Called by uvicorn after each answer. Starts a timer for the head of the next request,
         because uvicorn's own timer already stops at the first byte of that head."""
         super().on_response_complete()
         if not self.transport.is_closing():
@@ -96,9 +96,9 @@ class Protocol(H11Protocol):
             self._head.cancel()
 
     def _no_head(self) -> None:
-        """Closes a connection if no whole head of a request has arrived on it within the time
-        limit. Does not close the connection while the registry is still answering a request, or
-        while the client is still reading the answer.
+        """Called when the time limit for a request's head is over. Closes the connection if the
+        whole head has not arrived. Does not close the connection while the registry is still
+        answering a request, or while the client is still reading the answer.
 
         The time limit begins again after each answer. The connection of a slow client stays open as
         long as the client continues to read.
@@ -165,8 +165,9 @@ def serve(
 
 
 def take_descriptors() -> None:
-    """Raises the limit on file descriptors as far as the machine allows. With the default limit,
-    `CONNECTIONS_MAX` connections would leave no descriptor for a new connection to ZooKeeper."""
+    """Increases the process's limit on open file descriptors as far as the machine allows. With the
+    default limit, `CONNECTIONS_MAX` connections would leave no descriptor for a new connection to
+    ZooKeeper."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != hard:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
@@ -208,9 +209,9 @@ async def _serve(
 
 
 async def _renew(tls: TlsFiles, context: ssl.SSLContext) -> None:
-    """Reads the certificate again when its file changes. After that, new connections use the new
-    certificate. If the new certificate is invalid, new connections still use the old
-    certificate."""
+    """Loads the certificate into `context` again whenever its file changes, so that new connections
+    use the new certificate. If the new certificate is invalid, new connections still use the old
+    one."""
     known = tls.stamp()
     while True:
         await asyncio.sleep(LOOK_FOR_CERTIFICATES_EVERY_S)

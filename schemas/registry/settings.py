@@ -1,5 +1,5 @@
-"""Defines the settings of `skidway registry run`. If Confluent's registry has the same setting, the
-setting has Confluent's name."""
+"""Defines the settings of `skidway registry run`. A setting that Confluent's registry also has
+keeps Confluent's name."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class RegistrySettings:
 
     @property
     def addresses(self) -> list[Listener]:
-        """Returns the listeners as addresses. Raises `ConfigurationRefused`."""
+        """Returns the addresses in the setting `listeners`. Raises `ConfigurationRefused`."""
         return [Listener.of(each) for each in self.listeners]
 
     @property
@@ -117,7 +117,8 @@ class RegistrySettings:
         return Users(self.users_file)
 
     def check(self) -> None:
-        """Refuses invalid addresses, and files that cannot be used."""
+        """Raises `ConfigurationRefused` for invalid addresses, and for files that cannot be
+        used."""
         if not self.listeners:
             raise ConfigurationRefused("listeners: at least one is needed.")
         check_connect(self.zookeeper_connect)

@@ -1,5 +1,5 @@
-"""Computes the state that the log's entries describe: subjects, versions, ids, levels and modes.
-The module does no I/O.
+"""Computes the state that the log's entries describe: subjects, versions, ids, compatibility levels
+and modes. The module does no I/O.
 
 The state after n entries is the same in every registry. `apply` raises `StateRefused` for an entry
 that cannot follow the earlier entries. For example, a gap in the ids, or two schemas under one id,
@@ -55,7 +55,7 @@ class Subject:
         return [each for each in self.versions.values() if not each.deleted]
 
     def put(self, version: Version) -> None:
-        """Adds a version, or changes it."""
+        """Adds a version. Replaces the version of the same number, if there is one."""
         in_order = version.version in self.versions or version.version > self.highest
         self.versions[version.version] = version
         self.highest = max(self.highest, version.version)
@@ -97,10 +97,11 @@ class RegistryState:
             self._set_mode(change)
 
     def id_of(self, identity: Identity) -> int | None:
-        """Returns the id that this schema has or once had, in any subject. Returns None if the
+        """Returns the id that this schema has or once had, under any subject. Returns None if the
         schema never had an id.
 
-        If the schema has several ids because of imports, returns the id that was written last.
+        If the schema has several ids because of imports, returns the id that was written to the log
+        last.
         """
         return self._ids.get(identity)
 
@@ -125,7 +126,7 @@ class RegistryState:
         return sorted(found)
 
     def uses(self, schema_id: int, *, deleted: bool = False) -> list[tuple[str, int]]:
-        """Returns the pairs of subject and version that have this id, sorted. `deleted` says
+        """Returns the pairs of subject and version whose schema has this id, sorted. `deleted` says
         whether to include deleted versions."""
         self.schema(schema_id)
         return sorted(
@@ -138,7 +139,7 @@ class RegistryState:
         """Returns the ids of the schemas that reference this version, in ascending order. Includes
         only schemas that a live version uses.
 
-        As long as one of these schemas is in use, the referenced version can be neither deleted nor
+        As long as there is one of these schemas, the referenced version can be neither deleted nor
         replaced. So all references to the version mean the same schema.
         """
         return sorted(
@@ -157,7 +158,7 @@ class RegistryState:
         return Reference(name, subject, found.version, found.id)
 
     def needs(self, references: Iterable[Reference]) -> tuple[Kept, ...]:
-        """Returns the schemas that these references mean."""
+        """Returns the schemas to which these references refer, in the same order."""
         return tuple(self._kept[each.id] for each in references)
 
     def subject_names(self, *, deleted: bool = False, live: bool = True) -> list[str]:
@@ -200,8 +201,8 @@ class RegistryState:
         return self.subjects[subject].highest + 1 if subject in self.subjects else 1
 
     def level(self, subject: str | None) -> Level:
-        """Returns the level that applies to a subject. If `subject` is None, returns the level that
-        applies to all subjects without a level of their own."""
+        """Returns the compatibility level that applies to a subject. If `subject` is None, returns
+        the level that applies to all subjects without a level of their own."""
         return self.levels.get(subject) or self.levels.get(None) or self.default_level
 
     def mode(self, subject: str | None) -> Mode:
@@ -218,9 +219,9 @@ class RegistryState:
         self._ids[self._kept[change.id].identity] = change.id
         subject = self.subjects.setdefault(change.subject, Subject())
         # If a schema is registered again under a subject where it was deleted, the new version
-        # replaces the deleted version. But if a schema references the deleted version, that version
-        # is kept, because readers look for it by subject and version. (Confluent's registry removes
-        # the version even if a schema references it.)
+        # replaces the deleted version. But if another schema references the deleted version, the
+        # deleted version stays, because readers look for it by subject and version. (Confluent's
+        # registry removes it even then.)
         for each in [*subject.versions.values()]:
             returned = each.deleted and each.id == change.id and each.version < change.version
             returned = returned and not self.referenced_by(change.subject, each.version)

@@ -1,10 +1,12 @@
-"""The store keeps the state in memory and follows the log. Only the store changes the state.
+"""The store keeps the registry's state in memory and follows the log in ZooKeeper. Only the store
+changes the state.
 
 The follower is the thread that reads new entries of the log; kazoo's threads only wake it. The
-follower and the writers read the log and change the state, one thread at a time, under `_log_lock`.
-Any thread may read the state under `_state_lock`. No thread holds `_state_lock` while it waits for
-the network. A thread that makes a decision holds `_log_lock`, but not `_state_lock`. So the state
-cannot change during a decision, and readers need not wait for the decision.
+follower, and the threads of requests that need the log, read the log and change the state, one
+thread at a time, under `_log_lock`. Any thread may read the state under `_state_lock`. No thread
+holds `_state_lock` while it waits for the network. A thread that makes a decision holds
+`_log_lock`, but not `_state_lock`. So the state cannot change during a decision, and readers need
+not wait for the decision.
 """
 
 from __future__ import annotations
@@ -35,13 +37,13 @@ from skidway.schemas.registry.refusals import NotFound, Refusal, store_away, too
 from skidway.schemas.registry.state import RegistryState
 
 ATTEMPTS_MAX: Final = 1000
-"""A write is tried at most this many times. Each attempt that fails means that another registry's
-write succeeded."""
+"""A write is tried at most this many times. An attempt fails only because another registry's write
+succeeded."""
 FOLLOW_EVERY_S: Final = 30.0
 """The follower looks for new entries at least once in this many seconds, even if no watch fires,
 because a watch may get lost."""
 AHEAD_MAX: Final = 256
-"""At most this many entries are requested at once while the store reads new entries of the log."""
+"""The store requests at most this many entries of the log at once."""
 
 LOG_WITHIN_S: Final = 20.0
 """A request waits at most this many seconds for other requests that read or write the log. In this
@@ -75,7 +77,8 @@ class Log(Protocol):
 
 
 class Store:
-    """The constructor reads the whole log. From `start` to `close`, the store follows the log.
+    """Keeps the state up to date with the log, and answers requests. The constructor reads the
+    whole log. From `start` to `close`, a thread of the store follows the log.
 
     The constructor raises `Unreachable` if the log cannot be read, and `StateRefused` if the log is
     invalid. If the log becomes invalid later, the store refuses writes (`failed`), and still
@@ -104,21 +107,21 @@ class Store:
 
     @property
     def entries(self) -> int:
-        """The number of the log's entries that were applied to the state."""
+        """Returns how many entries of the log were applied to the state."""
         return self._read
 
     @property
     def connected(self) -> bool:
-        """Whether the log is reachable, so that writes can be tried."""
+        """Returns whether ZooKeeper is connected, so that writes can be tried."""
         return self._entries.connected
 
     @property
     def failed(self) -> SkidwayError | None:
-        """The reason why the log cannot be followed any more; None if the log can be followed."""
+        """Returns the reason why the store can no longer follow the log, or None if it can."""
         return self._failed
 
     def start(self) -> None:
-        """Follows the log from now on, on a thread of its own."""
+        """Starts the thread that follows the log."""
         self._entries.on_session(self._wake.set)
         self._follower.start()
 
@@ -130,15 +133,16 @@ class Store:
 
     @property
     def memory(self) -> Memory:
-        """An object that answers requests from memory alone, without waiting."""
+        """Returns an object that answers requests from memory alone, without waiting."""
         return Memory(self._ask)
 
     def read(self, question: Callable[[RegistryState], Answer]) -> Answer:
-        """Answers from memory. If memory has no answer, reads newer entries and tries once more.
+        """Returns the result of `question`, which gets the state in memory. If `question` finds
+        nothing there, reads newer entries of the log and calls `question` once more.
 
-        Another registry may have served the client a moment ago. So while ZooKeeper is unreachable,
-        this registry cannot know that something does not exist, and answers 503 instead of 404.
-        Raises refusals.
+        A moment ago, another registry process may have written what the client asks for. So while
+        ZooKeeper is unreachable, this registry cannot know that something does not exist, and
+        answers 503 instead of 404. Raises refusals.
         """
         before = self._read
         try:
@@ -155,9 +159,8 @@ class Store:
         """Calls `decide`, appends the decision's change to the log, and returns the decision's
         answer.
 
-        If another registry wrote the log's next entry first, calls `decide` again. `ahead` is
-        called once, before this method takes the lock for which other writers wait. Raises
-        refusals.
+        If another registry wrote the log's next entry first, calls `decide` again. Calls `ahead`
+        once, before this method takes the lock for which other writers wait. Raises refusals.
         """
         self._refuse_if_away()
         if ahead is not None:
@@ -173,12 +176,13 @@ class Store:
         raise store_away("too many other writers")
 
     def _decided(self, decide: Callable[[RegistryState], Decision]) -> Decision:
-        """Calls `decide`. If the result is a refusal or a decision without a change, reads the
-        newer entries of ZooKeeper's leader. If there are any, calls `decide` again.
+        """Calls `decide`. If the result is a refusal or a decision without a change, reads all
+        newer entries that ZooKeeper's leader has. If there are any, calls `decide` again.
 
-        A server of the ensemble may lag behind the leader. If a change was decided on an old state,
-        its entry cannot be created, because the entry's number is already in use. A refusal creates
-        no entry, so nothing would show that the refusal was decided on an old state.
+        This is needed because our ZooKeeper server may lag behind the leader. If a change was
+        decided on an old state, its entry cannot be created, because the entry's number is already
+        in use. But a refusal creates no entry, so nothing would show that it was decided on an old
+        state.
         """
         refusal: Refusal | None = None
         try:
@@ -216,12 +220,14 @@ class Store:
     @contextlib.contextmanager
     def _asking_the_log(self) -> Iterator[None]:
         """Waits a limited time for `_log_lock`, and holds the lock during the `with` block. Raises
-        the refusal with status 503 if the lock stays taken, or if the log cannot be read."""
+        the refusal with status 503 if another thread holds the lock for too long, or if the log
+        cannot be read."""
         self._refuse_if_away()
         if not self._log_lock.acquire(timeout=LOG_WITHIN_S):
             raise store_away("others wait for ZooKeeper")
         try:
-            self._refuse_if_away()  # ZooKeeper may have become unreachable during the wait
+            # ZooKeeper may have become unreachable while this thread waited for the lock
+            self._refuse_if_away()
             yield
         except (Unreachable, StateRefused) as error:
             _log.warning("registry_log_failed", reason=str(error), entries=self._read)
@@ -230,8 +236,8 @@ class Store:
             self._log_lock.release()
 
     def _append(self, change: Change) -> bool:
-        """Appends the change. Returns False if another registry's entry was first. The caller holds
-        `_log_lock`."""
+        """Appends the change to the log. Returns False if another registry has created the entry of
+        this number first. The caller holds `_log_lock`."""
         number, writer = self._read + 1, uuid.uuid4().hex
         try:
             content = encode(LoggedChange(change, writer, self._clock.time_ms()))
@@ -246,12 +252,13 @@ class Store:
         return created
 
     def _refuse_if_cut(self) -> None:
-        """Raises `StateRefused` if the log was set back, that is, if the last entry that was read
-        is gone or has changed. After a loss of entries, later writes would use the ids of the lost
-        entries again."""
+        """Raises `StateRefused` if the last entry that was read is gone or has changed, for example
+        because somebody restored an older backup. Otherwise later writes would use the schema ids
+        of the lost entries again."""
         if self._read == 0 or self._entries.read(self._read, 1) == [self._last]:
             return
-        self._entries.sync()  # our ZooKeeper server may lag behind, without the last entry
+        # our ZooKeeper server may lag behind the leader and lack the last entry
+        self._entries.sync()
         if self._entries.read(self._read, 1) != [self._last]:
             self._failed = StateRefused(
                 f"Entry {self._read} of the registry's log is not the one that was read: "
@@ -296,7 +303,7 @@ class Store:
             if self._closed:  # checked after `clear`, so the wake-up by `close` is not lost
                 return
             try:
-                if self.connected:  # otherwise the follower waits until the session is back
+                if self.connected:  # if not connected, the follower waits until the session is back
                     with self._log_lock:
                         self._catch_up()
                         self._entries.watch(self._read + 1, self._wake.set)

@@ -22,9 +22,8 @@ ANSWER_WITHIN_S: Final = 10.0
 
 
 class ZookeeperLog:
-    """The log in ZooKeeper. Several threads may use this object. The caller owns the coordinator,
-    and has to close it.
-    """
+    """The log in ZooKeeper. Several threads may use this object. The caller must close
+    `coordinator`."""
 
     def __init__(self, coordinator: Coordinator) -> None:
         self._coordinator = coordinator
@@ -33,8 +32,8 @@ class ZookeeperLog:
 
     @property
     def connected(self) -> bool:
-        """Whether ZooKeeper is connected, according to the session state that kazoo reported
-        last."""
+        """Returns whether ZooKeeper is connected, according to the session state that kazoo
+        reported last."""
         return self._coordinator.state is SessionState.CONNECTED
 
     def create(self, number: int, content: bytes) -> bool:
@@ -78,12 +77,13 @@ class ZookeeperLog:
             wake()
 
     def on_session(self, wake: Callable[[], None]) -> None:
-        """Calls `wake` on one of kazoo's threads whenever the session's state changes."""
+        """Calls `wake` on one of kazoo's threads whenever the state of the ZooKeeper session
+        changes."""
         self._coordinator.on_state(lambda _state: wake())
 
     def _on_event(self, _event: Any) -> None:
-        # kazoo keeps a set of watchers for each node. So this method is called once for each event,
-        # however often `watch` was called for the node.
+        # kazoo keeps the watchers of a node as a set, which has this method only once. So an event
+        # calls this method once, however often `watch` was called for the node.
         self._wake()
 
 

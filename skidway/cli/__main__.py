@@ -1,4 +1,4 @@
-"""`python -m skidway.cli` is `skidway`."""
+"""Makes `python -m skidway.cli` the same as the command `skidway`."""
 
 from __future__ import annotations
 

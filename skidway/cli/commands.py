@@ -1,6 +1,5 @@
-"""Turns argv into an exit status: finds the entry point of the noun, imports only this noun's
-module, and runs the command.
-"""
+"""Runs the command that argv gives, and returns its exit status. Finds the entry point of the noun,
+and imports only this noun's module."""
 
 from __future__ import annotations
 
@@ -60,15 +59,17 @@ class Parser(argparse.ArgumentParser):
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs one command. Returns its exit status: 0, 1, 2, 3, 65 or 78. The status is 70 after a bug
-    in Skidway, 130 after Ctrl-C, and 141 if the program that reads the output has ended."""
+    """Runs one command. Returns the command's own exit status: 0, 1, 2, 3, 65 or 78. Returns 70
+    after a bug in Skidway, 130 after Ctrl-C, and 141 if the program that reads the output has
+    ended."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     _open_closed_outputs()
     try:
         return _run_to_end(arguments)
     except SkidwayError as error:
         noun = next((a for a in arguments if not a.startswith("-")), "")
-        _flush_output()  # so that, if both outputs go to one file, the error comes last
+        # so that the error comes last if standard output and standard error go to one file
+        _flush_output()
         sys.stderr.write(f"{f'skidway {noun}'.strip()}: {error}\n")
         return error.exit_code
     except KeyboardInterrupt:
@@ -94,16 +95,16 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _open_closed_outputs() -> None:
-    """Replaces an output that the caller has closed (`>&-`) with /dev/null, so that writing to it
-    does not fail."""
+    """Replaces standard output or standard error by /dev/null if the caller has closed it (`>&-`),
+    so that writing to it does not fail."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 - open until the end
 
 
 def _run_to_end(arguments: list[str]) -> int:
-    """Runs the command, then flushes the output. Returns the exit status. The flush raises an error
-    if the output cannot be written."""
+    """Runs the command, then flushes standard output. Returns the exit status. Raises an error if
+    the output cannot be written."""
     status = _run(arguments)
     sys.stdout.flush()
     return status

@@ -42,7 +42,7 @@ SHELLS: Final = {"bash": BASH, "zsh": ZSH}
 
 
 def register(subparsers: Any) -> None:
-    """Adds the noun `completion`."""
+    """Adds the command `skidway completion`."""
     words = "print the completion script for a shell: source <(skidway completion bash)"
     parser = subparsers.add_parser(
         "completion",
@@ -60,7 +60,7 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def script(shell: str, nouns: list[EntryPoint]) -> str:
-    """Returns the script that the user's shell sources."""
+    """Returns the script that lets the shell complete the commands of these nouns."""
     words: dict[str, list[str]] = {"": [*sorted(point.name for point in nouns), *GLOBAL]}
     for point in sorted(nouns, key=lambda each: each.name):
         words.update(_words_of(point))
@@ -79,7 +79,7 @@ def _words_of(point: EntryPoint) -> Iterator[tuple[str, list[str]]]:
 
 
 def _walk(path: str, parser: argparse.ArgumentParser) -> Iterator[tuple[str, list[str]]]:
-    """Yields the parser's own command, and then each of its subcommands, each together with the
+    """Yields the command of `parser`, and then each of its subcommands, each together with the
     words that may follow it."""
     words: list[str] = []
     below: list[tuple[str, argparse.ArgumentParser]] = []

@@ -1,4 +1,5 @@
-"""`skidway doctor [--json]`: names what is missing on this machine, and what to do about it."""
+"""`skidway doctor [--json]`: lists what is missing on this machine, and says what to do about
+it."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ MARKS = {"good": "  ok ", "advice": "  !  ", "missing": "  X  "}
 
 
 def register(subparsers: Any) -> None:
-    """Adds the noun `doctor`."""
+    """Adds the command `skidway doctor`."""
     parser = subparsers.add_parser("doctor", help="what this machine lacks")
     add_json_option(parser)
     parser.set_defaults(run=_run)
@@ -34,9 +35,8 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def render(findings: list[Finding]) -> str:
-    """Returns one line for each finding, with the finding's advice below the line, and a summary at
-    the end.
-    """
+    """Returns a text with one line for each finding (a check of this machine), the finding's advice
+    below the line, and a summary at the end."""
     width = max(len(finding.name) for finding in findings)
     lines = []
     for finding in findings:

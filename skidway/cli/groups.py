@@ -28,7 +28,7 @@ COLUMNS = ["topic", "partition", "owner", "committed_offset", "log_end_offset", 
 
 
 def register(subparsers: Any) -> None:
-    """Adds the noun `groups`."""
+    """Adds the command `skidway groups`."""
     parser = subparsers.add_parser("groups", help="list, describe and reset consumer groups")
     verbs = parser.add_subparsers(dest="verb", metavar="VERB")
     listing = _verb(verbs, "list", _list, "every group with its members and topics")

@@ -1,5 +1,5 @@
-"""Parses the times and durations that people write. A time is a date with a time of day
-(2026-01-31T10:00:00Z), or says how long ago it was (90m, 24h, 7d). A duration is 30s or 2h, for
+"""Parses the times and durations that people write in options. A time is a date with a time of day
+(2026-01-31T10:00:00Z), or a duration before now (90m, 24h, 7d). A duration is 30s or 2h, for
 example."""
 
 from __future__ import annotations
@@ -12,9 +12,8 @@ _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
 
 def parse_since(text: str, now_ms: int, option: str = "--since") -> int:
-    """Parses a time as parse_moment does, but refuses times before 1970. Times before 1970 are
-    negative numbers, and a broker understands -1 as the log end and -2 as the log start.
-    """
+    """Returns a time as `parse_moment` does, but refuses times before 1970. Such times are negative
+    numbers, and a broker understands -1 as the log end and -2 as the log start."""
     time_ms = parse_moment(text, now_ms, option)
     if time_ms < 0:
         raise UsageError(f"{option} {text!r} is before 1970.")
@@ -22,8 +21,8 @@ def parse_since(text: str, now_ms: int, option: str = "--since") -> int:
 
 
 def parse_moment(text: str, now_ms: int, option: str = "--since") -> int:
-    """Returns the time in ms since 1970; the number is negative for times before 1970. A text
-    without a time zone is UTC. Raises UsageError, which names the option."""
+    """Returns the time that `text` gives, in ms since 1970; the number is negative for times before
+    1970. A text without a time zone is UTC. Raises UsageError, which names the option."""
     try:
         ago = _span(text)
         if ago is not None:
@@ -39,8 +38,8 @@ def parse_moment(text: str, now_ms: int, option: str = "--since") -> int:
 
 
 def parse_duration(text: str, option: str) -> float:
-    """Converts a duration such as 30s, 5m, 2h or 1d to seconds. Raises UsageError, which names the
-    option."""
+    """Returns the seconds of a duration such as 30s, 5m, 2h or 1d. Raises UsageError, which names
+    the option."""
     try:
         span = _span(text)
     except (ValueError, OverflowError):
@@ -51,9 +50,8 @@ def parse_duration(text: str, option: str) -> float:
 
 
 def shown(time_ms: int) -> str:
-    """Formats a time as RFC 3339 with milliseconds, in UTC. A time outside the calendar's range is
-    shown as its plain number.
-    """
+    """Returns a time as text: as in RFC 3339 with milliseconds, in UTC. If the time is outside the
+    range of Python's calendar, returns the plain number."""
     try:
         moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=time_ms)
     except OverflowError:

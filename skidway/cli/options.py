@@ -17,7 +17,8 @@ BOOTSTRAP_SERVER = "127.0.0.1:9092"
 
 
 def add_config_options(parser: argparse.ArgumentParser, cls: type[Any] | None = None) -> None:
-    """Adds --config FILE, --set KEY=VALUE and --log-level; if `cls` is given, also --example."""
+    """Adds the options --config FILE, --set KEY=VALUE and --log-level. If `cls` is given, also adds
+    --example, which prints an example of this class of settings."""
     parser.add_argument("--config", type=Path, metavar="FILE", help="YAML file with the settings")
     parser.add_argument(
         "--set",
@@ -39,12 +40,14 @@ def add_config_options(parser: argparse.ArgumentParser, cls: type[Any] | None = 
 
 
 def load_settings(cls: type[T], args: argparse.Namespace, program: str) -> T:
-    """Reads the settings from the options of add_config_options. Raises ConfigurationRefused."""
+    """Returns the settings that the options of `add_config_options` give. Raises
+    ConfigurationRefused."""
     return settings.load(cls, args.config, args.set, program=program)
 
 
 def add_bootstrap_option(parser: argparse.ArgumentParser) -> None:
-    """Adds --bootstrap-server HOST:PORT[,HOST:PORT...]; `bootstrap_server` reads it."""
+    """Adds the option --bootstrap-server HOST:PORT[,HOST:PORT...], which the function
+    `bootstrap_server` reads."""
     parser.add_argument(
         "--bootstrap-server",
         metavar="HOST:PORT",
@@ -61,7 +64,8 @@ def bootstrap_server(args: argparse.Namespace) -> str:
 
 
 def add_zookeeper_option(parser: argparse.ArgumentParser) -> None:
-    """Adds --zookeeper HOST:PORT[,HOST:PORT...][/CHROOT]; `zookeeper` reads it."""
+    """Adds the option --zookeeper HOST:PORT[,HOST:PORT...][/CHROOT], which the function `zookeeper`
+    reads."""
     parser.add_argument(
         "--zookeeper",
         metavar="HOST:PORT[/CHROOT]",
@@ -71,8 +75,8 @@ def add_zookeeper_option(parser: argparse.ArgumentParser) -> None:
 
 
 def zookeeper(args: argparse.Namespace) -> str | None:
-    """Returns the address of ZooKeeper from the option, the environment or the profile. None means
-    that the brokers have to be asked for the address."""
+    """Returns the address of ZooKeeper from the option, the environment or the profile. Returns
+    None if none of them has it; the command then asks the brokers for the address."""
     named: str | None = args.zookeeper
     return named or profile.read().zookeeper_connect
 
@@ -80,7 +84,8 @@ def zookeeper(args: argparse.Namespace) -> str | None:
 def add_timeout_option(
     parser: argparse.ArgumentParser, words: str, default: float | None = None
 ) -> None:
-    """Adds --timeout-s N (also --timeout), as `args.timeout_s`."""
+    """Adds the option --timeout-s N, which may also be written --timeout. Its value is in
+    `args.timeout_s`."""
     parser.add_argument(
         "--timeout-s", "--timeout", type=_seconds, default=default, metavar="N", help=words
     )
@@ -94,7 +99,7 @@ def _seconds(text: str) -> float:
 
 
 def add_json_option(parser: argparse.ArgumentParser) -> None:
-    """Adds --json, which prints one JSON document for programs instead of a table for people."""
+    """Adds the option --json, with which a command prints one JSON document instead of a table."""
     parser.add_argument("--json", action="store_true", help="JSON for programs instead of a table")
 
 

@@ -1,4 +1,4 @@
-"""What commands print: tables for people, JSON for programs, progress of long commands."""
+"""Prints the output of commands: tables, JSON, and the progress of long commands."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ PROGRESS_EVERY_S = 0.2
 
 
 def table(rows: Iterable[Row], columns: Sequence[str]) -> None:
-    """Prints rows under their column names; numbers are right-aligned, None is a dash."""
+    """Prints rows as a table with column names. Numbers are right-aligned, and None is printed as a
+    dash."""
     print(render_table(list(rows), columns), end="")
 
 
@@ -26,7 +27,7 @@ def print_json(document: Any) -> None:
 
 
 def print_good(words: str, *, as_json: bool) -> int:
-    """Prints that a configuration is good, and what it contains (`words`). Returns the exit status
+    """Prints that a configuration is valid, and what it contains (`words`). Returns the exit status
     0."""
     if as_json:
         print_json({"ok": True, "says": words})
@@ -44,7 +45,8 @@ def print_rows(rows: Iterable[Row], columns: Sequence[str], *, as_json: bool) ->
 
 
 def render_table(rows: Sequence[Row], columns: Sequence[str]) -> str:
-    """Returns the table as text, with a line of column names; the last column is not padded."""
+    """Returns the rows as the text of a table, with a line of column names. The last column is not
+    padded."""
     cells = [[_cell(row.get(column)) for column in columns] for row in rows]
     heads = [column.upper().replace("_", " ") for column in columns]
     widths = [max(len(head), *(len(line[i]) for line in cells), 0) for i, head in enumerate(heads)]
@@ -60,9 +62,8 @@ def render_table(rows: Sequence[Row], columns: Sequence[str]) -> str:
 
 
 class Progress:
-    """Shows progress on standard error. On a terminal, draws a bar. Elsewhere, prints a plain line
-    from time to time if the line differs from the previous line.
-    """
+    """Shows progress on standard error. On a terminal, redraws one line with a bar. Elsewhere,
+    prints a plain line from time to time, if it differs from the previous line."""
 
     def __init__(self, what: str, total: int, *, plain_every_s: float = 10.0) -> None:
         self._what = what
@@ -85,7 +86,8 @@ class Progress:
             sys.stderr.write("\n")
 
     def show(self, done: int, note: str = "") -> None:
-        """Shows the progress. The method is cheap enough to be called often."""
+        """Shows how much is done. Callers may call this method very often, because it takes little
+        time."""
         now = time.monotonic()
         shown_lately = self._last is not None and now - self._last < self._every_s
         if shown_lately and done < self._total:
@@ -94,7 +96,8 @@ class Progress:
         line = progress_line(self._what, done, self._total, note)
         if self._is_terminal:
             columns = shutil.get_terminal_size().columns
-            if len(line) >= columns:  # too long: drop the bar, because the note says more
+            # the line is too long: leave out the bar, because the note says more
+            if len(line) >= columns:
                 line = progress_line(self._what, done, self._total, note, has_bar=False)
             sys.stderr.write("\r" + line[: columns - 1].ljust(columns - 1))
         elif line != self._said:
@@ -104,8 +107,8 @@ class Progress:
 
 
 def progress_line(what: str, done: int, total: int, note: str = "", *, has_bar: bool = True) -> str:
-    """Returns one line of progress. If the total is not known (0), the line shows only how much is
-    done."""
+    """Returns one line that shows progress. If `total` is 0 (unknown), the line shows only how much
+    is done."""
     if total <= 0:
         return f"{what}  {done:,}  {note}".rstrip()
     filled = min(20, 20 * done // total)

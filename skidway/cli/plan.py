@@ -11,14 +11,14 @@ from skidway.errors import UsageError
 
 
 def add_plan_options(parser: argparse.ArgumentParser) -> None:
-    """Adds --yes and --dry-run."""
+    """Adds the options --yes and --dry-run."""
     parser.add_argument("--yes", action="store_true", help="do it without asking")
     parser.add_argument("--dry-run", action="store_true", help="print the plan, and end")
 
 
 def agreed(args: argparse.Namespace, rows: Sequence[Row], columns: Sequence[str]) -> bool:
-    """Prints the plan (`rows`), asks the user unless an option already says yes, and returns
-    whether the command is to carry out the plan. With --json, prints the plan to standard error.
+    """Prints the plan (`rows`), and returns whether the command is to carry it out. Asks the user,
+    unless --yes or --dry-run gives the answer. With --json, prints the plan to standard error.
 
     Raises `UsageError` if the user must be asked but standard input is no terminal.
     """

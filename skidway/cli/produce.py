@@ -1,8 +1,8 @@
 """`skidway produce --topic T`: sends each line of standard input as one record.
 
 Exit status 0 means that the broker has acknowledged every line that was read. If the broker refuses
-a line because it is too large, the line is counted, the other lines are still sent, and the exit
-status is 1.
+a line because it is too large, the command counts this line, still sends the other lines, and ends
+with exit status 1.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ LOOK_EVERY_MS = 1000
 
 
 def register(subparsers: Any) -> None:
-    """Adds the noun `produce`."""
+    """Adds the command `skidway produce`."""
     parser = subparsers.add_parser("produce", help="send lines from standard input to a topic")
     add_bootstrap_option(parser)
     parser.add_argument("--topic", required=True)
@@ -103,7 +103,8 @@ class Input:
         self._rest = bytearray()
 
     def read(self) -> list[bytes]:
-        """Returns the lines that end in the next chunk of input. Waits if there is no input yet."""
+        """Reads the next bytes of the input, and returns the lines that end in them. Waits if there
+        is no input yet."""
         chunk = os.read(self.descriptor, READ_BYTES)
         if not chunk:
             self.ended = True
@@ -149,7 +150,7 @@ class Sender:
         self.first_refusal = ""
 
     def turn(self, source: Input) -> None:
-        """Waits for input or for an acknowledgement, and processes whichever comes first."""
+        """Waits until there is input or an answer of a broker, and processes it."""
         if not self._producer.has_room:
             self._hear(self._producer.poll(LOOK_EVERY_MS))
             return
@@ -195,7 +196,8 @@ class Sender:
                 start = end
 
     def _by_partition(self, lines: list[bytes]) -> dict[int, tuple[list[bytes], list[bytes]]]:
-        """Returns the keys and the values of the lines, by partition, in the order of the lines."""
+        """Returns, for each partition, the keys and the values of its lines, in the order of the
+        lines."""
         if not lines:
             return {}
         self._turn += 1

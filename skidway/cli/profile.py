@@ -1,4 +1,5 @@
-"""A profile: the addresses of the user's cluster, for interactive commands.
+"""Reads the user's profile: a file with the addresses of the user's cluster, for interactive
+commands.
 
     option                 environment                   profile, ~/.config/skidway/profile.yml
     --bootstrap-server     SKIDWAY_BOOTSTRAP_SERVER      bootstrap.servers
@@ -6,9 +7,9 @@
     --zookeeper            SKIDWAY_ZOOKEEPER             zookeeper.connect
                            SKIDWAY_REGISTRY_USER_INFO    schema.registry.basic.auth.user.info
 
-If a setting has a value in several columns, the value in the leftmost column is used.
-SKIDWAY_PROFILE names another file; if the variable is empty, no profile is read. Services (`run`,
-`drain`, `load`) have their own configuration and ignore the profile.
+If several columns of a row have a value, the value in the leftmost column is used. The variable
+SKIDWAY_PROFILE names another file; if it is empty, no profile is read. Services (`run`, `drain`,
+`load`) have their own configuration and ignore the profile.
 """
 
 from __future__ import annotations
@@ -64,8 +65,8 @@ class Profile:
 
 
 def read(environment: Mapping[str, str] = os.environ) -> Profile:
-    """Reads the profile. A variable that is set in the environment replaces the profile's setting.
-    Raises ConfigurationRefused."""
+    """Returns the profile. If a variable of the environment is set, its value replaces the
+    profile's setting. Raises ConfigurationRefused."""
     path = _path(environment)
     found = Profile() if path is None else settings.load(Profile, path)
     named = {name: environment[key] for key, name in ENVIRONMENT.items() if environment.get(key)}

@@ -24,8 +24,8 @@ from skidway.kafka.types import TopicPartition
 REQUEST_TIMEOUT_MS = 10_000
 REFUSED_TIMEOUT_MS = 1_000
 CONFIGS_SHOWN = ("retention.", "segment.", "max.message.bytes", "message.timestamp.", "mirror.")
-"""`describe` prints the settings with these prefixes and the settings that the topic itself sets.
-With --all or --json, it prints all settings."""
+"""`describe` prints the settings whose names begin with one of these texts, and the settings that
+are set for the topic itself. With --all or --json, it prints all settings."""
 
 
 SOURCES = {
@@ -39,7 +39,7 @@ SOURCES = {
 
 
 def register(subparsers: Any) -> None:
-    """Adds the noun `topics`."""
+    """Adds the command `skidway topics`."""
     words = "list, create, describe, alter and delete topics"
     parser = subparsers.add_parser("topics", help=words)
     verbs = parser.add_subparsers(dest="verb", metavar="VERB")
@@ -83,8 +83,8 @@ def _register_alter(alter: argparse.ArgumentParser) -> None:
 
 
 def _count(text: str) -> int:
-    """Parses a number of partitions or replicas. The protocol sends this number as a signed 32-bit
-    integer; -1 means the broker's default."""
+    """Returns the number of partitions or replicas that `text` gives. The protocol sends this
+    number as a signed 32-bit integer; -1 means the broker's default."""
     count = int(text)
     if not -1 <= count < 1 << 31:
         raise argparse.ArgumentTypeError(f"{text} is no count")
@@ -142,9 +142,7 @@ def _delete(args: argparse.Namespace) -> int:
 
 def _doomed(client: Client, names: list[str]) -> list[dict[str, Any]]:
     """Returns one row for each topic that would be deleted. The column `offsets` has the number of
-    offsets between log start and log end, summed over all partitions. The column is None if this
-    number is unknown.
-    """
+    offsets between log start and log end, summed over all partitions, or None if it is unknown."""
     found = client.metadata(names).topics
     rows = []
     for name in names:
@@ -240,7 +238,7 @@ def connect(args: argparse.Namespace) -> Client:
 
 
 def existing(client: Client, names: list[str]) -> list[TopicMetadata]:
-    """Returns the topics of these names. Raises KafkaError for the first topic that does not
+    """Returns the topics with these names. Raises KafkaError for the first topic that does not
     exist."""
     topics = client.metadata(names).topics
     for name in names:
@@ -255,8 +253,8 @@ def existing(client: Client, names: list[str]) -> list[TopicMetadata]:
 
 
 def _sizes(client: Client) -> dict[tuple[int, TopicPartition], tuple[int, str]] | None:
-    """Returns, for each pair (broker id, partition), the partition's bytes and its log directory.
-    Returns None if a broker does not answer."""
+    """Returns, for each pair (broker id, partition), the partition's size in bytes and its log
+    directory. Returns None if a broker does not answer."""
     found = {}
     for broker in client.metadata(()).brokers.values():
         try:
@@ -275,8 +273,8 @@ def _document(
     sizes: dict[tuple[int, TopicPartition], tuple[int, str]] | None,
     errors: dict[TopicPartition, KafkaError],
 ) -> dict[str, Any]:
-    """Returns a topic as a JSON document. If the offsets of a partition are unknown, adds the
-    partition's error to `errors`."""
+    """Returns the description of a topic as a JSON object. If the offsets of a partition are
+    unknown, adds the partition's error to `errors`."""
     partitions = [TopicPartition(topic.name, each.index) for each in topic.partitions]
     first, refused = client.list_offsets_now(dict.fromkeys(partitions, EARLIEST))
     end, ends_refused = client.list_offsets_now(dict.fromkeys(partitions, LATEST))

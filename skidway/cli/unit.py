@@ -1,4 +1,4 @@
-"""`skidway unit list|show`: the systemd units that the installed Skidway contains."""
+"""`skidway unit list|show`: prints the systemd units that the installed Skidway contains."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from skidway.cli.output import print_rows
 
 
 def register(subparsers: Any) -> None:
-    """Adds the noun `unit`."""
+    """Adds the command `skidway unit`."""
     parser = subparsers.add_parser("unit", help="the systemd units of this version")
     verbs = parser.add_subparsers(dest="verb", metavar="VERB")
     words = "name the units"

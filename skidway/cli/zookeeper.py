@@ -14,7 +14,7 @@ PROGRAM = "zookeeper"
 
 
 def register(subparsers: Any) -> None:
-    """Adds the noun `zookeeper`."""
+    """Adds the command `skidway zookeeper`."""
     parser = subparsers.add_parser(PROGRAM, help="a real ZooKeeper server")
     verbs = parser.add_subparsers(dest="verb", metavar="VERB")
     run = verbs.add_parser("run", help="run the server in the foreground until SIGTERM")

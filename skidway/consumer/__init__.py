@@ -13,26 +13,26 @@ Reading order:
     assignment      which reader of a group gets which partition: a pure function
     membership      what a reader does next: claims or releases a partition, or looks for members
     guard           makes each write happen at most once, even if answers are lost
-    lease           until when the session with ZooKeeper is known to be alive
+    lease           how long a consumer can rely on its session with ZooKeeper
     reading         how far a partition's records were handed out, finished and committed
     registry        changes nodes in ZooKeeper: each claim, commit or release is one transaction
     registration    the session and its watches, shared by all streams of a consumer
     settings        the consumer's settings, with Kafka's names
     chunk           a record batch as records and as Arrow columns
-    positions       where to begin in a partition
+    positions       the offset at which a reader begins in a partition
     share           a reader's part in the group: its claims and releases, its positions and commits
     reader          one reader at work: fetches records of its share, and hands them out
     stream          one reader, on the thread that iterates it
     consumer        the public interface
     administration  groups seen from outside: list, describe, reset
 
-There is no master. Every member registers (`ids`), reads who else is registered, and computes the
-assignment. All members compute the same assignment. A member reads a partition only while the
-partition's owner node (`owners`) names that member. A rebalance does not stop the members:
-partitions that keep their owner are read without a break. A member releases a partition and commits
-its offset in one transaction. A member claims a partition as soon as a watch reports that the old
-owner node is gone. If members compute different assignments for a moment, the owner nodes decide
-who reads a partition.
+There is no master. Every member registers (as a node below `ids`), reads who else is registered,
+and computes the assignment. All members compute the same assignment. A member reads a partition
+only while the partition's owner node (below `owners`) names that member. A rebalance (a new
+assignment) does not stop the members: partitions that keep their owner are read without a break. A
+member releases a partition and commits its offset in one transaction. A member claims a partition
+as soon as a watch reports that the old owner node is gone. If members compute different assignments
+for a moment, the owner nodes decide who reads a partition.
 
 Three rules keep a partition from having two readers:
 
@@ -45,10 +45,10 @@ Three rules keep a partition from having two readers:
   session timeout ago (`lease`). A program that was stopped for longer than this time asks ZooKeeper
   again before it hands out the next record.
 
-Delivery is at least once. A record counts as done when the application asks for the next record,
-and only the offsets of done records are committed. So after a kill, the record that the application
-was working on and the uncommitted records are delivered again. An orderly change of owners delivers
-no record twice.
+Delivery is at least once. A record counts as done when the application asks for the next record.
+Only the offsets of done records are committed. So if the application is killed, the record on which
+it was working and the uncommitted records are delivered again. If a member releases a partition and
+another claims it, no record is delivered twice.
 
 A stream does all its work on the thread that iterates it. So a partition changes its owner only
 between two records: an application that works on one record for an hour keeps its partitions for

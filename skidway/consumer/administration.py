@@ -1,5 +1,5 @@
-"""Administers consumer groups from outside: lists them, shows their progress, and resets their
-offsets.
+"""Administers consumer groups without being a member: lists them, shows their progress, and resets
+their offsets.
 
 Works on every group in Kafka 0.8's ZooKeeper layout, whichever program created the group.
 """
@@ -17,14 +17,14 @@ from skidway.kafka.client import EARLIEST, LATEST, Client
 from skidway.kafka.types import TopicPartition
 
 RESETTER = b"skidway-groups-reset"
-"""The content of owner nodes while a group is reset. Because these nodes exist, members that start
-during the reset must wait."""
+"""The content of the partitions' owner nodes while `reset` sets offsets. As long as these nodes
+exist, members that start during the reset cannot claim the partitions."""
 
 
 @dataclass(frozen=True, slots=True)
 class GroupSummary:
-    """A group. `members` is the number of members that are active now. `topics` are the topics that
-    the group has read or subscribes to.
+    """A group. `members` is the number of members that are active now. `topics` are the topics to
+    which the group subscribes, or which it has read.
 
     The consumers that are registered in ZooKeeper are members, and so are the members that joined
     the group through Kafka's group protocol.
@@ -37,10 +37,9 @@ class GroupSummary:
 
 @dataclass(frozen=True, slots=True)
 class PartitionStatus:
-    """The progress of a group in a partition. `owner` is None if no member owns the partition.
+    """The progress of a group in one partition. `owner` is None if no member owns the partition.
     `committed_offset` is None if the group has committed no offset in the partition. The offsets of
-    the log's start and end are None if the partition is not in the cluster.
-    """
+    the log's start and end are None if the partition is not in the cluster."""
 
     topic: str
     partition: int
@@ -51,8 +50,8 @@ class PartitionStatus:
 
     @property
     def lag(self) -> int | None:
-        """The number of offsets between the committed offset and the log end; None if one of the
-        two is unknown."""
+        """Returns the number of offsets between the committed offset and the log end, or None if
+        one of the two is unknown."""
         if self.committed_offset is None or self.log_end_offset is None:
             return None
         return max(self.log_end_offset - self.committed_offset, 0)
@@ -60,9 +59,8 @@ class PartitionStatus:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """The new committed offset of a partition: already stored, or only planned. `before` is the
-    offset that was committed before the change; None if no offset was committed.
-    """
+    """The new committed offset of a partition. In a dry run, it is only planned and not stored.
+    `before` is the offset that was committed before, or None if there was none."""
 
     topic: str
     partition: int
@@ -86,8 +84,8 @@ class Groups:
         ]
 
     def active(self, group: str) -> int:
-        """Returns the number of active members, in ZooKeeper and in Kafka's group protocol
-        together."""
+        """Returns the number of active members: those that are registered in ZooKeeper and those
+        that use Kafka's group protocol."""
         found = self._coordinator.get(group_nodes.record_path(group))
         coordinated = 0 if found is None else nodes.coordinated_members(found.data)
         return len(self.members(group)) + coordinated
@@ -128,8 +126,8 @@ class Groups:
     def reset(
         self, group: str, offsets: Mapping[TopicPartition, int], *, dry_run: bool = False
     ) -> Sequence[Change]:
-        """Sets committed offsets, and returns the changes. With `dry_run`, only returns the
-        changes. If members are active, raises SkidwayError and changes nothing.
+        """Sets the group's committed offsets to `offsets`, and returns the changes. With `dry_run`,
+        only returns the changes. If members are active, raises SkidwayError and changes nothing.
 
         During the reset, this method owns the owner nodes of the partitions. So no member can begin
         to read at the old offsets.
@@ -161,8 +159,9 @@ class Groups:
     def positions(
         self, group: str, topics: Sequence[str], where: int, partitions: Sequence[int] = ()
     ) -> dict[TopicPartition, int]:
-        """Returns the offset of each partition at `where`: a time in ms, EARLIEST or LATEST. If all
-        records are older than the given time, the offset is the log end."""
+        """Returns an offset for each partition. `where` is EARLIEST (log start), LATEST (log end),
+        or a time in ms. For a time, the offset is that of the first record that is not older, or
+        the log end if all records are older."""
         tps = self._partitions(group, topics, partitions)
         found = self._client.list_offsets(dict.fromkeys(tps, where))
         late = [tp for tp, listed in found.items() if listed.offset < 0]

@@ -1,9 +1,9 @@
 """Range assignment: which reader of a group gets which partition.
 
-Every member computes the assignment from the same registrations, with the same result. Each topic's
-partitions, in ascending order, are divided into one range for each reader. The readers are in the
-order of their names. If the partitions do not divide evenly, the first ranges have one partition
-more.
+Every member computes the assignment from the same registrations, with the same result. The
+partitions of each topic, in ascending order, are divided into ranges, one for each reader of the
+topic. The readers get the ranges in the order of the readers' names. If the partitions do not
+divide evenly, the first ranges have one partition more.
 
 Source: the 2011 Kafka paper, section 3.2, algorithm 1; Kafka 0.8's RangeAssignor.
 """

@@ -1,4 +1,5 @@
-"""One record batch that is handed to the application, as single records or as Arrow columns."""
+"""Defines a chunk: the records of one batch, which the consumer hands to the application as single
+records or as Arrow columns."""
 
 from __future__ import annotations
 
@@ -37,14 +38,13 @@ class Record(NamedTuple):
 
 
 class Chunk:
-    """The records of one batch, without the records that the application already has (those before
-    offset `reading.handed`). A control batch has no records.
-    """
+    """The records of one batch, without the records before offset `reading.handed`, which the
+    application already has. A control batch has no records."""
 
     __slots__ = ("_batch", "end", "reading")
 
     def __init__(self, reading: Reading, raw: memoryview) -> None:
-        """Raises CorruptBatch if the batch is damaged."""
+        """`raw` is the batch as bytes. Raises CorruptBatch if the batch is damaged."""
         self._batch: DecodedRecords = decode(raw)
         self.reading = reading
         self.end = max(read_header(raw).last_offset + 1, reading.handed)

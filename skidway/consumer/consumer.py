@@ -26,8 +26,8 @@ from skidway.kafka.types import TopicPartition
 
 
 class Consumer:
-    """A member of a consumer group. It must be iterated on one thread; the iteration does not end
-    by itself.
+    """A member of a consumer group. Iterate over it on one thread; the iteration does not end by
+    itself.
 
         with Consumer("broker:9092", "reports", ["clicks"]) as consumer:
             for record in consumer:
@@ -38,9 +38,8 @@ class Consumer:
     last record does not count as done. The settings in `ConsumerSettings` are keyword arguments.
     For several threads, see `create_message_streams`.
 
-    Raises UsageError for settings that make no sense, and Unreachable when brokers or ZooKeeper do
-    not answer at the start. If brokers or ZooKeeper do not answer later, the consumer waits until
-    they answer.
+    Raises UsageError for invalid settings, and Unreachable if brokers or ZooKeeper do not answer at
+    the start. If they do not answer later, the consumer waits until they answer.
     """
 
     def __init__(
@@ -76,12 +75,12 @@ class Consumer:
                 raise
 
     def create_message_streams(self, topics: str | Sequence[str], streams: int = 1) -> list[Stream]:
-        """Makes, and returns, streams that share the partitions of this member. Iterate each stream
+        """Returns new streams, which share the partitions of this member. Iterate over each stream
         on its own thread.
 
-        A partition is read by one stream of one member at a time. Call this method at most once per
-        consumer. The consumer must have been created without topics. Source: the 2011 Kafka paper,
-        section 3.2.
+        A partition is read by one stream of one member at a time. Call this method at most once for
+        a consumer, and only if the consumer was created without topics. Source: the 2011 Kafka
+        paper, section 3.2.
         """
         if self._streams:
             raise UsageError("a consumer can make its streams only once")
@@ -149,11 +148,11 @@ class Consumer:
         return self._stream.committed(tp)
 
     def close(self) -> None:
-        """Leaves the group at once, so that the other members need not wait for this member's
-        session to end.
+        """Leaves the group at once. Otherwise the other members would have to wait until this
+        member's session with ZooKeeper ends.
 
-        With auto commit, the finished records are committed. The last record that the application
-        got does not count as finished.
+        With auto commit, commits the offsets of the done records. The last record that the
+        application got does not count as done.
         """
         self._close(done=False)
 

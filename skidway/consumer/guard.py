@@ -1,16 +1,15 @@
-"""Makes each write to ZooKeeper happen at most once, and finds out which writes happened.
+"""Ensures that each write to ZooKeeper happens at most once, and finds out which writes happened.
 
 If the answer to a write is lost, the write may or may not have happened. Repeating the write may do
 harm. For example, a second release (removal of a partition's owner node) could remove the owner
 node of the partition's next reader. So every transaction first writes a token of its own into the
 member's registration node. This write requires that the node still has the version that the member
-last read or wrote. For each version, only one transaction can succeed. If the token of a
-transaction without an answer is in the node, the transaction has happened. Otherwise the
-transaction has not happened yet. After the node's version has changed, the transaction can never
-happen.
+last read or wrote. For each version, only one transaction can succeed. If the node contains the
+token of a transaction without an answer, this transaction has happened. Otherwise it has not
+happened yet. After the node's version has changed, it can never happen.
 
-This module does no I/O. The streams of one consumer share the registration. Only the stream
-that holds `lock` may use the registration.
+This module does no I/O. The streams of one consumer share the registration; a stream may use it
+only while it holds `lock`.
 """
 
 from __future__ import annotations
@@ -23,8 +22,8 @@ from skidway.consumer.nodes import read_token, registration_document
 
 
 class Guard:
-    """The version of one member's registration node, and the member's transactions that had no
-    answer."""
+    """Knows the version of one member's registration node, and the member's transactions that had
+    no answer."""
 
     def __init__(self, name: str, streams: Mapping[str, int], now_ms: int) -> None:
         self.name = name
@@ -34,7 +33,8 @@ class Guard:
         self._now_ms = now_ms
         self._tokens = itertools.count(1)
         # Maps the token of each transaction without an answer to the intended change. Has only the
-        # transactions that expect the node's present version.
+        # transactions that expect the present version of the registration node, because the others
+        # can no longer happen.
         self._unanswered: dict[int, Hashable] = {}
         self._done: set[Hashable] = set()
 
@@ -47,21 +47,20 @@ class Guard:
         return registration_document(self._streams, self._now_ms, token)
 
     def succeeded(self) -> None:
-        """Notes that a transaction succeeded. So earlier transactions without an answer have not
+        """Notes that a transaction succeeded. Earlier transactions without an answer have then not
         happened, and can never happen."""
         self.version += 1
         self._unanswered.clear()
 
     def unanswered(self, token: int, what: Hashable) -> None:
-        """Notes that a transaction had no answer. `what` is the intended change; None if the change
-        may be repeated.
-        """
+        """Notes that the transaction with `token` had no answer. `what` is the intended change, or
+        None if repeating the change does no harm."""
         self._unanswered[token] = what
 
     def found(self, data: bytes, version: int) -> None:
-        """Processes the node's content and version, which were read again because the known version
-        was out of date. The token in the content shows which transaction without an answer has
-        happened."""
+        """Processes the content and the version of the registration node. The caller has read them
+        again because the known version was out of date. The token in the content shows which
+        transaction without an answer has happened."""
         what = self._unanswered.get(read_token(data))
         if what is not None:
             self._done.add(what)

@@ -2,8 +2,8 @@
 
 ZooKeeper ends a session when it has heard nothing from the client for the session timeout. So an
 answered request proves that the session exists until one session timeout after the request was
-sent, no matter how late the answer came. The lease, the time for which the session is relied on,
-lasts three quarters of the session timeout. The last quarter is a margin, for two reasons. A
+sent, no matter how late the answer came. The consumer relies on the session only for three quarters
+of the session timeout. This time is the lease. The last quarter is a margin, for two reasons. A
 follower of the ensemble tells its leader up to half a tick late that it has heard from the client.
 And clocks run at different speeds.
 
@@ -17,9 +17,8 @@ _RENEWED = 0.4
 
 
 class Lease:
-    """Knows until when one registration is certain to exist. Before the first call of `proven`,
-    nothing is certain.
-    """
+    """Knows until when one registration (an ephemeral node of the session) is certain to exist.
+    Before the first call of `proven`, nothing is certain."""
 
     __slots__ = ("_timeout_s", "until")
 
@@ -28,7 +27,8 @@ class Lease:
         self.until = float("-inf")
 
     def proven(self, asked_at: float) -> None:
-        """Notes that a request was answered, so that the registration existed at `asked_at`."""
+        """Notes that ZooKeeper has answered a request that was sent at `asked_at`, so that the
+        registration existed at this time."""
         self.until = max(self.until, asked_at + _BELIEVED * self._timeout_s)
 
     def end(self) -> None:
@@ -42,7 +42,6 @@ class Lease:
 
     @property
     def renew_at(self) -> float:
-        """The time at which to ask ZooKeeper again. If ZooKeeper then answers, the lease is
-        extended before it ends.
-        """
+        """Returns the time at which to send the next request to ZooKeeper, early enough that the
+        answer extends the lease before it ends."""
         return self.until - _RENEWED * self._timeout_s

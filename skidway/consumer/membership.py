@@ -3,20 +3,20 @@ claim a partition.
 
 This module does no I/O. `next_step` returns the step to do now; the caller passes the outcomes of
 steps and the events of watches to the other methods. The module `share` carries out the steps, and
-keeps these rules:
+follows these rules:
 
-* A partition is read only between `claimed` and the `Release` step.
+* A partition is read only between the call of `claimed` and the `Release` step.
 * In a `Release` step, the reader stops handing out the partition's records. Then one transaction
   commits the offset and removes the owner node.
-* After `lost`, no record of the lost partitions is handed out, and nothing is committed or
-  released.
+* After the call of `lost`, no record of the lost partitions is handed out. The reader neither
+  commits their offsets nor releases the partitions.
 
 The members do not all act at once on every change (no herd effect). After a change, a reader waits
 a short time (with jitter) before it reads who is registered. A further change restarts the wait,
-but the reader waits at most `LOOK_LATEST_S` after the first change. Members write nothing to reach
-agreement. If another reader still owns a partition, only the next owner watches the owner node. The
-next owner claims the partition when the node is gone. A step without an answer is repeated, each
-time after a longer wait.
+but the reader waits at most `LOOK_LATEST_S` seconds after the first change. Members write nothing
+to reach agreement. If the old reader still owns a partition, only the reader that gets it next
+watches the owner node, and claims the partition when this node is gone. A step without an answer is
+repeated, each time after a longer wait.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ class Claim(NamedTuple):
 
 
 class Release(NamedTuple):
-    """Step: stop reading a partition. If the owner node is this reader's, also commit the offset
+    """Step: stop reading a partition. If the owner node names this reader, also commit the offset
     and remove the node.
 
-    A claim may have had no answer, and then the partition was assigned to another reader. In this
-    case the reader releases the partition although `Membership.owned` does not contain it.
+    A reader also releases a partition that is not in `Membership.owned` if its claim had no answer
+    and the partition was then assigned to another reader.
     """
 
     tp: TopicPartition
@@ -76,11 +76,12 @@ class Membership:
         self.assigned: frozenset[TopicPartition] = frozenset()
         self.owned: set[TopicPartition] = set()
         self._leaving: set[TopicPartition] = set()
-        self._uncertain: set[TopicPartition] = set()  # claims whose answer was lost
+        self._uncertain: set[TopicPartition] = set()  # partitions of claims whose answer was lost
 
     @property
     def is_settled(self) -> bool:
-        """Whether the reader owns exactly the partitions of its newest assignment."""
+        """Returns whether the reader owns exactly the partitions that its newest assignment gives
+        it."""
         return self._reader is not None and self.owned == self.assigned and not self._leaving
 
     def registered(self, reader: str, now: float) -> None:
@@ -125,8 +126,8 @@ class Membership:
         readers wait for the released partitions."""
         if self._reader is None:
             return None
-        # A partition stays in `_leaving` until it is released, even if it is assigned to this
-        # reader again in the meantime.
+        # `_leaving` has the partitions to release. A partition stays there until it is released,
+        # even if it is assigned to this reader again in the meantime.
         self._leaving |= (self.owned | self._uncertain) - self.assigned
         for tp in sorted(self._leaving):
             if self._again_at.get(tp, now) <= now:
@@ -145,13 +146,14 @@ class Membership:
         self._again_at.pop(tp, None)
 
     def held(self, tp: TopicPartition, now: float) -> None:
-        """Notes that a claim failed because another reader still owns the partition. A watch
-        reports when the owner node is gone."""
+        """Notes that a claim failed because another reader still owns the partition. The caller has
+        set a watch, which reports when the owner node is gone."""
         self._uncertain.discard(tp)
         self._again_at[tp] = now + CLAIM_AGAIN_S * (0.9 + 0.2 * self._random())
 
     def vacated(self, tp: TopicPartition, now: float) -> None:
-        """Notes the report of a watch that a partition's owner node has changed or is gone."""
+        """Notes that a watch has reported that the partition's owner node has changed or is
+        gone."""
         if tp in self._again_at and tp not in self.owned:
             self._again_at[tp] = now
 
@@ -163,7 +165,8 @@ class Membership:
         self._again_at.pop(tp, None)
 
     def unanswered(self, step: Step, now: float) -> None:
-        """Notes that a step had no answer, or an unclear answer. The step is repeated after a wait.
+        """Notes that ZooKeeper gave no answer to a step, or an unclear answer. The step is repeated
+        after a wait.
 
         It is unknown whether the step has happened. Repeating it does no harm, because a step that
         is done twice has the same result as a step that is done once.

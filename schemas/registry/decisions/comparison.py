@@ -17,16 +17,16 @@ from skidway.schemas.registry.state import RegistryState, Version
 @dataclass(frozen=True, slots=True)
 class Comparison:
     """The earlier versions with which a schema is compared, newest first, and the compatibility
-    level. The code that makes a `Comparison` needs the registry's state; the methods do not need
-    it."""
+    level. Only the functions that make a `Comparison` need the registry's state; its methods do not
+    need it."""
 
     earlier: tuple[tuple[int, Kept], ...]
     level: Level
     schemas: ParsedSchemas
 
     def messages(self, schema: Submitted) -> list[str]:
-        """Returns the reasons why the schema is incompatible, in Confluent's form. The list is
-        empty if the schema is compatible."""
+        """Returns the reasons why the schema is incompatible, as messages in Confluent's form. The
+        list is empty if the schema is compatible."""
         for version, kept in self.earlier:
             found = self._found(version, kept, schema)
             if isinstance(found, Refusal):
@@ -36,9 +36,10 @@ class Comparison:
         return []
 
     def prepare(self, schema: Submitted) -> None:
-        """Makes the slow comparison. The caller calls this method before it acquires the log's
-        lock, for which other writers wait. A later call of `messages` uses the result."""
-        with contextlib.suppress(Refusal):  # `messages` raises it again during the decision
+        """Makes the slow comparison in advance. The caller calls this method before it acquires the
+        store's lock, for which other writers wait. A later call of `messages` uses the result."""
+        # `messages` raises the refusal again during the decision
+        with contextlib.suppress(Refusal):
             self.messages(schema)
 
     def _found(
@@ -61,8 +62,8 @@ class Comparison:
 
 
 def with_all(state: RegistryState, subject: str) -> Comparison:
-    """Returns the comparison for a registration, with all versions that the subject's level
-    demands."""
+    """Returns the comparison for a registration: with all versions with which the subject's level
+    demands compatibility."""
     return _comparison(state, subject, state.live(subject))
 
 
@@ -74,7 +75,7 @@ def with_latest(state: RegistryState, subject: str) -> Comparison:
 
 def with_version(state: RegistryState, subject: str, version: int) -> Comparison:
     """Returns the comparison with the given version. If the version or the whole subject is
-    unknown, raises the `NotFound` of an unknown version."""
+    unknown, raises the same `NotFound`: that the version does not exist."""
     if not state.live(subject):
         raise version_not_found(version)
     return _comparison(state, subject, [state.version(subject, version)])

@@ -32,12 +32,12 @@ _NOT_HERE: Final = (
     "defaultRuleSet",
     "overrideRuleSet",
 )
-"""The keys that Confluent's registry accepts in addition to the compatibility level. Our registry
-refuses these keys. Otherwise clients would believe that the keys have an effect."""
+"""Keys in a request to set a level that Confluent's registry accepts beside the compatibility
+level. Our registry refuses these keys, so that no client believes that they have an effect."""
 
 
 def level_set_for(state: RegistryState, subject: str) -> Level:
-    """Returns the subject's own level. Raises `NotFound` if the subject has none."""
+    """Returns the subject's own compatibility level. Raises `NotFound` if the subject has none."""
     if subject not in state.levels:
         raise config_not_found(subject)
     return state.levels[subject]
@@ -46,9 +46,9 @@ def level_set_for(state: RegistryState, subject: str) -> Level:
 def set_level(state: RegistryState, subject: str | None, body: Mapping[str, Any]) -> Decision:
     """Returns the decision to set a compatibility level. The decision's answer repeats the level.
 
-    As in Confluent's registry, a body without `compatibility` changes nothing, and the answer is
-    the level that was set before. With `compatibility` null, the level is removed, so that the
-    global level or the program's default applies.
+    As in Confluent's registry, a request body without `compatibility` changes nothing, and the
+    answer is the level that is set already. With `compatibility` null, the level is removed, so
+    that the global level or the program's default applies.
     """
     for key in _NOT_HERE:
         if body.get(key):
@@ -63,9 +63,9 @@ def set_level(state: RegistryState, subject: str | None, body: Mapping[str, Any]
 
 
 def reset_level(state: RegistryState, subject: str | None) -> Decision:
-    """Returns the decision to remove the level, so that the global level or the program's default
-    applies. The decision's answer is the level that was set before. If no global level was set, the
-    answer is the program's default."""
+    """Returns the decision to remove a compatibility level, so that the global level or the
+    program's default applies. The decision's answer is the level that was set before. If no global
+    level was set, the answer is the program's default."""
     check_writable(state, subject)
     before = state.levels.get(subject)
     if before is None and subject is not None:
@@ -90,9 +90,8 @@ def set_mode(
     """Returns the decision to set a mode. The decision's answer repeats the mode.
 
     Without `force`, the modes IMPORT and FORWARD are allowed only if every version of the subject
-    is deleted. If `subject` is None, every version of every subject must be deleted. The reason is
-    that imported schemas keep their ids, and the schema of a live version could already have one of
-    these ids.
+    is deleted (if `subject` is None, every version of every subject). The reason is that imported
+    schemas keep their ids, and the schema of a live version could already have one of these ids.
     """
     asked = body.get("mode")
     try:

@@ -1,4 +1,4 @@
-"""Defines what all decisions return, and the checks of a subject that all decisions share."""
+"""Defines the class of all decisions, and the checks of a subject that all decisions share."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ context."""
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The answer, and the change that must be in the log before the client gets the answer. The
-    change is None if nothing has to change."""
+    """The answer to a request, and the change that must be in the log before the client gets the
+    answer. The change is None if nothing has to change."""
 
     answer: Any
     change: Change | None
 
 
 def check_subject(subject: str) -> None:
-    """Refuses a name that no subject can have."""
+    """Raises a refusal if `subject` is not a valid name of a subject."""
     good = 0 < len(subject) <= SUBJECT_CHARACTERS_MAX and subject.isprintable()
     if not good or subject in _RESERVED or subject.startswith(_OTHER_CONTEXT):
         raise invalid_subject(subject)

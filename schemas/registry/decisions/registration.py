@@ -27,8 +27,8 @@ from skidway.schemas.registry.state import RegistryState, Version
 
 
 def register(state: RegistryState, subject: str, schema: Submitted) -> Decision:
-    """Answers with the subject's `Version` that has the schema. If no version has the schema, the
-    decision adds a new version."""
+    """Returns the decision about a registration. The answer is the subject's `Version` that has the
+    schema. If no version has the schema, the decision adds a new version."""
     check_subject(subject)
     known = already_there(state, subject, schema)
     if known is not None:
@@ -46,8 +46,8 @@ def register(state: RegistryState, subject: str, schema: Submitted) -> Decision:
 
 
 def comparison(state: RegistryState, subject: str, schema: Submitted) -> Comparison:
-    """Returns the comparison that `register` will make. This function needs the state. The
-    comparison's slow method, `messages`, does not need it."""
+    """Returns the comparison that `register` will make. This function needs the state; the
+    comparison's slow method `messages` does not."""
     mode = state.mode(subject)
     is_measured = not (mode.takes_ids or mode.is_read_only or schema.id is not None)
     return with_all(state, subject) if is_measured else Comparison((), Level.NONE, state.parsed)
@@ -81,8 +81,8 @@ def lookup(state: RegistryState, subject: str, schema: Submitted, *, deleted: bo
 def _newest_same(
     state: RegistryState, versions: list[Version], schema: Submitted
 ) -> Version | None:
-    """Returns the newest of these versions that has the schema, or None if none of them has it. If
-    the schema has several ids, prefers a version with the id that was written to the log last."""
+    """Returns the newest of `versions` that has the schema, or None if none of them has it. If the
+    schema has several ids, prefers a version with the id that was written to the log last."""
     latest_id = state.id_of(schema.identity)
     for each in reversed(versions):
         if each.id == latest_id:
@@ -135,7 +135,8 @@ def _import(state: RegistryState, subject: str, schema: Submitted, schema_id: in
             )
         if schema.version is None and _is_same(state, each, schema):
             raise id_does_not_match(each.id, schema_id)
-    if state.referenced_by(subject, version):  # `version` is deleted, but referenced
+    # `version` is deleted, but another schema references it
+    if state.referenced_by(subject, version):
         raise reference_exists(subject, version)
     text, references = (schema.canonical, schema.references) if kept is None else (None, ())
     change = VersionImported(subject, version, schema_id, text, references)
@@ -143,7 +144,8 @@ def _import(state: RegistryState, subject: str, schema: Submitted, schema_id: in
 
 
 def _check_references(state: RegistryState, schema: Submitted) -> None:
-    """Refuses references that were deleted or changed after the schema was parsed with them."""
+    """Raises a refusal if a version that the schema references was deleted or changed after the
+    schema was parsed."""
     for each in schema.references:
         deleted = schema.id is not None
         now = state.reference(each.name, each.subject, each.version, deleted=deleted)

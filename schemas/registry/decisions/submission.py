@@ -20,14 +20,14 @@ from skidway.schemas.registry.state import RegistryState
 
 VERSION_MAX: Final = 2**31 - 1
 LATEST: Final = -1
-"""If a reference in a request has this number as its version, the reference means the latest
-version. The registry stores the latest version's own number instead."""
+"""If a reference in a request has this number as its version, it is a reference to the latest
+version. The registry stores the number of that version instead."""
 
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A reference in the form in which the client wrote it. If `version` is None, the reference
-    means the latest version."""
+    """A reference as the client sent it. If `version` is None, it is a reference to the latest
+    version."""
 
     name: str
     subject: str
@@ -36,7 +36,8 @@ class Named:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A request with a schema. `id` and `version` are None if the registry assigns them."""
+    """The schema in a request, not parsed yet. `id` and `version` are None if the registry assigns
+    them."""
 
     text: str
     references: tuple[Named, ...] = ()
@@ -50,7 +51,7 @@ Compared = dict[tuple[int, Level], list[Incompatibility] | Refusal]
 
 @dataclass(frozen=True, slots=True)
 class Submitted:
-    """A schema that the registry can store, and the text in which it is stored."""
+    """A parsed schema that the registry can store, and the text that it would store."""
 
     parsed: Parsed
     canonical: str
@@ -58,8 +59,9 @@ class Submitted:
     id: int | None
     version: int | None
     compared: Compared = field(default_factory=dict, compare=False)
-    """The results of comparisons with earlier schemas, by id and level. A comparison is slow, so
-    the registry makes it only once, even if it makes the decision several times."""
+    """The results of comparisons with earlier schemas, by the earlier schema's id and the
+    compatibility level. A comparison is slow, so the registry makes it only once, even if it makes
+    the decision several times."""
 
     @property
     def identity(self) -> Identity:
@@ -98,8 +100,8 @@ def is_empty(body: Mapping[str, Any]) -> bool:
 
 
 def resolved(state: RegistryState, asked: Asked) -> tuple[tuple[Reference, ...], tuple[Kept, ...]]:
-    """Returns the schema's references, and the schemas that these references mean. An import may
-    reference deleted versions. Raises `NotFound`."""
+    """Returns the references of the sent schema, and the schemas to which they refer. Only an
+    imported schema may reference deleted versions. Raises `NotFound`."""
     references = tuple(
         state.reference(each.name, each.subject, each.version, deleted=asked.id is not None)
         for each in asked.references
@@ -113,9 +115,11 @@ def submitted(
     references: tuple[Reference, ...],
     needs: Iterable[Kept],
 ) -> Submitted:
-    """Parses the schema. If the schema is invalid, raises the refusal with code 42201."""
+    """Returns the schema that a client sent, parsed. If the schema is invalid, raises the refusal
+    with code 42201."""
     try:
-        # An imported schema may have invalid defaults, because programs already use this schema.
+        # An imported schema (one with an id) may have invalid defaults, because programs already
+        # use this schema.
         parsed = schemas.new(asked.text, needs, check_defaults=asked.id is None)
         text = parsed.canonical(normalize=asked.normalize)
     except SchemaInvalid as error:
@@ -161,7 +165,8 @@ def _is_writable(text: str) -> bool:
 
 
 def _number(body: Mapping[str, Any], key: str, limit: int) -> int | None:
-    """Reads a number. Returns None for null, -1 or 0, which clients send if they have no number."""
+    """Returns the number under `key` in a request body. Returns None for null, -1 or 0, which
+    clients send if they have no number."""
     value = body.get(key)
     if value is None:
         return None

@@ -1,12 +1,12 @@
-"""Serves Confluent's REST API from the store, as an ASGI application.
+"""Serves Confluent's REST API as an ASGI application. The store answers the requests.
 
 Confluent's clients depend on the following details, which Confluent's documentation leaves out, or
 which are easily forgotten:
 
 - every answer of every route is JSON with the registry's content type. If the client accepts only
   another content type for JSON, the answer has that content type. Every error is an object with the
-  keys `error_code` and `message`, because serializers try out routes, and read these two keys of
-  the answers
+  keys `error_code` and `message`, because clients also send requests that may fail, and then read
+  these two keys
 - subjects in paths are percent-encoded and may contain `/`. So routes match the path as the client
   sent it, before it is decoded
 - booleans in queries are `true`, `True` or `1`. The registry ignores unknown query parameters. A
@@ -20,8 +20,9 @@ If possible, the registry answers a request from memory. Only requests that need
 answered by threads that may wait for ZooKeeper. So reads from memory are not delayed while
 ZooKeeper hangs.
 
-- `headers`: checks the media types of body and answer, and refuses web pages of other sites
-- `call`: one request, with the names in its path, its query, its body, and their limits
+- `headers`: checks the media types of body and answer, and refuses changes from web pages of other
+  sites
+- `call`: one request: the names in its path, its query and its body, and the limits of these parts
 - `answers`: JSON documents and errors, with their content type
 - `subjects`, `schemas`, `compatibility`, `config`, `mode`, `metadata`: the answers of each route
 - `routes`: the table of all routes

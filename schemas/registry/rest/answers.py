@@ -39,27 +39,29 @@ def refused(refusal: Refusal) -> Response:
 
 
 def error(status: int, error_code: int, message: str) -> Response:
-    """Returns an error in the form that every client reads."""
-    # A message quotes the refused text, which may contain half of a surrogate pair. UTF-8 cannot
+    """Returns an answer with an error, in the form that every client can read."""
+    # A message may quote the refused text, which may contain half of a surrogate pair. UTF-8 cannot
     # encode such a half, so it is replaced.
     sound = message.encode("utf-8", "replace").decode()
     return _response(status, {"error_code": error_code, "message": sound})
 
 
 def of_status(status: int) -> Response:
-    """Returns the error for an HTTP status that has no error code of its own."""
+    """Returns an answer with an error for an HTTP status for which Confluent defines no error
+    code."""
     return error(status, status, f"HTTP {status} {http.HTTPStatus(status).phrase}")
 
 
 async def on_http_error(request: Request, raised: Exception) -> Response:
-    """Starlette calls this function for a request whose path or method has no route."""
+    """Returns the answer to a request whose path or method has no route. Starlette calls this
+    function."""
     status = raised.status_code if isinstance(raised, HTTPException) else 500
     return _as_accepted(of_status(status), request)
 
 
 async def on_skidway_error(request: Request, raised: Exception) -> Response:
-    """Starlette calls this function for Skidway's own errors. Returns a refusal as the answer. Logs
-    any other error, and answers with 500."""
+    """Returns the answer to a request that raised one of Skidway's own errors: the refusal, or
+    status 500 for any other error, which is also logged. Starlette calls this function."""
     if isinstance(raised, Refusal):
         return _as_accepted(refused(raised), request)
     _log.error("registry_request_failed", reason=str(raised))
@@ -67,8 +69,8 @@ async def on_skidway_error(request: Request, raised: Exception) -> Response:
 
 
 async def on_unexpected(request: Request, raised: Exception) -> Response:
-    """Starlette calls this function for an unexpected exception. The exception is a bug in Skidway,
-    so the status is 500."""
+    """Returns the answer to a request that raised an unexpected exception. The exception is a bug
+    in Skidway, so the status is 500. Starlette calls this function."""
     _log.error("registry_request_failed", exc=raised)
     return _as_accepted(of_status(500), request)
 
@@ -82,8 +84,8 @@ def _response(status: int, document: Any) -> Response:
 
 
 def _as_accepted(response: Response, request: Request) -> Response:
-    """Sets the media type that the client prefers. If the client accepts none of our media types,
-    the answer keeps the registry's own type."""
+    """Gives the answer the media type that the client prefers. If the client accepts none of our
+    media types, the answer keeps the registry's own media type."""
     with contextlib.suppress(Refusal):
         response.headers["content-type"] = produced(request.headers.get("accept"))
     return response

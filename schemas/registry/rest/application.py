@@ -62,8 +62,8 @@ def application(store: Store, *, mode_mutability: bool = True) -> ASGIApp:
 
 
 class AtMost:
-    """Limits how many requests run at once. Refuses further requests, which clients may send
-    again."""
+    """Limits how many requests run at once. Refuses further requests; clients may send them again
+    later."""
 
     def __init__(self, app: ASGIApp, limit: int) -> None:
         self._app = app
@@ -82,7 +82,7 @@ class AtMost:
 
 
 class _RawPath:
-    """Passes the path to Starlette as the client sent it, so that %2F in a subject is no
+    """Passes the path of a request to Starlette undecoded, so that %2F in a subject is no
     separator."""
 
     def __init__(self, app: ASGIApp) -> None:
@@ -96,8 +96,8 @@ class _RawPath:
 
 
 class _Threads:
-    """A few threads answer from memory. Requests that need the log have threads of their own, which
-    may have to wait for ZooKeeper."""
+    """Two groups of threads that answer requests. The first group answers from memory. The other
+    group answers the requests that need the log, and may have to wait for ZooKeeper."""
 
     def __init__(self, store: Store) -> None:
         self._store, self._remembered = store, store.memory
@@ -105,12 +105,12 @@ class _Threads:
         self._log = ThreadPoolExecutor(LOG_THREADS, "registry-log")
 
     async def answer(self, route: Answering, call: Call) -> Any:
-        """Returns the route's answer to the call. Raises refusals."""
+        """Returns the answer of the function `route` to the request `call`. Raises refusals."""
         if not route.waits:
             try:
                 return await _on(self._memory, route, self._remembered, call)
             except (MustWait, NotFound):
-                pass  # newer entries of the log may have the answer
+                pass  # the memory cannot answer; newer entries of the log may have the answer
         return await _on(self._log, route, self._store, call)
 
 

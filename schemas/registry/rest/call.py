@@ -1,4 +1,5 @@
-"""Reads one request: the names in its path, its query and its body. Checks the limits of each."""
+"""Reads one request: the names in its path, its query and its body. Checks that no part exceeds its
+limits."""
 
 from __future__ import annotations
 
@@ -39,7 +40,8 @@ ACCEPTS_UNKNOWN: Final = (
 class Call:
     """One request. The names in its path are decoded. `body` is {} if the request has no body.
 
-    `accepts_unknown` says whether the client accepts keys that would break older clients.
+    `accepts_unknown` says whether the client accepts answers with keys on which older clients would
+    fail.
     """
 
     names: Mapping[str, str]
@@ -84,14 +86,14 @@ class Call:
 
     @property
     def prefix(self) -> str:
-        """Returns the prefix in the query. The client asks for the subjects whose names begin with
-        this prefix."""
+        """Returns the query parameter with which a client asks only for subjects whose names begin
+        with this prefix."""
         prefix = self.query.get("subjectPrefix", "")
         return "" if prefix == EVERY_PREFIX else prefix
 
     def page(self, found: list[Any]) -> list[Any]:
-        """Returns the part of a list that the query parameters `offset` and `limit` select. A limit
-        below 1 means no limit."""
+        """Returns the part of `found` that the query parameters `offset` and `limit` select. A
+        limit below 1 means no limit."""
         offset, limit = max(self._integer("offset", 0), 0), self._integer("limit", -1)
         return found[offset : None if limit < 1 else offset + limit]
 

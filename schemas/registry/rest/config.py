@@ -1,5 +1,5 @@
-"""Answers the routes of /config, about the compatibility levels of all subjects and of one
-subject."""
+"""Answers the routes of /config, which read and change the global compatibility level and that of
+one subject."""
 
 from __future__ import annotations
 

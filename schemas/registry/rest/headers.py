@@ -20,7 +20,8 @@ PRODUCED: Final = (CONTENT_TYPE, "application/vnd.schemaregistry+json", "applica
 quality, the answer has the media type that comes first in this tuple."""
 CONSUMED: Final = frozenset({*PRODUCED, "application/octet-stream"})
 RANGES_MAX: Final = 100
-"""The registry reads at most this many media ranges of an Accept header."""
+"""The registry reads at most this many media ranges (such as `text/*;q=0.5`) of an Accept
+header."""
 
 
 def check_headers(method: str, headers: Mapping[str, str]) -> None:
@@ -35,8 +36,8 @@ def check_headers(method: str, headers: Mapping[str, str]) -> None:
 
 
 def produced(accept: str | None) -> str:
-    """Returns the media type of the answer. Raises the refusal with status 406 if the client
-    accepts none of the media types in `PRODUCED`."""
+    """Returns the media type that the answer to a request with this Accept header gets. Raises the
+    refusal with status 406 if the client accepts none of the media types in `PRODUCED`."""
     if accept is None or not accept.strip():
         return CONTENT_TYPE
     ranges = [_media_range(each) for each in accept.lower().split(",")[:RANGES_MAX]]
@@ -49,8 +50,8 @@ def produced(accept: str | None) -> str:
 
 def _check_origin(headers: Mapping[str, str]) -> None:
     """Refuses changes that web pages of other sites request. Without this check, a web page in an
-    operator's browser could change a registry that the page's author cannot reach. The browser
-    sends the page's site in the header Origin."""
+    operator's browser could change a registry that the page's author cannot reach. Browsers send
+    the page's site in the header Origin."""
     origin = headers.get("origin")
     if origin is not None and urlsplit(origin).netloc.lower() != headers.get("host", "").lower():
         raise foreign_origin(origin)

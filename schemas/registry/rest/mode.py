@@ -1,4 +1,5 @@
-"""Answers the routes of /mode, about what clients may change in all subjects and in one subject."""
+"""Answers the routes of /mode, which read and change the global mode and that of one subject. A
+mode says what clients may change."""
 
 from __future__ import annotations
 
@@ -40,5 +41,6 @@ def reset_mode(registry: Registry, call: Call) -> Any:
 
 
 def fixed(_registry: Registry, _call: Call) -> Any:
-    """Answers PUT and DELETE of /mode if the setting mode.mutability is false."""
+    """Answers PUT and DELETE of /mode and /mode/{subject} with a refusal, if the setting
+    mode.mutability is false."""
     raise not_permitted("Mode changes are not allowed")

@@ -1,4 +1,4 @@
-"""Has the table of all routes."""
+"""Defines the table of all routes: which function answers which method and path."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from skidway.schemas.registry.rest.call import Call
 
 
 class Answering(NamedTuple):
-    """A route. `waits` says whether the route always needs the log. If it does, an attempt to
-    answer from memory would be useless."""
+    """A route. `waits` says whether its requests always need the log, so that an attempt to answer
+    from memory would be useless."""
 
     method: str
     path: str
@@ -62,6 +62,7 @@ ROUTES: Final = (
 
 
 def with_fixed_mode(route: Answering) -> Answering:
-    """Returns the same route for a registry in which no request can change a mode."""
+    """Returns the route for a registry in which no request may change a mode. A route that would
+    change a mode becomes a route that refuses."""
     changes = route.answer in (mode.set_mode, mode.reset_mode)
     return route._replace(answer=mode.fixed) if changes else route

@@ -1,5 +1,5 @@
-"""Answers the routes of /schemas, for a schema by id or guid, and for all schemas. Other routes use
-this module to put versions with their schemas into their answers."""
+"""Answers the routes of /schemas, which return a schema by its id or guid, or all schemas. The
+modules of other routes use `submitted` and `described`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ def submitted(registry: Registry, call: Call) -> Submitted:
 
 
 def described(state: RegistryState, call: Call, subject: str, version: Version) -> dict[str, Any]:
-    """Returns the document for a version of a subject, with the version's schema."""
+    """Returns the JSON object that answers have for a version of a subject, with the version's
+    schema."""
     kept = state.schema(version.id)
     answer = {"subject": subject, "version": version.version, "id": version.id}
     return answer | _content(state, call, kept)
@@ -102,13 +103,14 @@ def _uses(registry: Registry, call: Call) -> list[tuple[str, int]]:
 
 
 def _content(state: RegistryState, call: Call, kept: Kept) -> dict[str, Any]:
-    """Returns the schema's text. With format=resolved, the text itself declares the types of
-    referenced schemas."""
+    """Returns the part of an answer that has the schema's text. With the query parameter
+    format=resolved, the text itself declares the types of referenced schemas."""
     if call.query.get("format") == "resolved" and kept.references:
         try:
             return {"schema": state.parsed.of(kept).inlined()}
         except SchemaInvalid:
-            pass  # this version cannot read the schema: answer with the text as it is
+            # this version of the program cannot read the schema, so the answer has the stored text
+            pass
     answer: dict[str, Any] = {"schema": kept.text}
     if kept.references:
         answer["references"] = [

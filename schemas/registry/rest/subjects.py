@@ -24,7 +24,7 @@ def subjects(registry: Registry, call: Call) -> Any:
 def lookup(registry: Registry, call: Call) -> Any:
     """Answers POST /subjects/{subject}.
 
-    If the request has no schema, the answer is that nothing was found, as in Confluent's registry.
+    If the request has no schema, the answer is 404, as in Confluent's registry.
     """
     deleted = call.flag("deleted")
     if submission.is_empty(call.body):

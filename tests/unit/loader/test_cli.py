@@ -16,7 +16,8 @@ from skidway.loader.runs.reload import Reloaded, Wish
 
 @pytest.fixture
 def given(tmp_path: Path) -> list[str]:
-    """The settings that each call of `skidway load reload` needs, as arguments."""
+    """Returns the settings that each call of `skidway load reload` needs, as arguments of the
+    command line."""
     settings = {
         "bootstrap.servers": "127.0.0.1:1", "schema.registry.url": "http://127.0.0.1:1",
         "topics": "logs", "output": str(tmp_path),
@@ -25,8 +26,8 @@ def given(tmp_path: Path) -> list[str]:
 
 
 def wished(given: list[str], *words: str, result: Reloaded | None = None) -> tuple[int, Any]:
-    """Runs the command `skidway load reload`. Returns its exit status and the reload that it
-    requested."""
+    """Runs the command `skidway load reload`. Returns the command's exit status and the reload that
+    the command requested."""
     asked: list[Wish] = []
 
     def reload(_settings: object, wish: Wish, *_: object, **__: object) -> Reloaded:
@@ -50,7 +51,8 @@ def wished(given: list[str], *words: str, result: Reloaded | None = None) -> tup
     ],
 )
 def test_hours_are_given_as_times(given: list[str], begin: str, end: str) -> None:
-    """Hours are given in the same forms as other times, and are converted to hours in UTC."""
+    """The user gives hours in the same forms as other times. The command converts them to hours in
+    UTC."""
     code, wish = wished(given, "logs", "--from", begin, "--to", end)
     assert (code, wish) == (0, Wish("logs", "2026-01-31T10", "2026-01-31T12"))
 
@@ -77,8 +79,8 @@ def test_only_whole_hours_are_reloaded(
 def test_problems_are_printed_and_give_the_status(
     given: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Each problem is printed as a sentence, and the command ends with the exit status of the most
-    serious problem. The JSON document contains the hours and the problems."""
+    """The command prints each problem of a reload as a sentence, and ends with the exit status of
+    the most serious problem. With --json, it prints a document with the hours and the problems."""
     hours = ["--from", "2026-01-31T10", "--to", "2026-01-31T12"]
     result = Reloaded("logs", [4], {"2026-01-31T11"}, problems=[SkidwayError("offset 3 is gone")])
     options = ("--more-rejects", "--dry-run")

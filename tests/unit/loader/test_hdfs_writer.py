@@ -18,8 +18,8 @@ QUOTA = RuntimeError('RPCError("a.DSQuotaExceededException", "The DiskSpace quot
 
 
 class File:
-    """A file of the fake HDFS client. Each write fails with the next of the given errors, until no
-    error is left."""
+    """A file of the fake HDFS client. Each write takes the next of the given errors and fails with
+    it. If no error is left, writes succeed."""
 
     def __init__(self, errors: Iterator[Exception | None]) -> None:
         self._errors = errors
@@ -39,7 +39,8 @@ class File:
 
 
 class Made:
-    """The files that a writer has created. The last one is the file that is left in HDFS."""
+    """Creates the files of a writer, and keeps them in `files`. HDFS would have only the last of
+    these files, because each one overwrites the one before."""
 
     def __init__(self, *errors: Exception | None) -> None:
         self._errors = iter(errors)
@@ -63,9 +64,9 @@ def test_a_file_begins_again_where_its_data_node_does_not_answer() -> None:
 
 
 def test_a_file_that_never_begins_is_given_up() -> None:
-    """If no DataNode answers, the writer gives up after a limited number of attempts. If the
-    NameNode refuses the bytes, or if some bytes are already written, the writer does not begin
-    again."""
+    """If no DataNode answers, the writer gives up after a limited number of attempts. It does not
+    begin a file again if the NameNode refuses the bytes, or if it has already written a part of the
+    file (and no longer has it in memory)."""
     made = Made(*[REFUSED] * 100)
     writer = HdfsWriter("hdfs://nn/f", made)
     writer.write(b"one")
@@ -118,7 +119,7 @@ def test_a_file_begins_again_where_its_sync_does_not_return(
 
 def test_how_long_a_writer_waits_for_syncs_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """After some hsyncs that did not return, the writer waits longer for the next hsyncs, up to a
-    limit. A DataNode that refuses at once does not make the next wait longer."""
+    limit. If a DataNode refuses at once, the next wait does not become longer."""
     waits: list[float] = []
 
     def never(_call: object, within_s: float) -> None:

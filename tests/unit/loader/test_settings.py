@@ -1,4 +1,5 @@
-"""Tests the loader's configuration: the smallest one that works, and values that are refused."""
+"""Tests the loader's configuration: the smallest file that is enough, and values that are
+refused."""
 
 from __future__ import annotations
 
@@ -51,7 +52,8 @@ def test_the_smallest_file_is_enough(tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_work_is_refused(tmp_path: Path, override: str, sentence: str) -> None:
-    """A setting that cannot work is refused with one sentence that contains its key."""
+    """A setting with an invalid value is refused with one sentence that contains the setting's
+    key."""
     with pytest.raises(ConfigurationRefused, match=re.escape(sentence)):
         settings(tmp_path, SMALLEST, override)
 

@@ -49,8 +49,8 @@ def test_a_relative_root_is_named_by_its_absolute_path(
 def test_a_store_that_stays_remembers_few_directories(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If a process uses a store for days, the store writes to more and more directories. The memory
-    that the store uses does not grow with the number of directories."""
+    """A store remembers which directories it has created. Even if a process uses the store for days
+    and writes to very many directories, the store remembers only a limited number of them."""
     monkeypatch.setattr("skidway.loader.store.local.MADE_KEPT_MAX", 2)
     store = LocalStore(str(tmp_path))
     for number in (1, 2, 3, 4, 5, 1):
@@ -60,8 +60,9 @@ def test_a_store_that_stays_remembers_few_directories(
 
 @pytest.mark.parametrize("url", ["s3://bucket/logs", "gs://x/y", "hdfs://", "hdfs://host:1"])
 def test_other_stores_are_refused(url: str) -> None:
-    """A store must ensure that only one process can create a name. The URL of a store that does not
-    ensure this, or a URL without a path, is refused as a configuration error."""
+    """If several processes create a file of the same name, a store must let only one succeed. The
+    URL of a store that does not ensure this, or a URL without a path, is refused as a configuration
+    error."""
     with pytest.raises(ConfigurationRefused, match=r"^output: "):
         open_store(url)
 
@@ -112,8 +113,8 @@ def test_a_file_is_synced_before_it_is_closed(
 def test_the_names_in_a_directory_are_synced_when_asked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """When directories are synced, the names of the files in them become durable. A commit needs
-    this for its staged files. A directory that does not exist is skipped."""
+    """The method `sync` makes the names of the files in the given directories durable. A commit
+    needs this for its staged files. A directory that does not exist is skipped."""
     store = LocalStore(str(tmp_path))
     put(store, "staging/rows", b"rows")
     synced: list[Path] = []
@@ -123,8 +124,8 @@ def test_the_names_in_a_directory_are_synced_when_asked_for(
 
 
 def test_an_output_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
-    """If the root directory cannot be written to, the error is one sentence with the path and the
-    reason."""
+    """If the store's root directory cannot be written to, the error is one sentence with the path
+    and the reason."""
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(StoreFailed, match=r"cannot write .*/file/root/x: "):
         LocalStore(str(tmp_path / "file" / "root")).create("x")
@@ -149,9 +150,9 @@ def test_files_that_vanish_while_listing_are_passed_over(
 def test_a_directory_that_is_still_written_to_is_deleted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """When a load has won a race, it deletes the staging directory of the load that lost. The
-    deletion succeeds even if a task of that load creates a file in the directory meanwhile, so the
-    load that won does not fail."""
+    """A load deletes the staging directory of a load that lost the race for the same number. The
+    deletion succeeds even if a task of the losing load creates a file in the directory
+    meanwhile."""
     store = LocalStore(str(tmp_path))
     put(store, "staging/a", b"1")
     rmdir = os.rmdir
@@ -186,7 +187,7 @@ class Silent:
 
 def test_a_namenode_that_has_no_address_is_unreachable(monkeypatch: pytest.MonkeyPatch) -> None:
     """If a NameNode's address cannot be resolved, the error says that this NameNode is unreachable
-    (exit status 3). The error does not blame the file that was to be read."""
+    (exit status 3)."""
     monkeypatch.setattr(hdfs, "Client", Silent)
     with pytest.raises(
         StoreUnreachable, match=r"//namenode:8020/logs/_skidway: no connection .* failed to"

@@ -1,4 +1,5 @@
-"""Each program can be installed with its own extra alone."""
+"""Each program runs if it is installed with its own extra alone (an extra is a list of optional
+dependencies in pyproject.toml)."""
 
 from __future__ import annotations
 
@@ -14,11 +15,12 @@ PROGRAMS = {
     "loader": ("skidway.loader", "skidway.audit"),
     "registry": ("skidway.schemas",),
 }
-"""The extra of each program, and the packages that the program's commands may import. A host of the
-loader also runs commands of the audit, for the nightly checks."""
+"""For each extra (a list of optional dependencies in pyproject.toml): the packages that the
+commands of its program may import. A host of the loader also runs commands of the audit, for the
+nightly checks."""
 
 ELSEWHERE = {"jinja2", "starlette", "uvicorn"}
-"""What only the collector's dashboard imports, which no host of a loader runs."""
+"""Packages that only the collector's dashboard imports. No host of a loader runs the dashboard."""
 
 IMPORTS = """
 import importlib, importlib.metadata as metadata, pkgutil, sys
@@ -60,7 +62,7 @@ for package in packages:
 @pytest.mark.parametrize("extra", sorted(PROGRAMS))
 def test_a_program_imports_no_package_that_its_extra_lacks(extra: str) -> None:
     """All modules of a program can be imported where only the packages of its extra are installed.
-    So no host fails because a package is missing that another program brings along elsewhere."""
+    So a program also runs on a host where no other program is installed."""
     run = [sys.executable, "-c", IMPORTS, extra, *PROGRAMS[extra]]
     said = subprocess.run(run, capture_output=True, text=True, check=True).stdout
     missing = {tuple(line.split()) for line in said.splitlines()}

@@ -19,14 +19,14 @@ def test_a_requirement_is_pinned_to_one_file() -> None:
 @pytest.mark.parametrize("version", ["1.2.3", "1.3.0rc1", "1.3.0.dev4", "2.0+site.7", "1.0.post1"])
 def test_versions_in_normal_form_are_taken(version: str) -> None:
     """A version in pip's normal form is accepted. Such a version can be part of the names of
-    directories, units and packages."""
+    directories, systemd units and packages."""
     assert version_or_default(version) == version
 
 
 @pytest.mark.parametrize("version", ["v1.2", "1.2-rc1", "1.2.0-dev", "../up", "1.2 3", "1:2"])
 def test_other_versions_are_refused_with_a_sentence(version: str) -> None:
-    """A version that pip would rewrite, or that is a path, is refused and never becomes a
-    directory's name."""
+    """A version that is not in pip's normal form, or that is a path, is refused. So it never
+    becomes the name of a directory."""
     with pytest.raises(PackagingFailed, match="no version in normal form"):
         version_or_default(version)
     assert wheels.main(["--version", version]) == 2

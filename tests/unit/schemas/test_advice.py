@@ -1,4 +1,4 @@
-"""Advice for an incompatible schema names the place of the fault, the compatibility levels that
+"""Advice for an incompatible schema names the incompatible field, the compatibility levels that
 allow the schema, and an edit that makes the schema compatible."""
 
 from __future__ import annotations
@@ -127,8 +127,8 @@ def test_the_suggested_edit(
 
 
 def test_new_symbols_for_readers_without_a_default_are_left_out() -> None:
-    """The suggested edit leaves out new symbols that old readers cannot read. The advice tells how
-    to add these symbols."""
+    """If readers with the old schema cannot read new symbols of an enum, the suggested edit leaves
+    these symbols out. The advice says how to add them."""
     advice = advise(parse(enum("A", "B")), [(1, parse(enum("A")))], Level.FORWARD)
     assert advice is not None
     assert advice.suggestion is not None
@@ -137,8 +137,8 @@ def test_new_symbols_for_readers_without_a_default_are_left_out() -> None:
 
 
 def test_field_version_and_levels_are_named() -> None:
-    """The advice contains the place of the field, the version that does not fit, and the levels
-    that allow the change."""
+    """The advice contains the path of the field, the earlier version that does not fit, and the
+    compatibility levels that allow the change."""
     line = {"type": "record", "name": "L", "fields": [A]}
     more = {"type": "record", "name": "L", "fields": [A, B]}
     old = record(field("lines", {"type": "array", "items": ["null", line]}))
@@ -147,15 +147,15 @@ def test_field_version_and_levels_are_named() -> None:
     assert advice is not None
     assert advice.version == 2
     (fault,) = advice.faults
-    # If the records are in a union, Avro gives the union's branch as the place, not the field
+    # If the records are in a union, Avro reports the path of the union's branch, not of the field
     # inside.
     assert (fault.place, fault.version) == ("lines[]", 2)
     assert advice.allowing == (Level.NONE, Level.FORWARD, Level.FORWARD_TRANSITIVE)
 
 
 def test_reasons_are_sentences() -> None:
-    """Each reason names the field and the version, and says which of the two schemas cannot read
-    the other."""
+    """Each reason is a sentence that names the field and the earlier version, and says which of the
+    two schemas cannot read the other."""
     advice = advise(
         parse(record(A, B, field("x", "int"))),
         [(3, parse(record(A, field("x", "string"))))],
@@ -170,8 +170,8 @@ def test_reasons_are_sentences() -> None:
 
 
 def test_all_versions_count_where_the_level_says_so() -> None:
-    """At a transitive level the suggested schema is compatible with all versions, not only with the
-    latest."""
+    """At a transitive compatibility level, the suggested schema is compatible with all versions,
+    not only with the latest."""
     versions = [(1, parse(record(A))), (2, parse(record(A, field("c", "string", default=""))))]
     advice = advise(parse(record(A, field("c", "string"))), versions, Level.FULL_TRANSITIVE)
     assert advice is not None
@@ -199,8 +199,8 @@ def test_types_of_other_schemas_are_not_edited() -> None:
 
 
 def test_as_little_is_edited_as_can_be() -> None:
-    """An edit that repairs two faults at once is preferred to an edit that repairs only one
-    fault."""
+    """An edit that removes two incompatibilities at once is preferred to an edit that removes only
+    one."""
     advice = advise(
         parse(record(field("b", "int"), field("c", "int"))),
         [(1, parse(record(B, C)))],
@@ -212,8 +212,8 @@ def test_as_little_is_edited_as_can_be() -> None:
 
 
 def test_a_field_that_is_kept_has_a_default_for_those_before_it() -> None:
-    """If the suggested edit keeps a field that the author removed, and an earlier version lacks
-    this field, the edit gives the field a default."""
+    """The suggested edit may keep a field that the author removed. If an even earlier version lacks
+    this field, the edit also gives the field a default."""
     versions = [(1, parse(record(A))), (2, parse(record(A, B)))]
     advice = advise(parse(record(A)), versions, Level.FULL_TRANSITIVE)
     assert advice is not None
@@ -229,8 +229,8 @@ def test_who_may_follow_needs_no_advice() -> None:
 @settings(max_examples=share_of(150), deadline=None)
 @given(st.data(), st.sampled_from([each for each in Level if each is not Level.NONE]))
 def test_what_is_suggested_may_follow(data: st.DataObject, level: Level) -> None:
-    """For any schemas, the levels that the advice names allow the change, and the suggested schema
-    is compatible."""
+    """For any schemas, the compatibility levels that the advice names allow the change, and the
+    suggested schema is compatible."""
     old = data.draw(schemas())
     new = data.draw(mutated(old))
     versions = [(1, parse(old))]

@@ -1,4 +1,5 @@
-"""Tests the strict schema parser, and the canonical text under which a schema is stored."""
+"""Tests the strict schema parser, and the canonical text, which the registry stores for a
+schema."""
 
 from __future__ import annotations
 
@@ -89,8 +90,8 @@ FIXED = {"type": "fixed", "name": "F", "size": 2}
     ],
 )
 def test_what_is_no_schema_is_refused_in_a_sentence(schema: Any, words: str) -> None:
-    """A schema with an invalid name, a duplicate or an invalid form is refused with an error of one
-    line."""
+    """A schema with an invalid name, a duplicate name or an invalid form is refused with an error
+    of one line."""
     with pytest.raises(SchemaInvalid) as caught:
         parse(schema)
     assert words in str(caught.value)
@@ -128,7 +129,8 @@ def test_defaults_must_fit_their_types(avro: Any, good: list[Any], bad: list[Any
 
 
 def test_numbers_that_do_not_fit_are_no_defaults() -> None:
-    """A default too large for its type is refused: 10**400 as a double, 1e300 as a float."""
+    """A default that is too large for its type is refused, for example 10**400 as a double, or
+    1e300 as a float."""
     for avro, value in (("double", 10**400), ("float", 1e300), ("float", -(10**39))):
         with pytest.raises(SchemaInvalid, match="default"):
             parse(record(field(avro, default=value)))
@@ -136,8 +138,8 @@ def test_numbers_that_do_not_fit_are_no_defaults() -> None:
 
 
 def test_a_default_is_checked_with_each_type_once() -> None:
-    """A default is checked with each type only once. If nested unions were checked branch by
-    branch, the check of a default with 50 levels would practically never end."""
+    """The parser checks a default against each type only once. If it checked nested unions branch
+    by branch, the check of a default with 50 levels would practically never end."""
     fields = []
     for level in range(50):
         inside = [f"A{level - 1}", f"B{level - 1}"] if level else "int"
@@ -154,8 +156,8 @@ def test_a_default_is_checked_with_each_type_once() -> None:
 
 
 def test_names_are_found_in_their_namespaces() -> None:
-    """A type is found by its full name. It is also found by its short name if the namespace is the
-    same or inherited."""
+    """A reference finds a type by its full name. In the same or an inherited namespace, it also
+    finds the type by its short name."""
     inner = {"type": "record", "name": "In", "fields": [field("Out"), field("b.Fix", name="b")]}
     fix = {"type": "fixed", "name": "Fix", "namespace": "b", "size": 1}
     schema = {
@@ -171,8 +173,8 @@ def test_names_are_found_in_their_namespaces() -> None:
 
 
 def test_a_type_without_namespace_inside_one_says_so() -> None:
-    """If a type has no namespace and the type around it has one, the inner type is written with an
-    empty namespace. Otherwise the inner type would inherit the outer namespace."""
+    """If a type has no namespace and the type around it has one, the canonical text gives the inner
+    type an empty namespace. Otherwise the inner type would inherit the outer namespace."""
     inner = {"type": "enum", "name": "E", "namespace": "", "symbols": ["A"]}
     text = canonical(parse(record(field(inner), namespace="n")))
     assert '"name":"E","namespace":""' in text
@@ -215,8 +217,8 @@ def test_attributes_come_in_avro_javas_order() -> None:
 
 
 def test_a_schema_may_use_the_types_of_those_it_references() -> None:
-    """The types of referenced schemas are known by their full names. The canonical text names these
-    types and leaves out their definitions."""
+    """A schema may use the types of referenced schemas by their full names. The canonical text
+    names these types and does not declare them."""
     parent = parse({"type": "record", "name": "P", "namespace": "n", "fields": [field(ENUM)]})
     known = named_types(parent)
     assert list(known) == ["n.P", "n.E"]
@@ -228,7 +230,8 @@ def test_a_schema_may_use_the_types_of_those_it_references() -> None:
         '{"type":"record","name":"C","namespace":"n","fields":[{"name":"a","type":"P"},'
         '{"name":"b","type":"E"},{"name":"c","type":"P"}]}'
     )
-    assert canonical(parse(canonical(made))) == canonical(made)  # whole, without references
+    # without referenced schemas, the canonical text of the whole schema stays the same
+    assert canonical(parse(canonical(made))) == canonical(made)
     with pytest.raises(SchemaInvalid, match="no type"):
         parse(child)
 
@@ -240,8 +243,8 @@ def test_a_type_of_a_referenced_schema_is_not_declared_again() -> None:
 
 
 def test_old_schemas_of_another_registry_may_keep_bad_defaults() -> None:
-    """A restore accepts schemas with invalid defaults, because these schemas are already in use. It
-    accepts no other fault."""
+    """With `check_defaults=False` the parser accepts schemas with invalid defaults, which other
+    registries have accepted and which are in use. It accepts no other mistake."""
     text = record(field("int", default="x"))
     assert '"default":"x"' in canonical(parse(text, check_defaults=False), normalize=True)
     with pytest.raises(SchemaInvalid, match="no type"):
@@ -285,8 +288,8 @@ def test_normalized_spellings_are_one_schema() -> None:
     ],
 )  # fmt: skip
 def test_numbers_have_javas_digits(value: float, text: str) -> None:
-    """In the canonical text, numbers have the same digits as in Java, so that the text, and thus
-    the schema, is the same in another registry."""
+    """In the canonical text, numbers have the same digits as in Java, so that a registry in Java
+    stores the same text."""
     assert canonical(parse({"type": "int", "p": value})) == f'{{"type":"int","p":{text}}}'
 
 
@@ -317,8 +320,8 @@ def test_nesting_is_bounded() -> None:
 
 @given(records(flat=False))
 def test_the_canonical_text_is_the_same_schema(case: tuple[Any, Any]) -> None:
-    """A schema's canonical text is itself a schema, and the canonical text of that schema is the
-    same text. White space in a schema makes no difference."""
+    """A schema's canonical text can be parsed again, and the canonical text of the result is the
+    same. White space in a schema makes no difference."""
     text = canonical(parse(case[0]))
     assert canonical(parse(text)) == text
     assert canonical(parse(json.dumps(case[0], indent=3))) == text
@@ -402,8 +405,8 @@ def test_large_values_are_not_written_into_sentences() -> None:
 
 
 def test_symbols_of_a_default_are_looked_up() -> None:
-    """The symbols of a default are looked up in a set, because comparing many symbols one by one
-    would take far too long."""
+    """The parser looks up the symbols of a default in a set, because comparing many symbols one by
+    one would take far too long."""
     compared = 0
 
     class Symbol(str):
@@ -422,16 +425,16 @@ def test_symbols_of_a_default_are_looked_up() -> None:
 
 
 def many_defaults(declared: Any, value: Any, count: int) -> Any:
-    """A record with `count` fields of one named type. All fields but the first have the default
-    `value`."""
+    """Returns a record with `count` fields of one named type. All fields but the first have the
+    default `value`."""
     first = {"name": "f0", "type": declared}
     others = ({"name": f"f{n}", "type": "T", "default": value} for n in range(1, count))
     return {"type": "record", "name": "R", "fields": [first, *others]}
 
 
 def test_defaults_are_checked_within_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A schema with so many defaults of one large record that checking or writing them would take
-    hours is refused."""
+    """A schema is refused if it has so many defaults of one large record that checking or writing
+    them would take hours."""
     fields = [{"name": f"a{n}", "type": "int", "default": 0} for n in range(50)]
     schema = many_defaults({"type": "record", "name": "T", "fields": fields}, {}, 50)
     found = parse(schema)
@@ -479,8 +482,8 @@ def test_a_sentence_shows_little_of_a_large_value() -> None:
 
 @pytest.mark.parametrize("key", ["default", "mine"])
 def test_values_nested_too_deeply_are_refused(key: str) -> None:
-    """Values that are nested more than 100 levels deep are refused, because programs that read the
-    schema later may have a smaller stack."""
+    """Defaults and properties that are nested more than 100 levels deep are refused, because
+    programs that read the schema later may have a smaller stack."""
 
     def nested(levels: int) -> Any:
         value: Any = 0

@@ -24,8 +24,8 @@ from skidway.schemas.client import (
 
 
 class Scripted:
-    """A fake transport. It returns the answers of a list, then repeats the last answer. It records
-    the requests."""
+    """A fake transport. It returns the given answers one after the other, then repeats the last
+    one. It records the requests."""
 
     def __init__(self, *answers: Any) -> None:
         self.answers = list(answers)
@@ -56,8 +56,8 @@ REGISTERED = {"subject": "s", "version": 2, "id": 7, "schema": '"int"'}
 
 
 def test_each_call_asks_what_the_api_says() -> None:
-    """Each method sends the path and body that the API demands, and reads the API's answer.
-    Subjects in paths are encoded."""
+    """Each method sends the path and body that the REST API demands, and reads the registry's
+    answer. Subjects in paths are percent-encoded."""
     transport = Scripted((200, {"id": 7}))
     assert client(transport).register("a/b", '"int"') == 7
     assert transport.asked[0][2:] == ("/subjects/a%2Fb/versions", {"schema": '"int"'})
@@ -96,8 +96,8 @@ def test_schemas_by_id_and_registrations_are_asked_once() -> None:
 
 
 def test_a_schema_comes_with_what_it_references() -> None:
-    """A schema is returned with its references inlined. Each referenced version is asked for once,
-    even if it is deleted."""
+    """The client returns a schema as one text that itself declares the referenced types. It
+    requests each referenced version once, even a deleted one."""
     inner = {**REGISTERED, "schema": '{"type":"fixed","name":"a.F","size":2}'}
     outer = {"type": "array", "items": "a.F"}
     takes = [{"name": "a.F", "subject": "inner", "version": 3}]
@@ -120,7 +120,7 @@ def test_a_schema_comes_with_what_it_references() -> None:
 
 
 def test_what_passes_is_tried_again_at_every_url() -> None:
-    """After a refused connection or a 503 the client tries the next URL."""
+    """If a URL refuses the connection or answers 503, the client tries the next URL."""
     transport = Scripted(ConnectionRefusedError("no"), error(503, 503), (200, {"id": 1}))
     pauses: list[float] = []
     found = client(transport, "http://one:8081, http://two:8081/base", pauses)
@@ -134,8 +134,8 @@ def test_what_passes_is_tried_again_at_every_url() -> None:
 
 
 def test_it_gives_up_in_bounded_time_and_says_what_each_url_said() -> None:
-    """The client gives up after growing pauses, with exit status 3 and an error that has the answer
-    of each URL."""
+    """If no URL answers, the client gives up after several rounds with growing pauses. The error
+    has the exit status 3, and says what happened at each URL."""
     transport = Scripted(ConnectionRefusedError("no"), error(503, 503, "store is away"))
     pauses: list[float] = []
     with pytest.raises(RegistryUnreachable) as caught:
@@ -193,8 +193,8 @@ def test_an_answer_that_is_none_of_a_registry() -> None:
 
 @pytest.mark.parametrize("document", [{}, [], None, "ok", {"id": "x", "schema": {}}])
 def test_an_answer_without_what_was_asked_for(document: Any) -> None:
-    """An answer that lacks the expected fields, for example because another service gave it, raises
-    RegistryRefused."""
+    """An answer that lacks the expected keys, for example because it comes from another service,
+    raises RegistryRefused."""
     for ask in (
         lambda c: c.register("s", '"int"'),
         lambda c: c.latest("s"),
@@ -225,8 +225,8 @@ def test_a_schema_of_another_type_is_not_taken_for_avro() -> None:
 
 
 def test_an_error_code_without_end_is_no_error_code() -> None:
-    """JSON that Python and some other languages write may contain Infinity. An error code of
-    Infinity counts as missing."""
+    """JSON from Python and some other languages may contain the number Infinity. If the error code
+    in an answer is Infinity, it counts as missing."""
     with pytest.raises(RegistryRefused, match="status 404"):
         client(Scripted((404, {"error_code": float("inf"), "message": "m"}))).versions("s")
 
@@ -249,6 +249,6 @@ def test_credentials_in_a_url_are_refused_and_not_repeated() -> None:
 
 
 def test_the_subject_of_a_topic() -> None:
-    """A topic's subject is found with Confluent's default strategy (the topic's name and
-    `-value`)."""
+    """The subject of a topic is the topic's name and `-value`, as in Confluent's default
+    strategy."""
     assert subject_of("hdfs-logs") == "hdfs-logs-value"

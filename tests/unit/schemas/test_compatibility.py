@@ -1,5 +1,5 @@
 """Tests the check whether a schema may follow earlier versions: Avro's rules, the compatibility
-levels, and the reasons with their places."""
+levels, and the reasons with their paths."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ pytestmark = pytest.mark.filterwarnings("ignore::avro.errors.IgnoredLogicalType"
 @pytest.mark.parametrize(("reader", "writer", "found"), RULES)
 def test_avros_rules(reader: Any, writer: Any, found: list[tuple[str, str]]) -> None:
     """If a schema violates a rule of Avro's schema resolution, the check reports the violation with
-    its kind and place."""
+    its kind and path."""
     got = incompatibilities(parse(reader), parse(writer))
     assert [(each.kind, each.path) for each in got] == found
 
 
 def test_messages_say_which_field_and_which_schema() -> None:
-    """Each incompatibility has a message in Confluent's form and a sentence. Both name the field
-    and the schema."""
+    """Each incompatibility has a message in Confluent's form and a sentence of our own. Both name
+    the field, and say which schema cannot read it."""
     old, new = parse(record(A)), parse(record(A, field("c", "int")))
     version, (found,) = check(new, [(3, old)], Level.BACKWARD) or (0, [])
     assert version == 3
@@ -73,15 +73,16 @@ PLAIN, WITH_B, NEEDS_B = record(A), record(A, B), record(A, field("b", "int"))
 )
 def test_levels(level: str, new: Any, earlier: list[Any], failed: int | None) -> None:
     """A compatibility level decides which of two schemas must be able to read the other, and
-    whether all versions count or only the latest. The newest version that does not fit is named."""
+    whether all versions count or only the latest. The check returns the newest version that does
+    not fit."""
     versions = [(at, parse(each)) for at, each in enumerate(earlier, 1)]
     found = check(parse(new), versions, Level(level))
     assert (None if found is None else found[0]) == failed
 
 
 def test_symbols_are_looked_up_once_each() -> None:
-    """Each symbol of an enum is looked up in a set only a few times. Comparing 30,000 symbols pair
-    by pair would take minutes."""
+    """The check looks up each symbol of an enum in a set, a few times at most. Comparing 30,000
+    symbols pair by pair would take minutes."""
     hashed = 0
 
     class Symbol(str):
@@ -102,9 +103,9 @@ def test_symbols_are_looked_up_once_each() -> None:
 
 
 def test_what_was_good_inside_a_pair_that_is_not_is_compared_again() -> None:
-    """Two nested types may be found compatible only under the assumption that the recursive types
-    around them are compatible. If these then turn out to be incompatible, the nested types are
-    compared again."""
+    """The check may find two nested types compatible only because it assumes that the recursive
+    types around them are compatible. If these then turn out to be incompatible, the check compares
+    the nested types again."""
 
     def a(bad: str, namespace: str, back: Any) -> Any:
         inside = {"type": "record", "name": "X", "fields": [field("back", back)]}
@@ -130,8 +131,8 @@ def test_unions_too_large_to_compare_are_refused(monkeypatch: pytest.MonkeyPatch
 
 
 def test_the_fields_of_records_in_unions_count_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    """To compare unions, types are compared pair by pair, up to a limit of comparisons. The fields
-    of records in the unions count towards this limit."""
+    """The check compares the types of two unions pair by pair, up to a limit of steps. The fields
+    of records in the unions count as steps, too."""
     monkeypatch.setattr(compatibility, "STEPS_MAX", 5000)
     old, new = (
         parse(
@@ -147,7 +148,7 @@ def test_the_fields_of_records_in_unions_count_too(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_type_in_many_places_is_named_at_each() -> None:
-    """A type that does not fit is reported at each place where it is used."""
+    """A type that does not fit is reported for each field that uses it."""
     old, new = (
         parse(
             record(
@@ -164,8 +165,8 @@ def test_a_type_in_many_places_is_named_at_each() -> None:
 
 
 def test_both_places_are_told() -> None:
-    """An incompatibility has the reader's and the writer's place, because the order of fields may
-    differ."""
+    """An incompatibility has the path in the reader's schema and the path in the writer's schema,
+    because the order of fields may differ."""
     old = parse(
         record(field("b", "int"), field("a", ["null", {"type": "array", "items": "string"}]))
     )
@@ -180,8 +181,8 @@ def test_both_places_are_told() -> None:
 
 
 def test_a_type_in_many_places_does_not_multiply_messages() -> None:
-    """If each of thirty levels of records refers twice to the next level, a fault in the last level
-    gives at most 50 messages, not a thousand million."""
+    """If each of thirty levels of records refers twice to the next level, an incompatibility in the
+    last level leads to at most 50 messages, not a thousand million."""
 
     def chain(leaf: str) -> Any:
         made: Any = {"type": "record", "name": "R0", "fields": [field("x", leaf)]}
@@ -200,8 +201,9 @@ def test_a_type_in_many_places_does_not_multiply_messages() -> None:
 @given(st.data())
 def test_verdicts_are_those_of_avros_own_library(data: st.DataObject) -> None:
     """The verdicts are the same as those of Avro's Python library, except where that library is
-    wrong. The library does not find aliases without their namespace. It also accepts schemas in
-    which two fields are read as the same field. Avro's Java library refuses these schemas."""
+    wrong. The Python library does not find aliases without their namespace. It also accepts schemas
+    in which two fields of the writer match the same field of the reader; Avro's Java library
+    refuses these schemas."""
     reader = data.draw(schemas().filter(lambda each: '"aliases"' not in json.dumps(each)))
     writer = data.draw(mutated(reader))
     found = incompatibilities(parse(reader), parse(writer))
@@ -216,8 +218,8 @@ def test_verdicts_are_those_of_avros_own_library(data: st.DataObject) -> None:
 @settings(max_examples=share_of(200), deadline=None)
 @given(schemas())
 def test_every_schema_may_follow_itself(schema: Any) -> None:
-    """A schema is compatible with itself at every level. Only schemas in which a field's alias is
-    another field's name are an exception."""
+    """A schema is compatible with itself at every compatibility level. The only exception are
+    schemas in which a field has another field's name as an alias."""
     _, found = check(parse(schema), [(1, parse(schema))], Level.FULL_TRANSITIVE) or (0, [])
     assert {each.kind for each in found} <= {"READER_FIELD_AMBIGUOUS", "MISSING_UNION_BRANCH"}
     if "aliases" not in json.dumps(schema):
@@ -247,8 +249,8 @@ def test_a_level_is_the_sum_of_its_parts(data: st.DataObject) -> None:
 
 
 def test_reasons_do_not_multiply(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If an incompatible type is used in many fields, only as many reasons are generated as are
-    reported."""
+    """If many fields use an incompatible type, the check makes only as many reasons as it
+    reports."""
     made: list[int] = []
     inside = compatibility.Incompatibility.inside
 
@@ -268,8 +270,8 @@ def test_reasons_do_not_multiply(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_symbols_count_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    """To compare unions, types are compared pair by pair, up to a limit of comparisons. The symbols
-    of enums in the unions count towards this limit."""
+    """The check compares the types of two unions pair by pair, up to a limit of steps. The symbols
+    of enums in the unions count as steps, too."""
     monkeypatch.setattr(compatibility, "STEPS_MAX", 5000)
     old, new = (
         parse(

@@ -111,15 +111,16 @@ def test_each_change_in_a_line(old: Any, new: Any, lines: list[str]) -> None:
 
 
 def test_both_sides_can_be_set_beside_each_other() -> None:
-    """Each change has the field's text in the old and in the new schema. The text is None if a
-    schema lacks the field."""
+    """Each change has a description of the field in the old and in the new schema. The description
+    is None if a schema lacks the field."""
     added, removed = differences(parse(record(A)), parse(record(B)))
     assert (added.change, added.old, added.new) == (Change.FIELD_ADDED, None, "string")
     assert (removed.change, removed.old, removed.new) == (Change.FIELD_REMOVED, "int", None)
 
 
 def test_recursive_schemas_end() -> None:
-    """A recursive record is compared only once, so that the comparison ends."""
+    """The comparison of recursive schemas compares a recursive record only once, so that it
+    ends."""
     old = record(field("next", ["null", "R"]), A)
     new = record(field("next", ["null", "R"]), field("a", "long"))
     assert [str(each) for each in differences(parse(old), parse(new))] == [

@@ -26,7 +26,7 @@ def record(name: str, **fields: Any) -> dict[str, Any]:
 
 
 def leading_back(avro: AvroType, path: str = "") -> list[str]:
-    """The paths of the fields whose type refers to a record that contains the field."""
+    """Returns the paths of the fields whose type contains the field's own record."""
     if isinstance(avro, Recursive):
         return [path]
     if isinstance(avro, Union):
@@ -67,8 +67,8 @@ def test_a_field_leads_back_if_its_type_contains_its_record(schema: Any, paths: 
 
 
 def test_a_schema_without_circles_stays_as_it_is() -> None:
-    """A schema without recursive types is returned as the same object, even if it uses a type
-    twice."""
+    """For a schema without recursive types, `without_circles` returns the same object, even if the
+    schema uses a type twice."""
     avro = parse(record("R", a=record("S", x="int"), b="S"))
     assert without_circles(avro) is avro
 

@@ -1,4 +1,4 @@
-"""Apache Avro's Python library gives a second opinion on schemas."""
+"""Skidway also reports whether Apache Avro's Python library accepts a schema (a second opinion)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from skidway.schemas.second_opinion import second_opinion
 
 @pytest.mark.parametrize("name", ["announcement", "audit", "decision", "rejected"])
 def test_our_own_schemas_are_read_by_everybody(name: str) -> None:
-    """Apache's Python library can read the schemas that Skidway publishes."""
+    """Apache's Python library accepts the schemas of Skidway's own messages."""
     text = resources.files("skidway.schemas").joinpath(f"{name}.avsc").read_text()
     assert second_opinion(text) is None
 

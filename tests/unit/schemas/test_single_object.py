@@ -65,7 +65,7 @@ def test_a_record_that_is_none_is_refused(record: dict[str, Any]) -> None:
 
 
 def test_an_unknown_fingerprint_is_told_apart_from_damage() -> None:
-    """An unknown fingerprint, for example that of a newer version's schema, raises another error
+    """A message with an unknown fingerprint, for example of a newer schema, raises another error
     than a damaged message."""
     message = single_object.encode("Announcement", OPEN)
     with pytest.raises(UnknownFingerprint) as caught:

@@ -1,5 +1,5 @@
-"""Confluent's wire format puts a prefix with the schema id before each value. The prefix is added
-to, and removed from, whole arrays of values."""
+"""Confluent's wire format puts a prefix with the schema id before each value. The functions add and
+remove this prefix for whole arrays of values."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ values = st.lists(st.none() | st.binary(max_size=12), max_size=8)
 
 
 def sequential(value: bytes | None) -> tuple[int, bytes | None]:
-    """Splits one value by the wire format's rule. Returns the schema id, or -1 without a prefix,
-    and the datum."""
+    """Splits one value into schema id and datum. If the value has no prefix, returns the id -1 and
+    the whole value."""
     if value is None or len(value) < 5 or value[0] != 0 or value[1] > 127:
         return -1, value
     return struct.unpack(">i", value[1:5])[0], value[5:]
@@ -34,8 +34,8 @@ def test_the_prefix_is_five_bytes() -> None:
 
 @given(values, st.integers(0, 2**31 - 1))
 def test_what_was_prefixed_splits_again(datums: list[bytes | None], schema_id: int) -> None:
-    """If a prefix is added to datums, splitting the values gives the same ids and datums. Nulls
-    stay null and have no id."""
+    """If a prefix is added to datums and the result is split again, the ids and datums are the
+    same. Nulls stay null and get the id -1."""
     array = pa.array(datums, pa.binary())
     ids, back = wire.split(wire.add_prefix(schema_id, array))
     assert back.equals(array)

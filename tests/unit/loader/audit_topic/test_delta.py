@@ -24,8 +24,8 @@ def counted(*sums: tuple[int, int, Sums]) -> Counts:
 
 
 def test_messages_come_back_from_the_manifest() -> None:
-    """A manifest that is written and read again gives exactly the messages that were made together
-    with the manifest."""
+    """A manifest stores the audit messages of its load. If the manifest is written and read again,
+    exactly the same messages come back."""
     counts = counted((7, 0, Sums(3, 30, -5, 1, 2)), (8, 60_000, Sums(1, 10, 1 << 62)))
     ranges = [PartitionRange(0, 5, 9, (Gap(6, 7, "lost"),)), PartitionRange(1, 4, 4)]
     numbered, audit = delta.make(
@@ -44,8 +44,8 @@ def test_messages_come_back_from_the_manifest() -> None:
 
 
 def test_numbers_go_on_without_holes() -> None:
-    """The deltas of successive loads are numbered without holes. The result of `make` gives the
-    delta's number for each bucket (span of event time) that the delta counts."""
+    """The deltas of successive loads have successive numbers. `make` also returns, for each bucket
+    (span of event time) that a delta counts, the number of this delta."""
     assert delta.last_number(None) == 0
     ranges = [PartitionRange(0, 0, 1)]
     numbered, audit = delta.make(

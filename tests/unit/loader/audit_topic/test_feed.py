@@ -65,8 +65,9 @@ def test_rejected_lines_are_of_the_files_of_their_topic() -> None:
 
 
 def test_own_numbers_are_noted() -> None:
-    """The loader's feed from the audit topic keeps the highest message number that was published
-    for an output. An output that has stored a lower number is an older copy."""
+    """The loader's feed from the audit topic keeps, for each output, the highest number of a
+    message that was published for the output. If the output itself has stored a lower number, it is
+    an older copy (for example from a backup)."""
     feed = Feed()
     feed.take(delta(Tier.HDFS, 4))
     feed.take(delta(Tier.HDFS, 2))
@@ -96,8 +97,8 @@ def _publish(cluster: MemoryCluster, *files: int) -> None:
 @promise("6 audit topic made again")
 def test_an_audit_topic_made_again_and_longer_than_before_is_read_from_its_start() -> None:
     """An audit topic that was deleted and created again is read from its start, even if the new
-    topic's end is beyond the stored position. The position is stored with the id of its topic, so
-    the loader notices the change."""
+    topic's end is beyond the stored position. The position is stored with the id of the audit
+    topic, so the loader notices the new topic."""
     cluster, clock = MemoryCluster(), ManualClock()
     client: Any = MemoryClient(cluster, clock)
     cluster.create(TOPIC)
@@ -125,10 +126,10 @@ def seal(number: int, offset: int, *, tier: Tier = Tier.AGENT, source: Source = 
 
 @promise("5 closed files")
 def test_the_newest_seal_counts_from_where_it_was_first_read() -> None:
-    """After a crash an agent sends audit messages again. A seal is a message that all lines up to a
-    time have arrived. A repeated copy of an older seal may come after the message that a file was
-    closed, and proves nothing about the closed file. A repeated copy of the newest seal does not
-    count as later than the seal itself."""
+    """If an agent sends its newest seal again, the position of its first copy counts. After a crash
+    an agent sends audit messages again. (A seal is a message that all lines up to a time have
+    arrived.) A copy may follow the message that a file was closed, although the seal itself came
+    before this message. Such a copy proves nothing about the closed file."""
     feed = Feed()
     messages = [seal(4, 10), seal(5, 20), announce(1, "/a", length=9), seal(4, 10), seal(5, 20)]
     for offset, message in enumerate(messages):
@@ -150,8 +151,8 @@ def test_a_seal_in_another_log_follows_no_closure() -> None:
 
 
 def test_closures_of_a_topic_are_those_of_its_rejects() -> None:
-    """Files are announced and closed for `logs`, and these messages also count for `logs.rejected`.
-    But a seal has separate offsets for each of the two topics."""
+    """The messages that announce and close a file name the topic `logs`, and also count for
+    `logs.rejected`. But a seal has separate offsets for each of the two topics."""
     feed, rejects = Feed(), Source("dc1", "c", "logs.rejected", "2" * 32)
     feed.take(announce(1, "/a", length=9), Place("log", 3))
     feed.take(seal(6, 20), Place("log", 4))
@@ -163,8 +164,8 @@ def test_closures_of_a_topic_are_those_of_its_rejects() -> None:
 
 
 def test_only_agents_seal() -> None:
-    """Only the seals of agents count for closed files. Seals of another tier do not count. A seal
-    for another topic of the same name, which was created later, does not count either."""
+    """Only the seals of agents count for closed files, not the seals of another tier. A seal for a
+    topic that was created later under the same name does not count either."""
     feed = Feed()
     feed.take(seal(6, 20, tier=Tier.HDFS), Place("log", 4))
     feed.take(seal(6, 20, source=Source("dc1", "c", "logs", "9" * 32)), Place("log", 5))
@@ -173,10 +174,10 @@ def test_only_agents_seal() -> None:
 
 
 def test_a_name_is_new_to_a_topic_once() -> None:
-    """The loader's feed from the audit topic may begin at an earlier message than the position that
-    a topic has stored. For this topic, the loader ignores announcements before this position. So
-    the names (host and path) of closed files, which the loader has dropped for the topic, do not
-    come back."""
+    """The loader stores, for each source topic, a position in the audit topic. If the loader's feed
+    begins at an earlier message, the loader ignores, for this source topic, the announcements
+    before the stored position. So the names (host and path) of closed files, which the loader has
+    dropped for the source topic, do not come back."""
     feed = Feed()
     feed.take(announce(1, "/a"), Place("log", 3))
     feed.take(announce(2, "/b"), Place("log", 4))
@@ -195,8 +196,8 @@ class Audit:
 
     def run(self, wanted: dict[str, int] | None = None) -> set[int]:
         """Reads the audit topic as a run of the loader does, from the positions `wanted` on.
-        Without `wanted`, the run begins where the last run ended. Returns the files that are known
-        afterwards."""
+        Without `wanted`, begins where the last run ended. Returns the ids of the files that the
+        feed knows afterwards."""
         client: Any = MemoryClient(self.cluster, self.clock)
         self.feed.begin(dict(self.feed.positions) if wanted is None else wanted)
         self.fetched.append(sum(self.feed.positions.values()))
@@ -209,8 +210,8 @@ class Audit:
 
 def test_a_feed_goes_on_where_the_last_run_ended() -> None:
     """If the same feed is used for many runs, it reads only new messages of the audit topic, and
-    remembers what earlier runs read. It reads no message twice even if a topic (for example a topic
-    without loads) needs all messages from an old position on."""
+    remembers what earlier runs read. It reads no message twice, even if a source topic needs
+    messages from an old position on (for example a topic without loads)."""
     audit = Audit()
     _publish(audit.cluster, 1, 2)
     assert audit.run({}) == {1, 2}
@@ -221,8 +222,9 @@ def test_a_feed_goes_on_where_the_last_run_ended() -> None:
 
 
 def test_a_topic_that_needs_older_messages_gets_them() -> None:
-    """If the newest load of a topic ended at a position before the feed's beginning, the feed reads
-    the audit topic from that position on. For a topic without a load it reads from the start."""
+    """The feed begins at a position in the audit topic. If the newest load of a source topic needs
+    messages before this position, the feed reads the audit topic again from the load's position on.
+    If a source topic has no load, the feed reads from the start."""
     audit = Audit()
     _publish(audit.cluster, 1, 2, 3)
     audit.run({})
@@ -237,8 +239,8 @@ def test_a_topic_that_needs_older_messages_gets_them() -> None:
 @promise("6 audit topic made again")
 def test_what_an_audit_topic_said_is_forgotten_when_it_is_made_again() -> None:
     """If the audit topic is deleted and created again between two runs, or during a run, the
-    loader's feed forgets the messages of the old topic. So the loader publishes again those of its
-    counts that the new topic lacks."""
+    loader's feed forgets the messages of the old topic. So the loader publishes again its counts
+    that the new topic lacks."""
     audit = Audit()
     _publish(audit.cluster, 1)
     audit.run({})
@@ -253,8 +255,8 @@ def test_what_an_audit_topic_said_is_forgotten_when_it_is_made_again() -> None:
 
 def test_a_feed_does_not_grow_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """If the loader's feed has read announcements of very many files, it forgets the announcements,
-    and begins again at the positions of the newest loads. The tables that these loads have stored
-    contain the forgotten files."""
+    and begins again at the positions that the newest loads have stored. Nothing is lost, because
+    the tables of these loads contain the forgotten files."""
     monkeypatch.setattr("skidway.loader.audit_topic.feed.FILES_KEPT_MAX", 2)
     audit = Audit()
     _publish(audit.cluster, 1, 2)
@@ -269,8 +271,8 @@ def test_a_feed_does_not_grow_without_end(monkeypatch: pytest.MonkeyPatch) -> No
 
 @promise("5 closed files")
 def test_what_is_read_is_what_all_messages_say() -> None:
-    """The loader's feed decodes only some of the messages of the audit topic. It decodes every
-    message that concerns files or outputs of the loader."""
+    """The loader's feed skips most messages of the audit topic undecoded. What it knows is the same
+    as if it had decoded all messages."""
     agent = Sender(Tier.AGENT, "dc1", "7", "h", 1)
     messages = [
         announce(1, "/a"), delta(Tier.AGENT, 3), seal(4, 10), announce(1, "/a", length=9),

@@ -12,29 +12,30 @@ GOOD, BAD = Answer(True, 10), Answer(False, 10)
 
 
 def text(back: int) -> str:
-    """The hour that began `back` hours before the current hour."""
+    """Returns, as text, the hour that began `back` hours before the current hour."""
     return layout.hour_text(1_000_000 - back)
 
 
 def test_the_hours_that_are_over_end_with_the_last_one() -> None:
-    """The hour before the current hour is the last hour that counts as over."""
+    """The newest hour that counts as over is the hour before the current hour."""
     assert choice.over(NOW, 2) == [text(2), text(1)]
     assert choice.over(NOW - 5, 1) == [text(1)], "an hour is over when the next one begins"
 
 
 def test_it_asks_about_hours_that_are_over() -> None:
-    """The loader asks about two kinds of hours: hours with rows that are not marked as complete,
-    and hours whose success file is missing. It asks about each hour only once. It leaves out hours
-    that are not over, and older hours that the collector has found incomplete."""
+    """The loader asks about two kinds of hours: hours with rows that have no success file yet, and
+    hours that were complete and whose success file was deleted. It asks about each hour only once.
+    It leaves out hours that are not over, and older hours that the collector has found
+    incomplete."""
     judged = {text(90): BAD, text(2): GOOD}
     found = choice.asked([text(9), text(90), text(0), text(-1)], [text(9), text(2)], judged, NOW)
     assert found == [text(9), text(2)]
 
 
 def test_recent_hours_that_were_incomplete_are_asked_about_in_turn() -> None:
-    """The collector's last judgement of an hour may be old. So each run draws at random a few of
-    the recent hours that were judged incomplete, and asks about these hours and about all other
-    recent hours."""
+    """The collector's last judgement of an hour may be old. So each run asks again about a few of
+    the recent hours that were judged incomplete, drawn at random. It also asks about all recent
+    hours that were not judged incomplete."""
     judged = {text(back): BAD for back in range(2, 25)}
     hours, seen = [*judged, text(1)], set[str]()
     for run in range(100):
@@ -48,8 +49,8 @@ def test_recent_hours_that_were_incomplete_are_asked_about_in_turn() -> None:
 def test_old_hours_hold_back_neither_new_hours_nor_each_other() -> None:
     """If no hour has been judged, every run asks about all recent hours and about a few older
     hours, which are drawn at random. So each older hour is drawn in some run, even if the other
-    hours stay incomplete. The order changes from run to run, too, because a slow collector may
-    answer only the first questions of a run."""
+    hours stay incomplete. The order of the questions also changes from run to run, because a slow
+    collector may answer only the first questions of a run."""
     hours = {text(back) for back in range(1, 200)}
     recent = set(choice.over(NOW, choice.RECENT_HOURS))
     seen: set[str] = set()

@@ -30,7 +30,7 @@ HEARD: list[Message] = [*good(), seal(AGENT, 3, NOW - 1, 1), Heartbeat(BROKER, 1
 
 
 def collector(messages: list[Message], policy: Policy = POLICY) -> Collector:
-    """A collector that has read these messages."""
+    """Returns a collector that has read these messages."""
     ledger = ledger_of(map(encode, messages))
 
     def get(url: str, query: Mapping[str, str]) -> Any:
@@ -44,9 +44,9 @@ def collector(messages: list[Message], policy: Policy = POLICY) -> Collector:
 
 @promise("5 success file")
 def test_an_hour_is_complete_if_the_audit_says_so_of_its_rows() -> None:
-    """An hour is complete if the audit calls the whole hour complete and compares its counts with
-    the tier hdfs. The answer also has the number of the output's last message that the audit has
-    read."""
+    """The loader counts an hour as complete if the audit says so, and if the audit also compared
+    the counts of the tier hdfs. The collector's answer also has the number of the output's newest
+    message that the audit has read."""
     assert collector(HEARD).complete(LOGS, FIRST, HDFS.producer) == Answer(True, NOW, (1, 1))
     late = [*HEARD, delta(AGENT, 4, count(1, bucket=59 * SIZE))]
     assert not collector(late).complete(LOGS, FIRST, HDFS.producer).is_complete
@@ -62,9 +62,9 @@ def test_an_hour_is_complete_if_the_audit_says_so_of_its_rows() -> None:
 
 @promise("5 success file")
 def test_an_hour_lacks_records_only_by_what_concerns_its_buckets() -> None:
-    """An hour lacks records if one counting place, for example a broker, counted fewer records than
-    another place, or if a loss was declared. An hour does not lack records merely because no
-    program has reported lately, or because an agent has not yet confirmed (sealed) the hour."""
+    """An hour lacks records if one tier (for example the broker) counted fewer records than another
+    tier, or if an agent declared a loss. An hour does not lack records merely because no program
+    has reported lately, or because an agent has not yet confirmed (sealed) the hour."""
     late = [*HEARD, delta(AGENT, 4, count(1, bucket=59 * SIZE))]
     assert collector(late).complete(LOGS, FIRST, HDFS.producer).lacks
     assert not collector(late[:-2]).complete(LOGS, FIRST, HDFS.producer).lacks, "nobody was heard"
@@ -84,9 +84,9 @@ def test_the_last_judgements_come_by_hour() -> None:
 
 
 def test_what_is_no_collector_is_named() -> None:
-    """If nobody listens at the collector's address, the error says that the collector does not
-    answer. If another program than a collector answers at this address, the error says that the
-    address is not a collector's."""
+    """If no program listens at the collector's address, the error says that the collector does not
+    answer. If another program answers at this address, the error says that no collector is
+    there."""
     url = f"http://127.0.0.1:{free_port()}"
     with pytest.raises(Unreachable, match="collector does not answer"):
         Collector(url).judged(LOGS, FIRST, THIRD)
@@ -114,7 +114,8 @@ def test_a_collector_that_does_not_answer_is_asked_once() -> None:
 
 
 def test_a_slow_collector_takes_a_bounded_time_of_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    """When the collector's answers together have taken too long, the run asks nothing more."""
+    """When all answers of the collector together have taken too long, the run asks no more
+    questions."""
     monkeypatch.setattr("skidway.loader.complete_hours.collector.BUDGET_S", -1.0)
     slow = collector(HEARD)
     slow.judged(LOGS, FIRST, THIRD)

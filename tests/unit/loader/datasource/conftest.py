@@ -11,6 +11,7 @@ from support.memory_query import Queried, queries
 
 @pytest.fixture
 def queried() -> Iterator[Queried]:
-    """The topic `logs` with two partitions, and queries of it."""
+    """Yields an object that has the topic `logs` with two partitions, and that makes queries of
+    it."""
     with queries() as made:
         yield made

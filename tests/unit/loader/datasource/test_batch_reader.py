@@ -97,8 +97,9 @@ def test_time_bounds_are_exact(queried: Queried) -> None:
 
 @promise("5 query")
 def test_expired_offsets_fail_a_query(queried: Queried) -> None:
-    """A query that asks for expired offsets, or for offsets that do not exist yet, fails with an
-    error message. With `failOnDataLoss` false it reads the records that exist."""
+    """A query that asks for offsets whose records have expired, or for offsets that do not exist
+    yet, fails with an error message. With `failOnDataLoss` false it reads the records that
+    exist."""
     for number in range(4):
         queried.send(record(number))
     queried.cluster.log(TopicPartition("logs", 0)).expire(2)
@@ -156,8 +157,8 @@ def test_a_topic_made_again_fails_a_query(queried: Queried) -> None:
 
 def test_several_topics_are_one_table(queried: Queried) -> None:
     """A query of topics with different schemas has the columns of all schemas. A row has null in
-    the columns that its topic lacks. If a column has two types in the topics, only a query that
-    names its columns is accepted."""
+    the columns that its topic lacks. If a column has different types in two topics, a query must
+    name the columns that it reads; otherwise it is refused."""
     queried.cluster.create("web")
     schema = fields(("line", "string"), ("status", "long"))
     queried.registry.add(2, "web-value", schema)
@@ -203,7 +204,7 @@ def test_a_topic_that_does_not_exist_is_named(queried: Queried) -> None:
 
 
 def test_a_mirrored_topic_has_the_schema_of_its_source(queried: Queried) -> None:
-    """A query of a mirrored topic uses the schema subject of the source topic."""
+    """For a mirrored topic, a query uses the schema that the registry has for the source topic."""
     configs = {"mirror.source.cluster": "dc1", "mirror.source.topic": "logs"}
     queried.cluster.create("dc1.logs", 1, configs)
     queried.send(record(3), topic="dc1.logs")
@@ -212,8 +213,8 @@ def test_a_mirrored_topic_has_the_schema_of_its_source(queried: Queried) -> None
 
 
 def test_a_topic_without_a_schema_is_named(queried: Queried) -> None:
-    """If the registry has no schema for a topic, the query fails, and the error names the subject
-    that it looked for."""
+    """If the registry has no schema for a topic, the query fails, and the error names the missing
+    subject."""
     queried.cluster.create("web")
     with pytest.raises(SkidwayError, match="no schema web-value for the topic web"):
         queried.source(subscribe="web").schema()
@@ -230,7 +231,8 @@ def test_without_a_registry_keys_and_values_are_bytes(queried: Queried) -> None:
 def test_only_the_named_columns_are_read(queried: Queried) -> None:
     """A query that names its columns gets exactly these columns in the given order. If the query
     names no column of the schema, no value is decoded. The query fails if it names a column that no
-    topic has, or if the column's type in the topic cannot be converted to the type in the query."""
+    topic has. It also fails if a column's type in the topic cannot be converted to the type that
+    the query gives."""
     queried.send(record(1))
     wanted = StructType().add("_kafka_offset", "long").add("line", "string")
     assert queried.rows(wanted) == [{"_kafka_offset": 0, "line": line(1)}]
@@ -270,8 +272,8 @@ def test_a_topic_made_again_while_it_is_read_fails_a_query(queried: Queried) -> 
 
 
 def test_a_mirrored_topic_has_announcements_of_its_source(queried: Queried) -> None:
-    """For a mirrored topic, hosts and files are read from the mirror of the source cluster's audit
-    topic."""
+    """For a mirrored topic, a query reads the hosts and paths of files from the mirror of the
+    source cluster's audit topic."""
     configs = {"mirror.source.cluster": "dc1", "mirror.source.topic": "logs"}
     queried.cluster.create("dc1.logs", 1, configs)
     queried.cluster.create("dc1._skidway_audit", 1, {**configs, "mirror.source.topic": AUDIT})
@@ -293,8 +295,8 @@ def test_a_value_that_cannot_be_decoded_fails_or_is_skipped(queried: Queried) ->
 
 def test_host_and_file_come_from_announcements(queried: Queried) -> None:
     """With the option `includeHostAndFile` each row has the host and path of its file, or null if
-    the audit topic has no announcement of the file (an agent's message with host and path). The
-    audit topic is read only once; later queries read only its new messages."""
+    the audit topic has no announcement of the file (an agent's message with host and path). Later
+    queries read only the messages of the audit topic that are new."""
     queried.announce(7, 1, "web-1", "/var/log/a.log")
     queried.send(record(0), Record(file=2))
     asked = {"includeHostAndFile": "true"}

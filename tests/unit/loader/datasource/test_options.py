@@ -67,15 +67,15 @@ def test_several_topics_are_separated_by_commas() -> None:
     ],
 )
 def test_a_bad_option_gets_one_sentence(given: dict[str, str], sentence: str) -> None:
-    """A query is refused if an option is unknown, if a required option is missing, or if a value
-    makes no sense. The error names the option."""
+    """A query is refused if an option is unknown, if a required option is missing, or if an option
+    has an invalid value. The error names the option."""
     with pytest.raises(UsageError, match=sentence):
         of(**given)
 
 
 @pytest.mark.parametrize("name", ["endingOffsets", "endingTimestamp"])
 def test_a_stream_has_no_end(name: str) -> None:
-    """Options that end a query are refused for a stream."""
+    """An option that says where a query ends is refused for a stream."""
     value = {"endingOffsets": "latest", "endingTimestamp": "5"}[name]
     with pytest.raises(UsageError, match=f"option {name}: a stream has no end"):
         of(**{name: value}).check_stream()

@@ -1,5 +1,5 @@
-"""Tests the positions of a query: their form as JSON, and the offsets that they mean for a
-topic."""
+"""Tests the positions of a query (an offset for each partition): how they are written as JSON, and
+which offsets of a topic they stand for."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ def test_names_of_offsets_follow_the_log() -> None:
 
 
 def test_given_ids_are_kept() -> None:
-    """Positions that have a topic's id keep this id, so that a topic that was deleted and created
-    again is noticed."""
+    """If positions already contain a topic's id, they keep it. So the source notices a topic that
+    was deleted and created again."""
     given = {"logs": TopicPositions(OTHER, {0: 7})}
     found = resolved("o", given, [topic((5, 9))])
     assert found == given
@@ -58,8 +58,9 @@ def test_given_ids_are_kept() -> None:
 
 
 def test_positions_must_fit_the_topics() -> None:
-    """Positions are refused if they name another topic or lack a partition, because it would be
-    unclear from where the missing partition should be read."""
+    """Positions are refused if they name a topic that is not in the query. They are also refused if
+    they lack a partition, because it would be unclear from which offset this partition should be
+    read."""
     with pytest.raises(UsageError, match="o must name the topics that are read: logs, not x"):
         resolved("o", {"x": TopicPositions("", {0: 1})}, [topic((0, 1))])
     with pytest.raises(UsageError, match=r"each partition \(0 to 1\) of logs"):

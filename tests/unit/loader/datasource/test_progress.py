@@ -25,7 +25,7 @@ def at(*offsets: int, topic_id: str = ID) -> dict[str, TopicPositions]:
 
 
 def offsets(positions: Positions) -> dict[str, TopicPositions]:
-    """The given positions without the offsets at which the batch begins."""
+    """Returns the given positions without the offsets at which their batch begins."""
     return {name: replace(topic, begins=None) for name, topic in positions.items()}
 
 
@@ -50,7 +50,7 @@ def test_positions_say_where_their_batch_begins() -> None:
     """The positions at a batch's end also contain the offsets at which the batch begins, even for
     topics that were added later. If there are no new records, the positions stay the same, and no
     batch follows. There is one exception: an empty batch follows a stream's initial positions,
-    because only with a batch does Spark write positions to the checkpoint."""
+    because Spark writes positions to its checkpoint only together with a batch."""
     topics = [topic((0, 9), (2, 5)), topic((0, 3), name="web")]
     ends = next_positions(at(3, 2), topics, None)
     assert (ends["logs"].begins, ends["web"].begins) == ({0: 3, 1: 2}, {})
@@ -60,8 +60,9 @@ def test_positions_say_where_their_batch_begins() -> None:
 
 @promise("5 stream")
 def test_later_partitions_are_read_from_their_start() -> None:
-    """Partitions and topics that are added while a stream runs are read from offset 0. So records
-    that were written before the stream first saw the partition are not skipped."""
+    """A partition that is added while a stream runs is read from offset 0. So records that were
+    written before the stream first saw the partition are not skipped. The same holds for added
+    topics."""
     topics = [topic((0, 9), (0, 4)), topic((0, 3), name="web")]
     ends = next_positions(at(5), topics, None)
     assert offsets(ends) == at(9, 4) | {"web": TopicPositions(ID, {0: 3})}
@@ -91,7 +92,7 @@ def test_a_topic_made_again_is_noticed() -> None:
 @promise("5 query")
 def test_what_is_missing_is_named() -> None:
     """Records of a batch are missing if they have expired, if the log is now shorter, or if the
-    partition no longer exists. A sentence names the missing offsets, and the other records are
+    partition no longer exists. A message names the missing offsets, and the other records are
     read."""
     planned, lost = within(topic((4, 9), (0, 3)), {0: 1, 1: 5}, {0: 8, 1: 6, 2: 1})
     assert [(each.first, each.end) for each in planned] == [(4, 8), (3, 3)]

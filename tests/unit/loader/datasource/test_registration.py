@@ -37,8 +37,8 @@ def test_the_source_runs_in_this_python(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_a_python_that_somebody_chose_stays(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If PYSPARK_PYTHON names a Python interpreter, this interpreter runs the data source, as it
-    runs all other Python code of Spark."""
+    """If the environment variable PYSPARK_PYTHON names a Python interpreter, this interpreter runs
+    the data source, as it runs all other Python code of Spark."""
     monkeypatch.setenv("PYSPARK_PYTHON", "/opt/python")
     session = Session()
     session.sparkContext.pythonExec = "/opt/python"

@@ -1,5 +1,5 @@
-"""Tests what Spark first asks the data source for: its columns, and a reader that the session
-supports."""
+"""Tests what Spark first asks the data source for: the columns of a query, and a reader for a batch
+query or a stream."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def test_columns_without_a_registry_need_no_broker() -> None:
 
 
 def test_columns_on_request(queried: Queried) -> None:
-    """Host, file and headers are columns only if an option asks for them, and then at fixed places.
-    The columns have Spark's types."""
+    """Host, file and headers are columns only if an option asks for them; the order of the columns
+    is fixed. The columns have Spark's types."""
     fields = queried.source(includeHostAndFile="true", includeHeaders="true").schema()
     assert fields.fieldNames() == [
         "line", "_agent", "_file_id", "_offset", "_length", "_host", "_file", "_timestamp",
@@ -39,16 +39,16 @@ def test_columns_on_request(queried: Queried) -> None:
 
 
 def test_an_old_spark_has_no_streams(queried: Queried, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A Spark version that does not support the data source's streams refuses a stream. The error
-    says which version is needed."""
+    """With a Spark version that is too old for the data source's streams, a stream is refused. The
+    error says which version is needed."""
     monkeypatch.setitem(sys.modules, "skidway.loader.datasource.stream_reader", None)
     with pytest.raises(SkidwayError, match=r"needs Spark 4\.2 or newer for streams"):
         queried.source().streamReader(LINE)
 
 
 def test_queries_and_streams_have_their_own_options(queried: Queried) -> None:
-    """A batch query ignores the options of streams. A stream with an option that ends it is
-    refused."""
+    """A batch query ignores options that are only for streams. A stream is refused if it has an
+    option that says where to end."""
     queried.source(maxOffsetsPerTrigger="5").reader(LINE)
     with pytest.raises(UsageError, match="endingTimestamp: a stream has no end"):
         queried.source(endingTimestamp="5").streamReader(LINE)

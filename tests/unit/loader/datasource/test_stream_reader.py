@@ -31,8 +31,8 @@ def stream(queried: Queried, **options: str) -> Any:
 
 
 def batch(queried: Queried, reader: Any, start: Any, end: Any) -> list[str]:
-    """The lines of the batch between two positions. The positions are written as JSON and read
-    again, as in Spark's checkpoint."""
+    """Returns the lines of the batch between two positions. Before, it writes the positions as JSON
+    and reads them again, as Spark does with its checkpoint."""
     start, end = json.loads(json.dumps([start, end]))
     return [
         row["line"] for part in reader.partitions(start, end) for row in queried.read(reader, part)
@@ -40,8 +40,8 @@ def batch(queried: Queried, reader: Any, start: Any, end: Any) -> list[str]:
 
 
 def test_a_new_stream_begins_at_the_end(queried: Queried) -> None:
-    """Without further options a stream returns each record that is written after the stream's start
-    exactly once."""
+    """Without further options a stream returns exactly once each record that is written after the
+    stream's start."""
     queried.send(record(0))
     reader = stream(queried)
     initial = reader.initialOffset()
@@ -78,7 +78,7 @@ def test_a_stream_may_begin_earlier(queried: Queried) -> None:
 
 def test_a_limit_bounds_each_batch(queried: Queried) -> None:
     """`maxOffsetsPerTrigger` limits each batch, and the stream reaches the end after several
-    batches. If Spark asks for all available records, the limit is ignored."""
+    batches. If the stream has Spark's trigger `AvailableNow`, the limit is ignored."""
     queried.send(*map(record, range(5)))
     reader = stream(queried, maxOffsetsPerTrigger="2", startingOffsets="earliest")
     assert reader.getDefaultReadLimit() == ReadMaxRows(2)
@@ -113,7 +113,8 @@ def test_a_batch_that_is_repeated_is_the_same_batch(queried: Queried) -> None:
 @promise("5 stream")
 def test_the_first_batch_that_is_repeated_is_the_same_batch(queried: Queried) -> None:
     """If a stream is killed in its first batch, Spark asks for the initial positions again. With
-    `latest` these have moved on, but the repeated batch still has the same rows."""
+    `latest` as the start, the initial positions are then larger, but the repeated batch still has
+    the same rows."""
     start = stream(queried).initialOffset()
     queried.send(record(1))
     end = stream(queried).latestOffset(start, ReadAllAvailable())
@@ -184,8 +185,9 @@ def test_a_stream_that_takes_what_is_available_ends(queried: Queried) -> None:
 
 
 def test_a_stream_needs_its_topics(queried: Queried) -> None:
-    """A new stream of a topic that does not exist fails, because the name may be misspelt. A
-    pattern may match no topic yet. Topics that match it later are read from their start."""
+    """A new stream of a topic that does not exist fails, because the name may be misspelt. But a
+    pattern may match no topic yet; topics that match the pattern later are read from their
+    start."""
     with pytest.raises(SkidwayError, match="the topic gone does not exist"):
         stream(queried, subscribe="gone", schema__registry__url="").initialOffset()
     reader = stream(queried, subscribe="", subscribePattern="web.*", schema__registry__url="")

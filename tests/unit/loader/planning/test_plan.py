@@ -38,7 +38,7 @@ def test_a_partition_goes_on_where_the_last_load_ended() -> None:
 
 @promise("5 gaps")
 def test_expired_offsets_stop_the_partition() -> None:
-    """If records expired before they were loaded, the load of their partition stops. The expired
+    """If records expired before they were loaded, nothing of their partition is loaded. The expired
     offsets are never skipped silently."""
     planned = plan.plan_partition("t", Bounds(0, 120, 150), AT_100, [])
     assert planned.first == planned.end == 100
@@ -53,15 +53,15 @@ def test_a_partition_never_loaded_may_not_begin_late() -> None:
 
 
 def test_a_named_gap_in_front_is_passed() -> None:
-    """If a mirror has listed the missing offsets as a gap, the load begins after them and writes
-    them to its manifest as a gap."""
+    """Offsets may be missing at the beginning of a load. If a mirror has listed them as a gap, the
+    load begins after them and lists this gap in its manifest."""
     planned = plan.plan_partition("t", Bounds(0, 120, 150), AT_100, [Gap(90, 130, "expired")])
     assert (planned.first, planned.end, planned.gap) == (120, 150, Gap(100, 120, "expired"))
 
 
 def test_a_log_that_got_shorter_stops_the_partition() -> None:
     """If a partition's high watermark is lower than the offset up to which the partition was
-    loaded, the partition must have another log. So the load of the partition stops."""
+    loaded, its log must have been replaced. So nothing of the partition is loaded."""
     planned = plan.plan_partition("t", Bounds(0, 0, 99), AT_100, [])
     assert "not the log that was loaded" in planned.refused
 
@@ -81,8 +81,7 @@ def test_a_log_that_got_shorter_stops_the_partition() -> None:
     ],
 )
 def test_gaps_cover_a_hole_together(gaps: list[tuple[int, int]], covered: bool) -> None:
-    """A hole (a range of missing offsets) may be skipped when adjacent gaps together cover the
-    whole hole."""
+    """A range of missing offsets may be skipped if adjacent gaps together cover the whole range."""
     found = plan.cover(2, 5, [Gap(first, end, "x") for first, end in gaps])
     assert (found is not None) == covered
     if found is not None:
@@ -94,7 +93,7 @@ def test_gaps_cover_a_hole_together(gaps: list[tuple[int, int]], covered: bool) 
     st.integers(0, 30), st.integers(1, 10),
 )  # fmt: skip
 def test_cover_is_what_sets_say(spans: list[tuple[int, int]], first: int, length: int) -> None:
-    """Gaps cover a hole (a range of missing offsets) exactly when each offset of the hole lies in a
+    """Gaps cover a range of missing offsets exactly when each offset of this range lies in a
     gap."""
     gaps = [Gap(min(span), max(span), "x") for span in spans]
     named = {offset for gap in gaps for offset in range(gap.first, gap.end)}
@@ -103,15 +102,16 @@ def test_cover_is_what_sets_say(spans: list[tuple[int, int]], first: int, length
 
 
 def test_the_same_batch_below_is_no_divergence() -> None:
-    """Before a load the last loaded batch is compared with the log. If it still has the same base
-    offset, CRC and epoch, the partition has not diverged."""
+    """Before a load, the last loaded batch is compared with the batch that the log now has at the
+    same offset. If both have the same base offset, CRC and epoch, the partition has not
+    diverged."""
     assert plan.check_below("t", Planned(0, 100, 100, 150, below=BELOW), HEADER) == ""
 
 
 @pytest.mark.parametrize("change", [{"crc": 8}, {"leader_epoch": 3}, {"base_offset": 96}])
 def test_another_batch_below_is_a_divergence(change: dict[str, int]) -> None:
-    """If the last loaded batch has another base offset, CRC or epoch in the log now, the load of
-    the partition stops, and the error names the partition."""
+    """If the last loaded batch now has another base offset, CRC or epoch in the log, nothing of the
+    partition is loaded, and the error names the partition."""
     header = HEADER._replace(**change)
     refused = plan.check_below("t", Planned(0, 100, 100, 150, below=BELOW), header)
     assert "t partition 0 has diverged" in refused
@@ -152,8 +152,8 @@ def test_slices_cover_each_range_once(ranges: list[tuple[int, int]], records: in
 
 
 def test_partitions_are_cut_in_turn() -> None:
-    """In the order of slices the partitions take turns, so that a large partition does not delay
-    the other partitions."""
+    """The list of slices takes the partitions in turn, so that a large partition does not delay the
+    other partitions."""
     slices = plan.cut([Planned(0, 0, 0, 40), Planned(1, 100, 100, 120)], 20)
     assert slices == [Slice(0, 0, 20), Slice(1, 100, 120), Slice(0, 20, 40)]
 
@@ -170,7 +170,8 @@ def test_a_topic_made_again_is_refused() -> None:
 
 
 def test_an_unknown_id_is_not_compared() -> None:
-    """If a cluster does not report ids of itself and of its topics, only the names are compared."""
+    """If a cluster reports neither its own id nor those of its topics, the loader compares only the
+    names."""
     plan.check_identity(WHOLE, Source("dc1", "", "logs", ""))
 
 
@@ -201,9 +202,9 @@ def test_named_gaps_come_from_all_who_name() -> None:
 
 @promise("5 gaps")
 def test_a_gap_that_was_named_once_stays_named() -> None:
-    """A gap stays listed in the manifest until a load has passed it. The mirror may drop the gap
-    earlier, because its list has a limited length, and the operator may remove the setting that
-    accepted the gap."""
+    """A gap stays listed in the manifest until a load has passed it, even if its source no longer
+    lists it. The mirror may drop the gap earlier, because its list has a limited length, and the
+    operator may remove the setting that accepted the gap."""
     before = replace(AT_100, ahead=(Gap(200, 210, "a"),), gaps=(Gap(90, 100, "passed"),))
     assert plan.named_gaps("t", 0, before, {}, {}) == (Gap(200, 210, "a"),)
 
@@ -254,9 +255,9 @@ RANGES = st.lists(st.tuples(st.integers(0, 50), st.integers(0, 100)), min_size=1
 def test_limited_loads_take_everything_and_each_moves_on(
     ranges: list[tuple[int, int]], offsets: int
 ) -> None:
-    """Even if each load has a limit, several loads together load every offset up to the high
-    watermark that was read at the start. Each load has at least one offset, and no load has many
-    more offsets than its limit."""
+    """Even if the number of offsets in each load is limited, several loads together load every
+    offset up to the high watermark that was read at the start. Each load has at least one offset,
+    and no load has many more offsets than its limit."""
     whole = [
         Planned(number, first, first, first + length)
         for number, (first, length) in enumerate(ranges)

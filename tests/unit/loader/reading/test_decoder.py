@@ -25,8 +25,8 @@ def decode(values: list[bytes | None], **schemas: str):
 
 
 def test_one_schema_is_decoded_at_once() -> None:
-    """Values of the same schema become columns of this schema, and are counted under the schema's
-    id."""
+    """Values of the same schema become columns of this schema. The number of values is counted
+    under the schema's id."""
     decoded = decode([datum("a"), datum("b")])
     assert decoded.columns[0].to_pylist() == ["a", "b"]
     assert decoded.good.all()
@@ -90,8 +90,8 @@ def test_a_registry_that_fails_is_not_an_unknown_schema() -> None:
 
 
 def test_each_schema_is_asked_for_once() -> None:
-    """A decoder asks the registry only once for each schema id, whether it can use the id's schema
-    or not."""
+    """A decoder asks the registry only once for each schema id, even if it cannot use the schema
+    that the registry returns."""
     asked: list[int] = []
 
     class Counting(Registry):
@@ -106,8 +106,8 @@ def test_each_schema_is_asked_for_once() -> None:
 
 
 def test_an_unknown_schema_is_asked_for_again() -> None:
-    """A decoder that is used for several tasks can ask the registry again for a schema that the
-    registry did not have before."""
+    """A decoder that is used for several tasks asks the registry in each task again for a schema
+    that the registry did not have before."""
     registry = Registry({})
     decoder = Decoder(registry, SCHEMA)
     values = pa.array([datum("a")], pa.binary())
@@ -128,7 +128,7 @@ def test_a_field_with_one_of_our_names_is_refused() -> None:
 
 
 def record(*names: str) -> str:
-    """A schema of a record with fields of these names."""
+    """Returns the schema of a record with fields of these names."""
     fields = [{"name": name, "type": "long"} for name in names]
     return json.dumps({"type": "record", "name": "R", "fields": fields})
 

@@ -42,8 +42,8 @@ def test_the_same_schema_is_passed_through() -> None:
 
 
 def test_fields_are_found_by_name() -> None:
-    """Fields are matched by name, in whatever order they are, and a field that the reader's schema
-    lacks is left out."""
+    """Fields are matched by name, whatever their order is. A field that the reader's schema lacks
+    is left out."""
     writer = record(field("x", "int"), LINE, field("y", "int"))
     reader = record(field("y", "int"), LINE)
     assert project(writer, reader, x=[1], line=["a"], y=[2])[0] == [[2], ["a"]]
@@ -99,9 +99,10 @@ def test_types_are_promoted(written: object, read: object, value: object, expect
 
 
 def test_a_text_follows_avros_resolution() -> None:
-    """A field whose type contains itself is stored as text. The text is converted to the text that
-    the same value has in the reader's schema. Text that the reader's schema cannot read is never
-    used unchanged; its rows are rejected, or the two schemas are irreconcilable."""
+    """A field whose type contains itself is stored as JSON text. For a reader with another schema,
+    the text is converted to the text that the same value has in the reader's schema. If the value
+    does not fit the reader's schema, its row is rejected, or the two schemas are irreconcilable;
+    the old text is never used unchanged."""
     old = record(field("v", "int"), field("next", ["null", "R"]))
     new = record(field("w", "double", aliases=["v"]), field("next", ["null", "R"]))
     texts: list[object] = ['{"v":2,"next":null}', None]
@@ -145,7 +146,7 @@ def test_a_type_that_has_no_cast_follows_avros_resolution(
 
 
 def test_a_row_that_does_not_fit_is_set_apart() -> None:
-    """Only the rows whose values do not fit the reader's schema are rejected. The other rows keep
+    """Only rows with values that do not fit the reader's schema are rejected. The other rows keep
     their order."""
     writer, reader = record(field("x", "long"), LINE), record(field("x", "int"), LINE)
     columns, fits = project(writer, reader, x=[1, 1 << 40, 3, -(1 << 40)], line=list("abcd"))
@@ -199,8 +200,9 @@ def test_a_field_without_default_makes_schemas_irreconcilable() -> None:
 
 
 def test_types_without_a_cast_make_schemas_irreconcilable() -> None:
-    """If there is no cast between a field's two types, the schemas are irreconcilable. The error
-    names the field and the writer's type."""
+    """If a field's type in the writer's schema cannot be cast to its type in the reader's schema,
+    the schemas are irreconcilable (no row can be converted). The error names the field and the
+    writer's type."""
     reader = record(field("line", {"type": "record", "name": "I", "fields": [field("x", "int")]}))
     with pytest.raises(NotProjectable, match="field line was written as string"):
         Projection(record(LINE), reader)
@@ -255,8 +257,7 @@ def test_inside_of_fields_avros_rules_hold(
     written: object, read: object, value: object, expected: object
 ) -> None:
     """The members of a union are matched by type, not by position. The fields of nested records are
-    matched by name and alias, and missing fields get their default. So a number stays a number, and
-    no value becomes null by mistake."""
+    matched by name and alias, and missing fields get their default."""
     columns, fits = project(record(field("x", written)), record(field("x", read)), x=[value])
     assert (columns, fits) == ([[expected]], [True])
 
@@ -271,7 +272,7 @@ def test_a_union_that_lost_a_member_sets_its_rows_apart() -> None:
 
 def test_unions_of_other_records_are_not_taken_by_number() -> None:
     """If the members of the writer's union cannot be matched with those of the reader's union, the
-    schemas are irreconcilable."""
+    schemas are irreconcilable: no row can be converted."""
     a, b = ({"type": "record", "name": n, "fields": [field("x", "int")]} for n in "AB")
     c = {"type": "record", "name": "C", "fields": [field("y", "int")]}
     with pytest.raises(NotProjectable, match="x was written"):
@@ -292,8 +293,9 @@ def test_what_does_not_fit_in_a_list_sets_its_own_row_apart() -> None:
 
 
 def test_types_that_have_a_cast_for_no_rows_only_make_schemas_irreconcilable() -> None:
-    """Arrow can cast an empty column of longs to a short decimal, but not a column with rows.
-    Schemas that need such a cast are irreconcilable from the start, so that no load fails later."""
+    """Arrow can cast a column of longs to a decimal of few digits only if the column is empty.
+    Schemas that need such a cast count as irreconcilable from the start, so that no load fails
+    later."""
     decimal = {"type": "bytes", "logicalType": "decimal", "precision": 5, "scale": 1}
     with pytest.raises(NotProjectable, match="field x was written as int64"):
         Projection(record(field("x", "long")), record(field("x", decimal)))
@@ -328,5 +330,5 @@ def test_a_number_that_is_no_time_of_day_is_set_apart() -> None:
 def test_a_cast_that_would_change_a_value_sets_its_row_apart(
     written: object, read: object, values: list[object], fits: list[bool]
 ) -> None:
-    """If a cast would drop a part of a value, only the row of this value is rejected."""
+    """If a cast would lose a part of a value, only the row of this value is rejected."""
     assert project(record(field("x", written)), record(field("x", read)), x=values)[1] == fits

@@ -36,7 +36,8 @@ def merged(load: int, hour: int = HOUR) -> str:
 
 
 def load(number: int, *ends: int, removed: Sequence[str] = (), gap: Gap | None = None) -> Manifest:
-    """The manifest of a load that ends at the given offset in each of the partitions 0, 1 ..."""
+    """Returns the manifest of a load. `ends` are the offsets at which the load ends in partitions
+    0, 1 and so on."""
     gaps = (gap,) if gap else ()
     ranges = (PartitionRange(at, 0, end, gaps if at == 0 else ()) for at, end in enumerate(ends))
     given = {"partitions": tuple(ranges), "removed": tuple(removed)}
@@ -85,18 +86,18 @@ def begun(store: MemoryStore, *paths: str) -> Beginning:
 def test_the_loads_that_took_a_file_s_records(
     store: MemoryStore, path: str, loads: set[int], ends: dict[int, int]
 ) -> None:
-    """The name of a file gives the load that wrote it. If this load replaced other files of the
-    same hour, their names give further loads. In this way a reload finds the loads that took the
-    file's records from the log."""
+    """A reload finds the loads that read a file's records from the log. The name of the file gives
+    the load that wrote it. If this load replaced other files of the same hour, their names give
+    further loads."""
     found = operations.run(lineage(TOPIC, [path], 1), store)
     assert (found.loads, found.ends) == (loads, ends)
 
 
 @promise("5 reload")
 def test_reading_begins_before_the_first_load_with_its_marks(store: MemoryStore) -> None:
-    """To reload records, the loader finds the first load that took one of these records. The reload
-    begins at the offsets at which the load before this first load ended. The reload skips the gaps
-    that later loads have skipped."""
+    """To reload records, the loader finds the first load that read one of these records from the
+    log. The reload begins at the offsets at which the load before this first load ended. It skips
+    the same gaps as the original loads."""
     found = begun(store, part(6, 0, 10))
     assert found.before == LOADS[0]
     assert found.gaps[0] == (GAP,)
@@ -113,9 +114,10 @@ def test_records_of_the_first_load(store: MemoryStore) -> None:
 
 @promise("5 reload")
 def test_manifests_that_are_not_kept_are_named(store: MemoryStore) -> None:
-    """A reload needs the manifests of the loads that took the records, and of the load before them.
-    If one of these manifests has been deleted, the reload is refused. Without the manifest's marks
-    (the last loaded position in each log file) the reload could not recognize repeated records."""
+    """A reload needs the manifests of the loads that read the records from the log, and of the load
+    before them. If one of these manifests has been deleted, the reload is refused. Without the
+    manifest's marks (the last loaded position in each log file) the reload could not recognize
+    repeated records."""
     with pytest.raises(ReloadRefused, match="has records of load 2 or earlier loads") as refused:
         operations.run(lineage(TOPIC, [part(6, 0, 10)], 3), store)
     assert refused.value.hours == {layout.hour_text(HOUR)}
@@ -132,8 +134,8 @@ def test_manifests_that_are_not_kept_are_named(store: MemoryStore) -> None:
     "path", [f"{TOPIC}/{layout.hour_folder(HOUR)}/copy.parquet", merged(5), part(5, 7, 0)]
 )
 def test_a_file_of_which_nobody_knows_the_records(store: MemoryStore, path: str) -> None:
-    """A reload refuses a file if no load gives such a name to a file, or if the load in the name
-    cannot have written the file."""
+    """A reload refuses a file if its name is not one that loads give to files. It also refuses a
+    file if the load whose number is in the name cannot have written the file."""
     with pytest.raises(ReloadRefused, match="neither name nor manifests say"):
         begun(store, path)
 
@@ -154,9 +156,9 @@ POSITION = PartitionRange(0, 0, 10, below=BELOW)
     ],
 )
 def test_all_offsets_must_be_there(log_start: int, watermark: int, first: int, words: str) -> None:
-    """In each partition a reload reads up to the offset at which the last load of the records
-    ended. If one of the offsets that it must read is gone, or if the log ends earlier, the reload
-    reads nothing. The reason names the partition and the offset."""
+    """In each partition a reload must read up to the offset at which the last original load of the
+    records ended. If one of these offsets is gone, or if the log ends earlier, the reload reads
+    nothing. The error names the partition and the offset."""
     found = beginnings.planned(TOPIC, Bounds(0, log_start, watermark), POSITION, 40, ())
     assert (words in found.refused) if words else not found.refused
     assert (found.position, found.first, found.end) == (10, first, 10 if words else 40)

@@ -1,5 +1,5 @@
-"""Tests which hours one load of a reload reads again, and the check that it finds the same
-records."""
+"""Tests which hours one load of a reload reads again, and the check that the reload finds the same
+records as the original loads."""
 
 from __future__ import annotations
 
@@ -44,9 +44,8 @@ def test_the_content_of_an_hour_is_that_of_its_rows_and_rejects() -> None:
 
 
 def test_a_group_has_whole_hours() -> None:
-    """A reload handles whole hours in groups. It adds hours to a group as long as the group has at
-    most the given number of records. Every group has at least one hour, however many records this
-    hour has."""
+    """A reload handles whole hours in groups. All hours of a group together have at most the given
+    number of records. But a single hour with more records is a group of its own."""
     files = {
         each.path: LiveFile(each, 1, None)
         for each in (file(9, 5), file(7, 4, 1), file(7, 4, 2), file(8, 2))
@@ -70,8 +69,8 @@ def test_a_group_has_whole_hours() -> None:
     ],
 )
 def test_other_records_are_refused(new: dict[str, HourContent], words: str) -> None:
-    """A reload is refused if it finds another number of records in an hour, other records, or fewer
-    rows. The error names the hour."""
+    """A reload is refused if it finds more or fewer records in an hour than the original loads,
+    other records, or fewer rows. The error names the hour."""
     with pytest.raises(ReloadRefused, match=words) as refused:
         check_same("logs", hour((3, 8), (5, 9)), new, may_reject=False)
     assert refused.value.hours == {SEVEN}
@@ -80,8 +79,8 @@ def test_other_records_are_refused(new: dict[str, HourContent], words: str) -> N
 
 @promise("5 reload")
 def test_every_hour_with_other_records_is_named() -> None:
-    """If a reload finds other records in an hour than the manifests name, the error has a sentence
-    for this hour. This is also true for an hour that had no files before."""
+    """If several hours have other records than the manifests say, the error has a sentence for each
+    of these hours. This also holds for an hour that had no files before."""
     new = {EIGHT: HourContent(Content(1, 1), Content(1, 1))}
     with pytest.raises(ReloadRefused) as refused:
         check_same("logs", hour((3, 8), (5, 9)), new, may_reject=True)
@@ -90,8 +89,8 @@ def test_every_hour_with_other_records_is_named() -> None:
 
 
 def test_the_same_records_are_accepted() -> None:
-    """A reload may turn rejects into rows. It may turn rows into rejects only if the operator
-    allows this."""
+    """A reload may turn rejected records into rows. It may turn rows into rejected records only if
+    the operator allows this."""
     old = hour((3, 8), (5, 9))
     check_same("logs", old, hour((5, 9), (5, 9)), may_reject=False)
     check_same("logs", old, hour((0, 0), (5, 9)), may_reject=True)

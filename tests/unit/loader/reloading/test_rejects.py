@@ -23,9 +23,9 @@ START = HOUR * layout.HOUR_MS
 
 
 def file(store: MemoryStore, load: int, first: int, *minutes: int) -> LiveFile:
-    """A file of rejects that the load number `load` wrote. It has one rejected record of agent 1 in
-    each of the given minutes of the hour. Its name contains `first`, the offset at which it
-    begins."""
+    """Returns a file of rejected records that the load number `load` wrote. It has one record of
+    agent 1 in each of the given minutes of the hour. Its name contains `first`, the offset at which
+    it begins."""
     columns = {
         "_agent": pa.array([1] * len(minutes), pa.int64()),
         "timestamp_ms": pa.array([START + at * BUCKET_MS + 5 for at in minutes], pa.int64()),
@@ -38,8 +38,8 @@ def file(store: MemoryStore, load: int, first: int, *minutes: int) -> LiveFile:
 
 
 def counted(load: int, *minutes: int, removed: tuple[str, ...] = ()) -> Manifest:
-    """The manifest of a load that counted one reject for each given minute. A minute of 60 or more
-    is after the hour."""
+    """Returns the manifest of a load that counted one reject for each given minute of the hour. A
+    minute of 60 or more lies in a later hour."""
     counts = [
         {"agent": 1, "bucket": START + at * BUCKET_MS, "rejects": count}
         for at, count in Counter(minutes).items()
@@ -59,7 +59,7 @@ def store() -> MemoryStore:
 
 @promise("5 reload")
 def test_rejects_are_counted_in_their_files(store: MemoryStore) -> None:
-    """The rejects of each bucket are counted by reading the files of rejects."""
+    """The rejected records of each bucket are counted from the rows of the files of rejects."""
     files = [file(store, 1, 0, 3, 3, 4), file(store, 2, 10, 4)]
     found, unknown = rejects_before(store, files, {}, BUCKET_MS)
     assert (by_minute(found), unknown) == ({3: 2, 4: 2}, [])
@@ -84,8 +84,9 @@ def test_a_lost_file_s_rejects_are_those_that_its_load_counted(
 
 
 def test_a_lost_file_of_a_reload_is_named(store: MemoryStore) -> None:
-    """A load that replaced files counted only the changes, so the rejects in a lost file of such a
-    load are unknown. The result lists the file's path."""
+    """The manifest of a load that replaced files has only the differences of the counts. So if a
+    file of rejects of such a load is lost, its number of rejects is unknown. The result lists the
+    file's path."""
     (lost,) = [file(store, 2, 0, 3)]
     store.delete(lost.file.path)
     _, unknown = rejects_before(store, [lost], {2: counted(2, 3, removed=("x",))}, BUCKET_MS)

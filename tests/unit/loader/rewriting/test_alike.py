@@ -38,7 +38,7 @@ def decimal(precision: int, scale: int = 0) -> dict[str, Any]:
 
 
 def schema(*fields: Any) -> str:
-    """A schema with one field for each given type or field."""
+    """Returns a schema with one field for each given type or field."""
     made = [
         each if "name" in each and "fields" not in each and "symbols" not in each
         else {"name": f"f{at}", "type": each}
@@ -48,7 +48,7 @@ def schema(*fields: Any) -> str:
 
 
 def link(value: Any, *more: Any, next: Any = ("null", "L")) -> dict[str, Any]:
-    """A recursive record, which contains itself through its last field `next`."""
+    """Returns the schema of a recursive record, which contains itself in its last field `next`."""
     next = list(next) if isinstance(next, tuple) else next
     fields = [{"name": "x", "type": value}, *more, {"name": "next", "type": next}]
     return {"type": "record", "name": "L", "fields": fields}
@@ -138,8 +138,7 @@ def test_not_alike(old: Any, new: Any) -> None:
 
 
 def test_new_and_dropped_fields_need_no_rewriting() -> None:
-    """If a field was added or dropped, files are not rewritten for this change. Only a renamed
-    field makes a rewriting necessary."""
+    """If a new schema only adds or drops fields, files of the old schema are not rewritten."""
     first, second = {"name": "a", "type": "int"}, {"name": "b", "type": "int", "default": 0}
     assert are_alike(schema(first), schema(first, second))
     assert are_alike(schema(first, second), schema(first))
@@ -147,8 +146,8 @@ def test_new_and_dropped_fields_need_no_rewriting() -> None:
 
 @pytest.mark.parametrize("change", [{"name": "b", "aliases": ["a"]}, {"name": "A"}])
 def test_a_renamed_field_needs_rewriting(change: dict[str, Any]) -> None:
-    """Files are rewritten if a field was renamed. A field that was renamed with an alias has its
-    old values under the old name. If the names differ only in case, plain Spark would confuse the
-    two fields."""
+    """Files are rewritten if a field was renamed with an alias, because the old files have its
+    values under the old name. They are also rewritten if two names differ only in case, because
+    plain Spark would confuse the two fields."""
     old = {"name": "a", "type": "int"}
     assert not are_alike(schema(old), schema({"type": "int", "default": 0, **change}))

@@ -1,4 +1,5 @@
-"""A group of files is rewritten as one file with the same records, or stays as it is."""
+"""Files are combined in groups. Each group is rewritten as one file with the same records, or stays
+as it is."""
 
 from __future__ import annotations
 
@@ -42,7 +43,7 @@ CHOICE = schema({"name": "a", "type": ["string", "long"]})
 
 
 class Folder:
-    """A directory with files of rows."""
+    """A directory with files of rows, which the tests rewrite."""
 
     def __init__(self) -> None:
         self.store = MemoryStore()
@@ -92,8 +93,8 @@ def folder() -> Folder:
 
 
 def test_files_become_one_file_with_the_same_records(folder: Folder) -> None:
-    """The new file has the rows of all files in the same order, and the sum of the files'
-    checksums."""
+    """The new file has the rows of all files of the group in the same order. Its checksum is the
+    sum of the files' checksums."""
     folder.add([1, 2])
     folder.add([3])
     result = folder.rewritten()
@@ -157,9 +158,9 @@ def test_columns_that_the_newest_schema_lacks_keep_their_values(folder: Folder) 
 
 
 def test_files_with_other_carried_columns_become_one_file(folder: Folder) -> None:
-    """Files of one schema may also have columns for fields that only earlier schemas had. A
-    compaction keeps these columns in the new file. Rows from files that lack such a column have
-    null in this column."""
+    """Files may also have columns for fields that only earlier schemas had. A compaction (a
+    rewriting of small files) keeps these columns in the new file. Rows from files that lack such a
+    column have null in it."""
     folder.add([1])
     folder.add([2])
     folder.carry("old@7")
@@ -175,8 +176,8 @@ def test_files_with_other_carried_columns_become_one_file(folder: Folder) -> Non
 
 
 def test_records_with_required_fields_may_be_missing(folder: Folder) -> None:
-    """A row that lacks a nested record has null in the record's column, although the fields inside
-    the record are not nullable."""
+    """If a nested record is null in a row, it stays null in the new file, although the fields
+    inside the record are not nullable."""
     inner = {"type": "record", "name": "N", "fields": [{"name": "x", "type": "int"}]}
     folder.add([1])
     optional = {"name": "r", "type": ["null", inner], "default": None}
@@ -198,8 +199,8 @@ def test_records_with_required_fields_may_be_missing(folder: Folder) -> None:
     ],
 )
 def test_a_number_is_never_rounded(folder: Folder, old: Any, new: Any, value: Any) -> None:
-    """If a number, at any depth, has more digits than the floating-point type of the newest schema
-    can store, the file with this number stays as it is."""
+    """A field's type may change from a number to a floating-point type. If a value has more digits
+    than this type can store, the value's file stays as it is. This holds for nested fields, too."""
     text = schema({"name": "a", "type": old})
     folder.add([value], text)
     kept = folder.rewritten(schema({"name": "a", "type": new}), _1=text).kept
@@ -231,8 +232,8 @@ def test_a_file_whose_writing_fails_is_given_up(folder: Folder, error: Exception
 
 
 def with_column(data: bytes, name: str, values: pa.Array | None) -> bytes:
-    """The Parquet file `data` with one more column before the loader's own columns. Without
-    `values` it is a column of strings."""
+    """Returns the Parquet file `data` with one more column before the loader's own columns. Without
+    `values` this is a column of strings."""
     table = pq.read_table(io.BytesIO(data))
     more = pa.array(["value"] * table.num_rows) if values is None else values
     written = io.BytesIO()
@@ -276,22 +277,22 @@ def test_a_file_that_is_gone_is_named(folder: Folder) -> None:
 
 
 def test_rows_that_do_not_fit_stay(folder: Folder) -> None:
-    """If a row does not fit the newest schema, its group stays as it is, and no row is lost."""
+    """If a row does not fit the newest schema, the row's group of files stays as it is."""
     path = folder.add([None, 1], schema({"name": "a", "type": ["null", "int"]})).file.path
     texts = {"_1": schema({"name": "a", "type": ["null", "int"]})}
     assert folder.rewritten(DOUBLE, **texts).kept.startswith(f"{path}: 1 of its rows")
 
 
 def test_a_schema_that_the_registry_lost(folder: Folder) -> None:
-    """A file whose schema the registry does not have stays as it is."""
+    """If the registry no longer has the schema of a file, the file stays as it is."""
     path = folder.add([1]).file.path
     kept = folder.rewritten(DOUBLE).kept
     assert kept == f"the registry does not have the schema of {path}"
 
 
 def test_files_with_other_rows_than_were_committed_stay(folder: Folder) -> None:
-    """If the number of rows in a group's files, or their checksum, differs from what was committed,
-    the group stays as it is."""
+    """If the number of rows in a group's files, or their checksum, differs from the manifests, the
+    group stays as it is."""
     for change in ({"rows": 3}, {"checksum": 5}):
         folder.files.clear()
         each = folder.add([1])

@@ -1,4 +1,4 @@
-"""Small files are combined in groups, and each group becomes one file."""
+"""Tests which small files are combined in one group. Each group becomes one file."""
 
 from __future__ import annotations
 
@@ -45,6 +45,6 @@ def test_files_of_different_schemas_stay_apart() -> None:
 
 def test_every_old_file_is_converted() -> None:
     """Each file of an older schema, whatever its size, is rewritten as a file of its own with the
-    columns of the newest schema. Other files stay as they are."""
+    columns of the newest schema. Files of the newest schema stay as they are."""
     files = [file(0, 1, 500), file(0, 2, 10), file(0, 3, 10, 2), file(1, 4, 10)]
     assert loads(to_convert(files, {1})) == [[1], [2], [4]]

@@ -29,7 +29,7 @@ def node(*fields: dict[str, Any], next: Any = ("null", "Node")) -> dict[str, Any
 
 
 def schema(tree: Any) -> str:
-    """The schema of a line with the field `tree`, which older lines lack."""
+    """Returns a schema with the field `tree`, which older lines lack."""
     tree = {"name": "tree", "type": ["null", tree], "default": None}
     return json.dumps({"type": "record", "name": "Log", "fields": [LINE, tree]})
 
@@ -65,8 +65,8 @@ def chain(*values: int) -> dict[str, Any] | None:
 
 @pytest.fixture
 def loading() -> MemoryLoading:
-    """An output with two loaded lines, and a topic with two more lines in a recursive schema (a
-    record that contains itself)."""
+    """A topic and its output. Two lines are loaded. Two more lines, in a recursive schema (a record
+    that contains itself), are not loaded yet."""
     made = MemoryLoading()
     made.write(2)
     made.run()
@@ -114,9 +114,9 @@ CHANGES: list[tuple[Any, Any]] = [
 @promise("5 columns")
 @pytest.mark.parametrize(("newest", "expected"), CHANGES)
 def test_texts_follow_the_newest_schema(loading: MemoryLoading, newest: Any, expected: Any) -> None:
-    """A recursive field is loaded as text. If a newer schema version gives another text, or no
-    text, for the same value, older files are rewritten. Lines of the older version that are loaded
-    later get the same values as the rewritten rows."""
+    """A recursive field is loaded as JSON text. If the same value has another text, or none, in a
+    newer schema version, older files are rewritten. Lines of the older version that are loaded
+    later get the same text as the rewritten rows."""
     loading.run()
     late = chain(1, 2, 3)
     write(loading, late)  # written in the older schema, and loaded with the newer schema
@@ -127,8 +127,8 @@ def test_texts_follow_the_newest_schema(loading: MemoryLoading, newest: Any, exp
 
 
 def test_texts_that_stay_the_same_are_not_rewritten(loading: MemoryLoading) -> None:
-    """If a newer schema version gives the same texts for recursive fields, older files stay as they
-    are."""
+    """A recursive field is loaded as JSON text. If the values have the same texts in a newer schema
+    version, older files stay as they are."""
     loading.run()
     loading.versions.append(schema(node({"name": "v", "type": "long"})))
     write(loading, chain(2**40, 5))
@@ -153,8 +153,8 @@ def test_a_column_becomes_a_text(loading: MemoryLoading) -> None:
 
 
 def test_files_whose_texts_have_no_place_are_named(loading: MemoryLoading) -> None:
-    """If values of an older file do not fit the newest schema, the file stays as it is, and each
-    run names it."""
+    """If values of an older file do not fit the newest schema, the file stays as it is. The result
+    of each run names the file."""
     loading.run()
     loading.versions.append(schema(node(V, next=["null", "string"])))
     for _ in range(2):

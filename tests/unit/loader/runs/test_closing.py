@@ -1,5 +1,6 @@
 """Tests when a run drops the marks and the names of log files that agents have closed. A mark is
-the position up to which a file is loaded. A name is the file's host and path."""
+the position up to which a file is loaded. A name is the file's host and path. The fence of a topic
+is the high watermarks that loads must reach before this."""
 
 from __future__ import annotations
 
@@ -61,9 +62,10 @@ def tables(loading: MemoryLoading, number: int) -> Tables:
 
 
 def drop(loading: MemoryLoading) -> Tables:
-    """Runs three loads. The first reads the message that the file was closed. The second reads the
-    seal that follows. A seal is an agent's message that all lines up to a time are acknowledged.
-    The third drops the marks of the closed file. Returns the tables of the third load."""
+    """Runs three loads. The first load reads the message that the file was closed. The second load
+    reads the seal that follows this message. A seal is an agent's message that all lines up to a
+    time are acknowledged. The third load drops the marks of the closed file. Returns the tables
+    after the third load."""
     loading.run()
     loading.say(seal())
     loading.clock.advance(SETTLED_MS / 1000)
@@ -101,9 +103,9 @@ def test_without_a_seal_nothing_goes(loading: MemoryLoading) -> None:
 
 @promise("5 closed files")
 def test_a_late_repeat_before_the_fence_is_a_repeat(loading: MemoryLoading) -> None:
-    """The fence is the high watermark at the moment when a load read the seal. A repeated line of
-    the closed file may lie between the last offset of this load and the fence. The next load still
-    recognizes this line as a repeat."""
+    """The fence is the high watermark at the moment when a load reads the seal that follows a
+    file's closure. A repeated line of the closed file may lie between the last offset of this load
+    and the fence. The next load still recognizes this line as a repeat."""
     loading.run()
     loading.say(seal())
     loading.clock.advance(SETTLED_MS / 1000)
@@ -119,8 +121,8 @@ def test_a_late_repeat_before_the_fence_is_a_repeat(loading: MemoryLoading) -> N
 def test_a_record_after_all_counts(loading: MemoryLoading) -> None:
     """If a line of a log file comes after the loader dropped the file's marks and name, the line is
     not dropped silently. The load waits for an announcement of the file (a message with its host
-    and path). None comes within the waiting time, so the line becomes a reject. The reject is
-    counted, so the audit reports one record too many."""
+    and path). If none comes within the waiting time, the line becomes a reject. The loader counts
+    the reject, so the audit reports one record too many."""
     drop(loading)
     write(loading, 1, 9)
     outcome = loading.run()
@@ -135,9 +137,8 @@ def test_a_record_after_all_counts(loading: MemoryLoading) -> None:
 @promise("5 closed files")
 def test_messages_that_the_topic_has_heard_bring_no_name_back(loading: MemoryLoading) -> None:
     """For each topic, the loader has a position in the audit topic. If another topic of the run has
-    a lower position, the loader reads announcements (messages with a file's host and path) again. A
-    repeated announcement does not bring back the name of a closed file that a topic has already
-    dropped."""
+    a lower position, the loader reads announcements (messages with a file's host and path) again.
+    This does not bring back the name of a closed file that the loader has already dropped."""
     drop(loading)
     write(loading, 2, 2)
     with patch("skidway.loader.runs.run._lowest", lambda _: {}):
@@ -149,10 +150,10 @@ def test_messages_that_the_topic_has_heard_bring_no_name_back(loading: MemoryLoa
 def test_a_leader_that_does_not_answer_keeps_marks(
     loading: MemoryLoading, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The loader drops the marks of closed files when loads have reached certain high watermarks
-    (the fence). If the leader does not give these high watermarks, the load is committed
-    nevertheless. The marks of closed files stay until a later load gets the high watermarks and
-    reaches them."""
+    """The loader drops the marks of closed files after loads have reached certain high watermarks
+    (the fence). If a partition's leader does not report its high watermark, the load is committed
+    nevertheless. The marks of closed files stay until a later load has learned and reached the high
+    watermarks."""
     away = {DATA: Unreachable("away")}
     with monkeypatch.context() as patched:
         patched.setattr(loading.client, "list_offsets_now", lambda _: ({}, away), raising=False)

@@ -1,5 +1,6 @@
-"""Each audit message of an output has an epoch. A new output's epoch is higher than every epoch
-that was published for this output before, and never comes from a clock."""
+"""Each audit message that the loader sends for an output has an epoch, a number. If an output is
+removed and begins again, its new epoch is higher than every epoch that was published for it before.
+An epoch is never taken from a clock."""
 
 from __future__ import annotations
 
@@ -46,13 +47,13 @@ def epochs(loading: MemoryLoading) -> list[int]:
 
 
 def said_by(epoch: int, number: int = 1) -> Delta:
-    """A message of the given epoch that an earlier loader published for the output."""
+    """Returns a message of the given epoch, as an earlier loader published it for the output."""
     return Delta(Sender(Tier.HDFS, "dc1", PRODUCER, "h", epoch), number, 0)
 
 
 def agent_said(loading: MemoryLoading, counted: int) -> list[Delta | Seal]:
-    """Two messages of the agent: a delta that counts `counted` lines, and a seal, which says that
-    the agent has counted all lines up to a time."""
+    """Returns two messages of the agent: a delta that counts `counted` lines, and a seal, which
+    says that the agent has counted all lines up to a time."""
     counts, full = Counts(60_000), np.ones(counted, np.int64)
     numbers = np.arange(counted, dtype=np.int64)
     origins = Origins(full * AGENT, full, numbers * LENGTH, full * LENGTH)
@@ -64,8 +65,8 @@ def agent_said(loading: MemoryLoading, counted: int) -> list[Delta | Seal]:
 
 
 def judged(loading: MemoryLoading, lines: int) -> BucketVerdict:
-    """The audit's verdict on the only bucket (span of event time), if the agent has counted `lines`
-    lines. There is only one bucket, because all lines have times in the same minute."""
+    """Returns the audit's verdict on the only bucket (span of event time), if the agent has counted
+    `lines` lines. All lines have times in the same minute, so there is only one bucket."""
     evidence = Fold([*loading.said(), *agent_said(loading, lines)]).evidence()
     (found,) = verdicts(evidence, TIERS, START_MS + 2 * HOUR_MS)
     return found
@@ -83,7 +84,7 @@ def test_a_new_output_begins_with_epoch_1(loading: MemoryLoading) -> None:
 @promise("6 epoch of an output")
 def test_an_output_that_was_removed_is_never_complete_with_less(loading: MemoryLoading) -> None:
     """If an output is removed and loaded again, the audit counts only the rows of the new load. In
-    the example the output had 900 rows. Before the new load, 300 records expire at the broker, and
+    this test the output had 900 rows. Before the new load, 300 records expire at the broker, and
     the loader's clock is set back by an hour. So the new output has 600 rows, and the audit calls
     the bucket incomplete."""
     loading.write(900)
@@ -105,8 +106,8 @@ def test_an_output_that_was_removed_is_never_complete_with_less(loading: MemoryL
 @pytest.mark.parametrize("epoch", [4, FROM_A_CLOCK])
 def test_one_above_the_highest_that_was_heard(loading: MemoryLoading, epoch: int) -> None:
     """The loader reads the audit messages about its output. The new epoch is one above the highest
-    epoch in these messages, even if that epoch is as large as a clock's time. Epochs of other
-    outputs and tiers are ignored."""
+    epoch in these messages, even if that epoch is a very large number, such as a time in ms. Epochs
+    of other outputs and tiers are ignored."""
     other = replace(said_by(9).sender, producer="/other/logs")
     agent = replace(said_by(9).sender, tier=Tier.AGENT)
     loading.say(said_by(epoch), said_by(2), Delta(other, 1, 0), Delta(agent, 1, 0))
@@ -116,8 +117,9 @@ def test_one_above_the_highest_that_was_heard(loading: MemoryLoading, epoch: int
 
 
 def test_what_is_published_while_it_is_loaded_is_heard(loading: MemoryLoading) -> None:
-    """The tasks of a load may run for hours. Epochs that are published meanwhile are taken into
-    account, because the loader reads the audit topic to its end before it chooses the epoch."""
+    """The tasks of a load may run for hours. If messages with a higher epoch are published
+    meanwhile, the loader takes them into account, because it reads the audit topic to its end
+    before it chooses the epoch."""
     loading.write(10)
     loading.run_beside(lambda: loading.say(said_by(6)))
     assert epochs(loading) == [6, 7]
@@ -128,8 +130,8 @@ def test_what_expired_from_the_audit_topic_may_have_had_higher_epochs(
     loading: MemoryLoading,
 ) -> None:
     """If messages have expired from the audit topic, the new epoch is higher than the number of
-    messages ever sent. At least one message was sent in each epoch, so no earlier epoch can be as
-    high."""
+    messages that the topic ever had. At least one message was sent in each epoch, so no earlier
+    epoch can be as high."""
     for epoch in range(1, 6):
         loading.say(said_by(epoch))
     log = loading.cluster.log(TopicPartition(AUDIT, 0))
@@ -158,8 +160,9 @@ def test_what_cannot_be_read_may_have_had_a_higher_epoch(loading: MemoryLoading)
 
 
 def test_what_expires_while_it_is_read_counts_as_not_heard(loading: MemoryLoading) -> None:
-    """Messages may expire after the loader asked for the audit topic's first and last offset and
-    before it reads them. They count as unread, like messages that expired earlier."""
+    """Messages may expire between two steps of the loader: it asks for the audit topic's first and
+    last offsets, and then reads the messages. Such messages count as unread, like messages that
+    expired earlier."""
     for epoch in range(1, 6):
         loading.say(said_by(epoch))
     log, feed = loading.cluster.log(TopicPartition(AUDIT, 0)), Feed()
@@ -192,9 +195,10 @@ def test_of_two_that_begin_an_output_the_manifest_decides(loading: MemoryLoading
 
 @promise("6 epoch of an output")
 def test_an_output_of_a_lower_epoch_is_an_older_copy(loading: MemoryLoading) -> None:
-    """If the audit topic has messages of an output with a higher epoch than the output's manifest,
-    the output is an older copy. The loader refuses to continue this copy, because in the audit the
-    counts of the higher epoch would replace the copy's counts."""
+    """If the audit topic has messages about an output with a higher epoch than the epoch in the
+    output's manifest, the output is an older copy (for example from a backup). The loader refuses
+    to load into this copy, because the audit would ignore the copy's counts and use those of the
+    higher epoch."""
     loading.write(10)
     loading.run()
     copy = loading.store

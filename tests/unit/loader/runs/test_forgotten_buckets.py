@@ -1,6 +1,6 @@
-"""A late line may come to a bucket (span of event time) after the loader has forgotten the number
-of the bucket's last delta (message of counts). The tests check the audit's verdict on the
-bucket."""
+"""The loader may load a late line of a bucket (span of event time) when it has already forgotten
+the number of the bucket's last delta (message with counts). The tests check the audit's verdict on
+this bucket."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def load_one(loading: MemoryLoading, number: int) -> None:
 
 
 def agent_said() -> list[Delta | Seal]:
-    """The agent's messages: a delta that counts the three lines, and a seal."""
+    """Returns the agent's messages: a delta that counts the three lines, and a seal."""
     counts, until = Counts(60_000), START_MS + 7 * HOUR_MS
     for number, time_ms in enumerate(TIMES):
         counts.add(SOURCE, np.array([time_ms], np.int64), origins(number))
@@ -57,10 +57,10 @@ def agent_said() -> list[Delta | Seal]:
 def test_a_late_line_of_a_forgotten_bucket_is_never_complete(
     monkeypatch: pytest.MonkeyPatch, is_rebuilt: bool
 ) -> None:
-    """If the loader has forgotten the number of a bucket's last delta, and a late line comes to the
-    bucket, the audit calls the bucket unknown. It does so whether it has read all of the loader's
-    messages or only the newest. If the loader remembers all numbers, and the audit has read all
-    messages, the audit calls the bucket complete."""
+    """If the loader has forgotten the number of a bucket's last delta, and then loads a late line
+    of this bucket, the audit calls the bucket unknown. The audit does so even if it has read all of
+    the loader's messages. If the loader remembers all numbers, and the audit has read all messages,
+    the audit calls the bucket complete."""
     known, forgotten = MemoryLoading(), MemoryLoading()
     for number in range(len(TIMES)):
         load_one(known, number)

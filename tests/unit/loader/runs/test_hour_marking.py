@@ -1,5 +1,6 @@
-"""A run marks the hours that the audit calls complete: it writes the file `_SUCCESS` into the
-hour's directory. It removes the mark of an hour that is no longer complete."""
+"""A run writes the file `_SUCCESS` into the directory of each hour that the audit calls complete.
+It deletes the `_SUCCESS` of an hour that is no longer complete. (To mark an hour means to write
+this file.)"""
 
 from __future__ import annotations
 
@@ -28,8 +29,8 @@ SUCCESS = layout.success(TOPIC, HOUR)
 @dataclass
 class Audit:
     """A fake collector of the audit. `complete_hours` are the hours that it calls complete. `heard`
-    is the newest message of the output that the collector has read. If `heard` is None, the
-    collector has read every message. `judgements` are the collector's last judgements."""
+    is the number of the output's newest message that the collector has read. If `heard` is None,
+    the collector has read every message. `judgements` are the collector's last judgements."""
 
     loading: MemoryLoading
     complete_hours: set[str] = field(default_factory=set)
@@ -53,7 +54,8 @@ class Audit:
 
 @pytest.fixture
 def loading() -> Iterator[MemoryLoading]:
-    """Three loads into one hour that is over, and a collector that calls no hour complete."""
+    """A topic with three loads into one hour that is over, and a collector that calls no hour
+    complete."""
     made = MemoryLoading()
     made.clock.set_time_ms(START_MS + 2 * layout.HOUR_MS)
     made.collector = Audit(made)
@@ -75,9 +77,9 @@ def parquets(loading: MemoryLoading) -> list[str]:
 
 @promise("5 success file")
 def test_an_hour_is_marked_when_the_audit_calls_it_complete(loading: MemoryLoading) -> None:
-    """As long as the audit does not call an hour complete, the hour has no mark (the file
-    `_SUCCESS`). When the audit calls it complete, one load combines the hour's small files and
-    marks the hour. Later runs change nothing."""
+    """As long as the audit does not call an hour complete, the hour has no `_SUCCESS`. When the
+    audit calls it complete, one load combines the hour's small files and writes its `_SUCCESS`.
+    Later runs change nothing."""
     loading.run()
     assert marked(loading) is None
     assert loading.manifest(3).unmarked == (HOUR,)
@@ -99,8 +101,9 @@ def test_an_hour_is_marked_when_the_audit_calls_it_complete(loading: MemoryLoadi
 
 @pytest.mark.parametrize("spoilt", [None, b"", b"zeros"])
 def test_an_hour_whose_only_file_is_gone_is_not_marked(spoilt: bytes | None) -> None:
-    """An hour with a single file needs no compaction, but the run still checks the file. If the
-    file is gone, empty or not a Parquet file, the run names it and does not mark the hour."""
+    """An hour with a single file needs no compaction (combination of its files), but the run still
+    checks the file. If the file is gone, empty or not a Parquet file, the run reports the file and
+    writes no `_SUCCESS` for the hour."""
     loading = MemoryLoading()
     loading.clock.set_time_ms(START_MS + 2 * layout.HOUR_MS)
     loading.collector = Audit(loading)
@@ -123,8 +126,8 @@ def test_an_hour_whose_only_file_is_gone_is_not_marked(spoilt: bytes | None) -> 
 
 def test_a_slow_collector_marks_what_it_has_answered(loading: MemoryLoading) -> None:
     """If the audit's collector answers only some of a run's questions, the hours that it calls
-    complete are marked, and the run names the problem. So after some runs all complete hours are
-    marked."""
+    complete get their `_SUCCESS`, and the run reports the problem. So after some runs all complete
+    hours have their `_SUCCESS`."""
     audit = loading.collector
     week = [layout.hour_text(layout.hour_number(HOUR) - back) for back in range(30)]
     audit.complete_hours, audit.answers_max = set(week), 5
@@ -142,9 +145,8 @@ def test_a_slow_collector_marks_what_it_has_answered(loading: MemoryLoading) -> 
 def test_loads_that_only_mark_hours_are_folded(
     loading: MemoryLoading, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If a topic gets no more rows, later loads write no rows; they only mark hours of the topic as
-    complete. Even then old manifests are deleted, so that their number does not grow without
-    end."""
+    """If a topic gets no more rows, later loads only write the `_SUCCESS` files of complete hours.
+    Even then old manifests are deleted, so that their number does not grow without end."""
     often = partial(folding.fold, every=2)
     monkeypatch.setattr("skidway.loader.runs.old_manifests.folding.fold", often)
     for back in range(8):
@@ -160,9 +162,9 @@ def test_loads_that_only_mark_hours_are_folded(
 def test_an_hour_is_not_marked_before_the_audit_has_heard_of_all_rows(
     loading: MemoryLoading,
 ) -> None:
-    """If the audit's collector has not read the newest message of the output, its answer is about
-    other rows. The same is true if the collector has read a message that is not in the newest
-    manifest. In both cases no hour is marked."""
+    """If the audit's collector has not read the newest message of the output, its answer does not
+    count all rows of the output. If the collector has read a message that is not in the newest
+    manifest, its answer counts other rows. In both cases no hour gets a `_SUCCESS`."""
     loading.collector.complete_hours = {HOUR}
     epoch = loading.manifest(3).epoch
     for heard in ((epoch, 2), (epoch, 4), (epoch + 1, 3), (0, 0)):
@@ -175,8 +177,8 @@ def test_an_hour_is_not_marked_before_the_audit_has_heard_of_all_rows(
 
 @promise("5 success file")
 def test_rows_of_a_marked_hour_take_its_mark_first(loading: MemoryLoading) -> None:
-    """A load that adds rows to a marked hour removes the mark first. When the audit calls the hour
-    complete again, the hour is marked again with the new number of rows."""
+    """A load that adds rows to an hour with a `_SUCCESS` first deletes this file. When the audit
+    calls the hour complete again, the hour gets a `_SUCCESS` with the new number of rows."""
     loading.collector.complete_hours = {HOUR}
     loading.run()
     loading.collector.complete_hours = set()
@@ -191,10 +193,10 @@ def test_rows_of_a_marked_hour_take_its_mark_first(loading: MemoryLoading) -> No
 
 @promise("5 success file")
 def test_a_mark_goes_when_the_audit_takes_its_word_back(loading: MemoryLoading) -> None:
-    """If the audit's collector finds that a marked hour lacks records, the mark is removed at once,
-    not only when rows are added. The mark stays in three cases: only an old judgement has found
-    that records are missing, the hour is merely not complete, or the collector has not read the
-    counts of all rows."""
+    """If the audit's collector says that an hour with a `_SUCCESS` lacks records, the next run
+    deletes the `_SUCCESS`, even if no rows are added. The file stays in three cases: only an old
+    judgement has found that records are missing; the hour is not complete, but lacks no records; or
+    the collector has not read the counts of all rows."""
     audit = loading.collector
     audit.complete_hours = {HOUR}
     loading.run()
@@ -214,9 +216,9 @@ def test_a_mark_goes_when_the_audit_takes_its_word_back(loading: MemoryLoading) 
 
 @promise("5 success file")
 def test_a_late_end_of_an_older_load_leaves_a_mark_in_place(loading: MemoryLoading) -> None:
-    """A load with rows of a marked hour removes the hour's mark (the file `_SUCCESS`). But if a
-    slow loader finishes an older load late, after other loaders have finished it and marked the
-    hour, nothing is left to do in this load, and the mark stays."""
+    """A load with rows of an hour deletes the hour's `_SUCCESS`. But a slow loader may continue a
+    load that other loaders have finished meanwhile. If they have already written the hour's
+    `_SUCCESS`, the slow loader leaves the file there."""
     loading.collector.complete_hours = {HOUR}
     loading.run()
     for number in (1, 2, 3):
@@ -226,7 +228,7 @@ def test_a_late_end_of_an_older_load_leaves_a_mark_in_place(loading: MemoryLoadi
 
 @promise("5 success file")
 def test_a_marked_hour_that_is_compacted_keeps_its_mark(loading: MemoryLoading) -> None:
-    """A compaction changes no rows, so a compacted hour keeps its mark (the file `_SUCCESS`)."""
+    """A compaction combines files and changes no rows, so the hour keeps its `_SUCCESS`."""
     loading.collector.complete_hours = {HOUR}
     with patch("skidway.loader.runs.hour_marking.to_compact", lambda *_: []):
         loading.run()
@@ -240,8 +242,8 @@ def test_a_marked_hour_that_is_compacted_keeps_its_mark(loading: MemoryLoading) 
 
 
 def test_hours_without_rows_are_marked_for_a_day(loading: MemoryLoading) -> None:
-    """An hour without rows is marked, too, if it ended recently, because a job that waits for the
-    mark must not wait forever. Older hours without rows are not marked."""
+    """An hour without rows gets a `_SUCCESS`, too, if it ended recently, because a job that waits
+    for this file must not wait forever. Older hours without rows get none."""
     hours = [layout.hour_text(START_MS // layout.HOUR_MS - back) for back in (1, 100)]
     loading.collector.complete_hours = set(hours)
     loading.run()
@@ -251,7 +253,7 @@ def test_hours_without_rows_are_marked_for_a_day(loading: MemoryLoading) -> None
 
 
 def test_a_mark_that_somebody_deleted_comes_back(loading: MemoryLoading) -> None:
-    """If somebody deleted the mark of a recent hour, a run notices this, and marks the hour
+    """If somebody deleted the `_SUCCESS` of a recent hour, a run notices this, and writes the file
     again."""
     loading.collector.complete_hours = {HOUR}
     loading.run()
@@ -261,8 +263,8 @@ def test_a_mark_that_somebody_deleted_comes_back(loading: MemoryLoading) -> None
 
 
 def test_wrong_event_times_push_out_no_hour(loading: MemoryLoading) -> None:
-    """The manifest lists hours that have no mark yet. The list keeps only the newest hours, and
-    leaves out hours far in the future, because these come from wrong event times."""
+    """The manifest lists hours that have no `_SUCCESS` yet. The list keeps only the newest hours,
+    and leaves out hours far in the future, because these come from wrong event times."""
     hours = [layout.hour_text(START_MS // layout.HOUR_MS + at) for at in range(-600, 100)]
     found = success_files.unmarked(hours[:300], hours[300:], START_MS, [hours[599]])
     assert len(found) == UNMARKED_MAX
@@ -271,8 +273,8 @@ def test_wrong_event_times_push_out_no_hour(loading: MemoryLoading) -> None:
 
 
 def test_a_damaged_file_keeps_its_hour_from_being_marked(loading: MemoryLoading) -> None:
-    """If the files of an hour cannot be combined, because one file is damaged, the run names the
-    file and does not mark the hour."""
+    """If the files of an hour cannot be combined, because one file is damaged, the run reports the
+    file and writes no `_SUCCESS` for the hour."""
     loading.collector.complete_hours = {HOUR}
     path = parquets(loading)[0]
     data = loading.store.read(path) or b""
@@ -283,8 +285,8 @@ def test_a_damaged_file_keeps_its_hour_from_being_marked(loading: MemoryLoading)
 
 
 def test_large_hours_are_marked_load_by_load(loading: MemoryLoading) -> None:
-    """One load combines at most as many rows as a load may have (max.offsets.per.load). The run
-    makes further loads until all complete hours are marked."""
+    """A load that combines files combines at most max.offsets.per.load rows. The run makes further
+    loads until all complete hours have their `_SUCCESS`."""
     empty = layout.hour_text(START_MS // layout.HOUR_MS + 1)
     loading.collector.complete_hours = {HOUR, empty}
     assert loading.run(max_offsets_per_load=30).loads == [4, 5]
@@ -294,7 +296,7 @@ def test_large_hours_are_marked_load_by_load(loading: MemoryLoading) -> None:
 
 def test_who_loses_a_race_marks_in_the_next_run(loading: MemoryLoading) -> None:
     """If another loader commits rows after the audit called an hour complete, this answer is out of
-    date, and the hour is not marked. The next run marks it."""
+    date, and the hour gets no `_SUCCESS`. The next run writes the file."""
     loading.collector.complete_hours = {HOUR}
     first = [True]
 
@@ -327,8 +329,8 @@ def test_a_collector_that_is_away_is_a_problem_of_the_run(loading: MemoryLoading
 
 
 def test_old_manifests_have_no_marks(loading: MemoryLoading) -> None:
-    """An old manifest, which lacks the fields about marked hours, is read as a manifest without
-    marks."""
+    """An old manifest, which lacks the fields about `_SUCCESS` files, is read as a manifest that
+    names no such files."""
     manifest = loading.manifest(3)
     content = json.loads(manifest.to_json())
     for name in ("success", "reopened", "unmarked"):

@@ -1,4 +1,4 @@
-"""Tests the report of a run of the loader: its exit status."""
+"""Tests the exit status with which a run of the loader ends."""
 
 from __future__ import annotations
 

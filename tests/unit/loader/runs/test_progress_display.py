@@ -31,7 +31,8 @@ class Terminal(io.StringIO):
 
 def test_the_log_has_the_figures_at_a_bounded_rate(capsys: pytest.CaptureFixture[str]) -> None:
     """If the output is not a terminal, the log gets an event when a load begins, and then at most
-    one event in ten seconds. The events have the same figures as the terminal's line, as fields."""
+    one event in ten seconds. The fields of the events have the same figures as the line on a
+    terminal."""
     log.configure("loader", stream=sys.stderr)
     clock = ManualClock()
     show = LoggedProgress(clock)
@@ -46,8 +47,8 @@ def test_the_log_has_the_figures_at_a_bounded_rate(capsys: pytest.CaptureFixture
 
 
 def test_a_line_has_all_that_an_operator_asks() -> None:
-    """The progress line shows the rate, the time left, the load and the slices. A value that is not
-    known is shown as unknown."""
+    """The progress line shows the rate, the time left, the number of the load and of the finished
+    slices. If a value is not known, the line says so."""
     assert words(HALF) == "records, 400,000/s, 30s left, load 13: 20 of 50 slices"
     begun = Figures("logs", LOAD, 13, 0, 20_000_000, slices_total=50)
     assert words(begun) == "records, unknown rate, time left unknown, load 13: 0 of 50 slices"
@@ -56,8 +57,9 @@ def test_a_line_has_all_that_an_operator_asks() -> None:
 
 
 def test_each_topic_has_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a terminal, one line shows the progress of a topic and is overwritten during all its
-    loads. The next topic begins a new line. At the end the cursor moves to a new line."""
+    """On a terminal, one line shows the progress of a topic. The loader overwrites this line during
+    all loads of the topic. The next topic begins a new line. At the end the cursor moves to a new
+    line."""
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
     monkeypatch.setenv("COLUMNS", "80")

@@ -1,5 +1,5 @@
-"""When two loaders load the same topic at once, the slower loader succeeds if nothing is left to
-load."""
+"""When two loaders load the same topic at once, the slower loader ends with success if the other
+loader has loaded everything."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ def loading() -> MemoryLoading:
 
 
 def raced(loading: MemoryLoading, step: int) -> TopicOutcome:
-    """Starts a run that loads to the end of the topic. Whenever its tasks run, another loader
-    commits the next `step` offsets."""
+    """Makes a run that loads to the end of the topic, and returns its outcome. Whenever the run's
+    tasks run, another loader commits the next `step` offsets."""
     ends = iter(range(step, LINES + 1, step))
     return loading.run_beside(lambda: loading.run(until=next(ends)))
 
 
 @promise("5 race")
 def test_who_lost_every_race_is_good_once_all_is_loaded(loading: MemoryLoading) -> None:
-    """At every attempt of a run another loader may commit first. If the other loader has then
-    loaded everything that was in the topic when the run started, the run ends with a note and the
-    exit status 0."""
+    """Even if another loader commits first at every attempt of a run, the run ends with exit status
+    0 and a note. The condition is that the other loader has loaded everything that was in the topic
+    when the run started."""
     outcome = raced(loading, STEP)
     report = Report([outcome])
     assert (report.exit_code, outcome.loads) == (0, [])

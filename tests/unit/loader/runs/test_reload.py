@@ -1,5 +1,5 @@
-"""`load reload` reads the records of some hours from the log again, and replaces the hours'
-files."""
+"""Tests `skidway load reload`, which reads the records of some hours from the log again, and
+replaces the files of these hours."""
 
 from __future__ import annotations
 
@@ -50,15 +50,16 @@ FIRST = START_MS // HOUR_MS
 
 
 def wish(first: int = 0, count: int = 1, *, may_reject: bool = False, dry: bool = False) -> Wish:
-    """The request to reload `count` hours. `first` is the index of the first of these hours. The
-    hour of the first lines has the index 0."""
+    """Returns the request to reload `count` hours. `first` is the index of the first of these
+    hours; the hour of the topic's first lines has the index 0."""
     begin, end = (layout.hour_text(FIRST + at) for at in (first, first + count))
     return Wish(TOPIC, begin, end, may_reject, dry)
 
 
 @pytest.fixture
 def loading() -> MemoryLoading:
-    """Three loads: two with rows of one hour, and one between them with rows of the next hour."""
+    """A topic with three loads. The first and the third load have rows of one hour, the second has
+    rows of the next hour."""
     made = MemoryLoading()
     for hour in (0, 1, 0):
         made.write(20, time_ms=START_MS + hour * HOUR_MS)
@@ -79,8 +80,8 @@ def all_lines(count: int) -> list[str]:
 
 
 def faults(loading: MemoryLoading) -> list[str]:
-    """The faults that a recount of the output finds, including differences from the counts that the
-    loads have published to the audit."""
+    """Returns the errors that a recount of the output finds, including differences from the counts
+    that the loads have published to the audit."""
     result = recount.recount(loading.store, named.head(loading.store, TOPIC))
     differences = recount.compare(result, evidence(loading), [Tier.HDFS])
     return [each.sentence for each in result.faults.kept] + [each.reason for each in differences]
@@ -91,8 +92,8 @@ def evidence(loading: MemoryLoading) -> Evidence:
 
 
 def rejects(loading: MemoryLoading) -> Counter[tuple[int, int]]:
-    """The number of the loader's rejects for each (agent, bucket), according to the audit
-    messages."""
+    """Returns the number of the loader's rejects for each (agent, bucket), according to the
+    loader's audit messages."""
     found = Counter[tuple[int, int]]()
     for (start, _), by_agent in evidence(loading).topic(SOURCE).tallies.items():
         for agent, tallies in by_agent.items():
@@ -146,8 +147,9 @@ def unannounced(loading: MemoryLoading, time_ms: int = START_MS) -> None:
 @pytest.mark.parametrize("lost", ["nothing", "a file of rejects"])
 def test_rejects_become_rows(loading: MemoryLoading, lost: str) -> None:
     """Records that were rejects because their log file was not announced become rows if a reload
-    runs after the announcement. For each bucket the loader publishes to the audit that there are
-    fewer rejects and as many records as before, even if a file of rejects has been lost."""
+    runs after the announcement. The counts that the loader publishes to the audit then have fewer
+    rejects and as many records as before for each bucket, even if a file of rejects has been
+    lost."""
     unannounced(loading)
     assert sorted(rejects(loading).values()) == [0, 1, 1, 1]
     if lost != "nothing":
@@ -174,14 +176,14 @@ def test_rejects_become_rows(loading: MemoryLoading, lost: str) -> None:
 
 @contextmanager
 def folded_often() -> Iterator[None]:
-    """Within this context each load writes a checkpoint."""
+    """During the test each load writes a checkpoint (a summary of older manifests)."""
     with patch("skidway.loader.runs.old_manifests.folding.fold", partial(folding.fold, every=1)):
         yield
 
 
 def closed(loading: MemoryLoading) -> None:
-    """The agent closes the fixture's log file, and a load drops the file's marks and name. Lines of
-    another file follow."""
+    """Loads the message that the agent has closed the first log file, and drops the marks and the
+    name of this file. Then loads lines of another file."""
     known = ("host", "/log/1", 1, 1, b"", 0, SOURCE)
     loading.say(Announcement(0, AGENT, 1, *known, length=60 * LENGTH))
     loading.say(Announcement(0, AGENT, 2, "host", "/log/2", 1, 2, b"", 0, SOURCE))
@@ -236,8 +238,8 @@ def test_hours_of_manifests_that_are_deleted_are_refused(loading: MemoryLoading)
 
 @promise("5 reload")
 def test_checkpoints_know_files_of_rejects_that_were_replaced(loading: MemoryLoading) -> None:
-    """If a reload replaces files of rows and rejects that a checkpoint lists, the next checkpoint
-    lists the new files."""
+    """A checkpoint (a summary of older manifests) lists the output's files. If a reload replaces
+    some of them, the next checkpoint lists the new files."""
     with folded_often():
         unannounced(loading)
         loading.say(Announcement(0, AGENT, 9, "host", "/log/9", 1, 9, b"", 0, SOURCE))
@@ -252,8 +254,8 @@ def test_checkpoints_know_files_of_rejects_that_were_replaced(loading: MemoryLoa
 
 
 def test_a_reload_shows_its_progress_and_its_time(loading: MemoryLoading) -> None:
-    """A running reload shows its slices as progress. The manifest of the reload contains its
-    duration and counts no rows."""
+    """A running reload shows its progress in slices. The manifest of the reload has the reload's
+    duration. It counts no rows, because a reload does not add new rows."""
     loading.shown.clear()
     loading.slice_s = 2.0
     loading.reload(wish())
@@ -279,8 +281,8 @@ def test_the_verdict_stays_complete_and_the_warnings_go(loading: MemoryLoading) 
 
 
 def verdicts(loading: MemoryLoading) -> list[BucketVerdict]:
-    """Returns the audit's verdicts for the case that an agent has counted the same records as the
-    loads, and has confirmed (sealed) that these are all records."""
+    """Returns the audit's verdicts if an agent has counted the same records as the loads, and has
+    confirmed (sealed) that these are all records."""
     now_ms = START_MS + 5 * HOUR_MS
     agent = Sender(Tier.AGENT, "dc1", str(AGENT), "host", 1)
     sums = Counts()
@@ -313,8 +315,8 @@ def test_rejects_become_rows_after_their_schema_is_registered(loading: MemoryLoa
 @promise("5 reload")
 def test_rows_become_rejects_only_if_the_operator_says_so(loading: MemoryLoading) -> None:
     """If a reload would turn rows into rejects, it needs the operator's permission. Without the
-    permission it changes nothing. With the permission, the loader publishes the rejects to the
-    audit."""
+    permission it changes nothing. With the permission, the loader publishes the new number of
+    rejects to the audit."""
     loading.versions = ["", json.dumps({**json.loads(SCHEMA), "name": "Other"})]
     before = loading.store.snapshot
     (problem,) = loading.reload(wish()).problems
@@ -328,8 +330,8 @@ def test_rows_become_rejects_only_if_the_operator_says_so(loading: MemoryLoading
 
 @promise("5 reload")
 def test_repeats_stay_repeats(loading: MemoryLoading) -> None:
-    """A reload drops the same repeated records as the original loads, including repeats of records
-    that earlier loads took in other hours."""
+    """A reload drops the same repeated records as the original loads. This includes repeats of
+    records that earlier loads have loaded into other hours."""
     later = START_MS + 3 * HOUR_MS
     repeated = (Record(AGENT, 1, at * LENGTH, LENGTH, later) for at in range(40))
     loading.append(*repeated, Record(AGENT, 1, 60 * LENGTH, LENGTH, later))
@@ -341,8 +343,9 @@ def test_repeats_stay_repeats(loading: MemoryLoading) -> None:
 
 @promise("5 reload")
 def test_other_records_than_were_committed_are_refused(loading: MemoryLoading) -> None:
-    """If the log now has other or fewer records of an hour than were committed, the hour stays as
-    it is, and the error has the two numbers of records. Other hours are reloaded nevertheless."""
+    """If the log no longer has exactly the records of an hour that were loaded, the hour stays as
+    it is, and the error gives the numbers of loaded and of found records. Other hours are reloaded
+    nevertheless."""
     log = loading.cluster.log(DATA)
     good, end = list(log.batches), log.end
     del log.batches[2:]
@@ -450,8 +453,8 @@ def test_a_reload_that_loses_every_race_gives_up(loading: MemoryLoading) -> None
 def test_messages_of_a_load_that_ended_early_are_published_first(
     loading: MemoryLoading, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If a load ended after its commit and before its counts were published, the reload publishes
-    these counts before its own."""
+    """If a load was interrupted after its commit and before its counts were published to the audit,
+    the reload publishes these counts before its own."""
     with monkeypatch.context() as patched:
         patched.setattr("skidway.loader.runs.topic_run.publish", lambda *_: None)
         unannounced(loading)
@@ -464,8 +467,9 @@ def test_messages_of_a_load_that_ended_early_are_published_first(
 
 @promise("5 success file")
 def test_a_mark_stays_unless_rows_change(loading: MemoryLoading) -> None:
-    """If an hour has the same rows after a reload, it keeps the file that marks it as complete. If
-    rejects became rows, the hour has no mark until the audit's next verdict."""
+    """If an hour has the same rows after a reload, it keeps its `_SUCCESS` file, which says that it
+    is complete. If rejects became rows, the reload deletes this file; a later run writes it again
+    when the audit calls the hour complete."""
     unannounced(loading)
     for at in (0, 1):
         loading.store.put(layout.success(TOPIC, layout.hour_text(FIRST + at)), b"{}")
@@ -481,7 +485,7 @@ def test_a_mark_stays_unless_rows_change(loading: MemoryLoading) -> None:
 def test_many_records_take_several_loads(loading: MemoryLoading) -> None:
     """A reload of many records is divided into several loads. The hours of one load have together
     at most `max.offsets.per.load` records, but a single hour may have more. A load reads the log in
-    parts of at most this number of offsets."""
+    slices of at most this number of offsets."""
     done = loading.reload(wish(0, 2), max_offsets_per_load=1)
     assert (done.problems, done.loads) == ([], [4, 5])
     assert (lines(loading), faults(loading)) == (all_lines(60), [])
@@ -497,15 +501,16 @@ def test_a_dry_run_changes_nothing(loading: MemoryLoading) -> None:
 
 
 def test_hours_without_files(loading: MemoryLoading) -> None:
-    """If the hours of a reload have no files, the reload says so in a note."""
+    """If the output has no files of the hours to reload, the reload's outcome says so in a note."""
     done = loading.reload(wish(7))
     assert (done.loads, done.notes) == ([], [f"{TOPIC} has no files in these hours"])
 
 
 @promise("5 columns")
 def test_a_damaged_file_of_an_older_schema_is_no_obstacle(loading: MemoryLoading) -> None:
-    """If a new schema makes it necessary to rewrite old files, the reload rewrites them first. A
-    damaged file of the reloaded hour cannot be rewritten, but the reload replaces it anyway."""
+    """If a new schema makes it necessary to rewrite old files, the reload does this first. It does
+    not fail if a damaged file of the reloaded hour cannot be rewritten, because it replaces this
+    file anyway."""
     (path,) = paths(loading, 1)
     loading.store.put(path, bytes(10))
     loading.versions.append(CHOICE)

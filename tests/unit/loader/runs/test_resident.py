@@ -1,4 +1,5 @@
-"""The resident loader makes one run after another in the same process."""
+"""The resident loader (`skidway load run --every`) makes one run after another in the same
+process."""
 
 from __future__ import annotations
 
@@ -22,8 +23,8 @@ EVERY_S = 60.0
 
 
 class Waiting(Shutdown):
-    """A Shutdown whose waits advance a manual clock. After `rounds` waits the shutdown is
-    requested."""
+    """A fake `Shutdown`. Each wait for the shutdown only advances a manual clock. After `rounds`
+    waits the shutdown is requested."""
 
     def __init__(self, clock: ManualClock, rounds: int) -> None:
         super().__init__()
@@ -39,7 +40,7 @@ class Waiting(Shutdown):
 
 
 class Resident:
-    """A resident loader. The test passes one function for each run."""
+    """A resident loader whose runs are functions that the test passes."""
 
     def __init__(self, textfile: Path, *runs: Callable[[], Report]) -> None:
         self.clock = ManualClock()
@@ -71,8 +72,8 @@ def fails(error: Exception) -> Callable[[], Report]:
 
 
 def test_runs_begin_at_equal_distances(textfile: Path) -> None:
-    """The time from the beginning of a run to the beginning of the next run is `--every`. If a run
-    takes longer than this time, the next run begins at once."""
+    """The option `--every` gives the time from the beginning of one run to the beginning of the
+    next. If a run takes longer than this time, the next run begins at once."""
 
     def takes(seconds: float) -> Callable[[], Report]:
         def run() -> Report:
@@ -87,7 +88,7 @@ def test_runs_begin_at_equal_distances(textfile: Path) -> None:
 
 
 def test_a_run_that_fails_ends_nothing(textfile: Path) -> None:
-    """If a run fails, or one of its topics fails, the loader's health reports this until a run
+    """If a run fails, or one of its topics fails, the loader's `/health` reports this until a run
     succeeds. The next run begins at its usual time."""
     broken = Report([TopicOutcome("logs", problems=[Unreachable("the registry is away")])])
     resident = Resident(textfile, fails(Unreachable("nobody answers")), lambda: broken, Report)
@@ -115,8 +116,8 @@ def test_it_is_ready_before_its_first_run_has_ended(
 
 
 def test_each_run_leaves_its_outcome(textfile: Path) -> None:
-    """After each run the metrics textfile has the run's exit status. So an alert on the age of the
-    last success works for the resident loader as well as for loads that a timer starts."""
+    """After each run the metrics textfile has the run's exit status and, after a success, its time.
+    So an alert on the age of the last success works as well as for loads that a timer starts."""
     resident = Resident(textfile, Report, fails(Unreachable("nobody answers")))
     begin = resident.clock.time_ms() / 1000
     resident.loader.run()

@@ -1,5 +1,5 @@
-"""Two kinds of loads rewrite files: `load compact`, and the load before the first rows of a new
-schema."""
+"""Two kinds of loads rewrite files: `load compact` combines small files, and a special load before
+the first rows of a new schema gives older files the columns of this schema."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from support.promises import promise
 
 
 def with_level(kind: str, default: object) -> str:
-    """The schema CHOICE with an additional field `level`."""
+    """Returns the schema CHOICE with an additional field `level`."""
     record = json.loads(CHOICE)
     record["fields"].append({"name": "level", "type": kind, "default": default})
     return json.dumps(record)
@@ -81,7 +81,8 @@ def test_nothing_is_left_to_compact(loading: MemoryLoading) -> None:
 
 
 def test_a_compaction_limits_the_rows_of_a_load(loading: MemoryLoading) -> None:
-    """A load compacts at most `max.offsets.per.load` rows, but at least one group of files."""
+    """One load of a compaction combines files with at most `max.offsets.per.load` rows, but at
+    least one group of files."""
     size = max(file.length for file in loading.manifest(1).files)
     done = loading.compact(max_offsets_per_load=1, compact_target_bytes=int(size * 2.5))
     assert (len(done.loads), done.files_before, done.files_after) == (1, 2, 1)
@@ -89,8 +90,8 @@ def test_a_compaction_limits_the_rows_of_a_load(loading: MemoryLoading) -> None:
 
 @promise("5 removed")
 def test_a_load_during_the_compaction_wins(loading: MemoryLoading) -> None:
-    """If a load commits while files are rewritten, the compaction begins again with the files that
-    the output has then."""
+    """If another load commits while a compaction rewrites files, the compaction begins again with
+    the files that the output has then."""
 
     def load() -> None:
         loading.write(7)
@@ -119,8 +120,8 @@ def test_a_compaction_that_loses_every_race_gives_up(loading: MemoryLoading) -> 
 def test_messages_of_a_load_that_ended_early_are_published_after_a_compaction(
     loading: MemoryLoading, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A load may end after its commit and before its counts are published. Even if a compaction
-    follows, the load after the compaction publishes these counts."""
+    """A load may be interrupted after its commit and before its counts are published to the audit.
+    Even if a compaction follows, the load after the compaction publishes these counts."""
     loading.write(10)
     with monkeypatch.context() as patched:
         patched.setattr("skidway.loader.runs.topic_run.publish", lambda *_: None)
@@ -136,8 +137,9 @@ def test_messages_of_a_load_that_ended_early_are_published_after_a_compaction(
 
 @promise("5 columns")
 def test_files_get_the_columns_of_a_new_schema_before_its_first_row(loading: MemoryLoading) -> None:
-    """If plain Spark could not read old files together with files of a new schema, the load
-    rewrites the old files first. Afterwards all files have the same columns."""
+    """If plain Spark could not read old files together with files of a new schema, the loader
+    rewrites the old files before it writes the first file of the new schema. Afterwards all files
+    have the same columns."""
     loading.versions.append(CHOICE)
     loading.write(5)
     outcome = loading.run()
@@ -196,7 +198,8 @@ def test_who_lost_a_race_looks_again_which_files_must_be_rewritten(
 
 def test_a_subject_that_was_made_again(loading: MemoryLoading) -> None:
     """If a subject in the registry was permanently deleted and created again, its version numbers
-    begin again at 1. Files of the old versions are rewritten nevertheless."""
+    begin again at 1. Files of the deleted versions are rewritten nevertheless, although their
+    numbers may be higher."""
     loading.versions.append(GROWN)
     loading.write(1)
     loading.run()
@@ -219,9 +222,9 @@ def test_files_stay_if_only_a_field_was_added(loading: MemoryLoading) -> None:
 def test_a_file_that_cannot_be_rewritten_is_a_problem_and_no_obstacle(
     loading: MemoryLoading,
 ) -> None:
-    """If an old file that must be rewritten is damaged, each run names it and fails until the file
-    is repaired. The runs still load new rows, because readers wait for them, and rewrite the other
-    files."""
+    """If an old file that must be rewritten is damaged, each run reports the file and fails until
+    the file is repaired. The runs nevertheless rewrite the other files and load new rows, because
+    readers wait for these rows."""
     loading.versions.append(CHOICE)
     path = next(file.path for file in loading.manifest(1).files if file.kind == "rows")
     whole = loading.store.read(path) or b""
@@ -242,8 +245,8 @@ def test_a_file_that_cannot_be_rewritten_is_a_problem_and_no_obstacle(
 
 
 def test_a_compaction_does_not_hide_files_that_were_not_rewritten(loading: MemoryLoading) -> None:
-    """If a compaction combines files of an older schema, the manifest stores this schema for the
-    combined file, so that the next load rewrites the file."""
+    """If a compaction combines files of an older schema, the manifest says that the new file has
+    this older schema. So the next load gives the file the columns of the newest schema."""
     loading.versions.append(CHOICE)
     paths = [file.path for at in (1, 2) for file in loading.manifest(at).files[:1]]
     whole = {path: loading.store.read(path) or b"" for path in paths}
@@ -260,9 +263,9 @@ def test_a_compaction_does_not_hide_files_that_were_not_rewritten(loading: Memor
 
 
 def test_files_are_never_rewritten_to_an_older_version(loading: MemoryLoading) -> None:
-    """If somebody deletes the newest schema version, the registry's newest version is older than
-    that of some files. These files stay as they are, and each run reports them. When the deleted
-    version is registered again, the rows that were written in the older version are rewritten."""
+    """If somebody deletes the newest schema version, some files have a newer version than the
+    registry. These files stay as they are, and each run reports them. When the deleted version is
+    registered again, the loader rewrites the files that have the older version."""
     loading.versions.append(CHOICE)
     loading.write(5)
     loading.run()
@@ -291,8 +294,8 @@ def test_a_schema_that_the_registry_lost_is_noted(loading: MemoryLoading) -> Non
 
 
 def test_a_loser_of_a_race_may_be_behind_the_winner(loading: MemoryLoading) -> None:
-    """If another loader commits first, and has loaded beyond the high watermarks that a run read at
-    its start, the run that lost the race ends without a problem."""
+    """A run reads the high watermarks at its start. If another loader then commits first, and has
+    loaded beyond these high watermarks, the run ends without a problem."""
     loading.write(10)
 
     def load() -> None:
@@ -305,8 +308,8 @@ def test_a_loser_of_a_race_may_be_behind_the_winner(loading: MemoryLoading) -> N
 
 
 def test_another_load_during_the_conversion(loading: MemoryLoading) -> None:
-    """If another load commits while a run rewrites files for a new schema, the run begins again
-    with all files."""
+    """If another load commits while a run rewrites files for a new schema, the run begins the
+    rewriting again, with all files that the output then has."""
     loading.versions.append(CHOICE)
     loading.write(5)
     outcome = loading.run_beside(once(loading.run))

@@ -22,7 +22,7 @@ def sample(name: str, **labels: str) -> float:
 
 
 def steps(loading: MemoryLoading) -> list[tuple[Any, ...]]:
-    """The progress that the runs have shown, as tuples of load, records and slices."""
+    """Returns the progress that the runs have shown, as tuples of load, records and slices."""
     return [
         (each.load, each.records, each.records_total, each.slices, each.slices_total)
         for each in loading.shown
@@ -83,9 +83,9 @@ def test_a_run_without_work_shows_nothing() -> None:
 
 
 def test_slices_that_run_again_are_not_done() -> None:
-    """If the earlier slices of a load change the marks (how far each log file is loaded) with which
-    a slice ran, the slice runs again. The slice's records then count as not done until the slice
-    ends again. The other slices of the load still count as done."""
+    """All slices of a load run at once. If an earlier slice changes the marks (how far each log
+    file is loaded) that a later slice has used, the later slice runs again. Until it ends again,
+    its records count as not done. The other slices of the load still count as done."""
     shown: list[Figures] = []
     progress = RunProgress(ManualClock(), shown.append)
     slices = [Slice(0, first, first + 100) for first in range(0, 500, 100)]
@@ -111,8 +111,8 @@ def test_a_smaller_rest_is_progress_whoever_took_it() -> None:
 
 
 def test_rewriting_shows_groups_of_files() -> None:
-    """A step that rewrites files shows no records as progress, but groups of files. The time left
-    is calculated from the rate of the groups."""
+    """A step that rewrites files shows its progress in groups of files, not in records. The time
+    left is calculated from the rate of the groups."""
     clock, shown = ManualClock(), list[Figures]()
     show = RunProgress(clock, shown.append).groups(TOPIC, COMPACT)
     for done in range(3):

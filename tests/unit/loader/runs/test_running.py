@@ -34,8 +34,8 @@ WORK = Figures("logs", LOAD, 13, 8_000_000, 20_000_000, 400_000, 30, 20, 50, 2, 
 
 
 class World:
-    """An output with the note (the file with the progress) of one run. The run last wrote the note
-    `silent_ms` ago."""
+    """An output with the note of one run (the file with its progress). The run last wrote the note
+    `silent_ms` milliseconds ago."""
 
     def __init__(self, process: Process, silent_ms: int = 0) -> None:
         self.store, self.clock = MemoryStore(), ManualClock()
@@ -56,7 +56,7 @@ class World:
 
 def test_a_run_is_shown_with_its_figures() -> None:
     """For a running load, `load status` shows its host and process, its current step, its progress,
-    its rate, the time left, its start, and the time of its last message."""
+    its rate, the time left, its start, and when it last wrote its note."""
     row = World(HERE).row()
     assert tuple(row) == COLUMNS
     expected = {
@@ -74,8 +74,8 @@ def test_a_run_is_shown_with_its_figures() -> None:
 
 @pytest.mark.parametrize("silent_ms", [0, SILENT_MS * 10])
 def test_a_killed_run_is_never_shown_as_running(silent_ms: int) -> None:
-    """If the process of a run no longer exists, the run is shown as killed, however recent its last
-    message is. The table then shows neither a rate nor the time left."""
+    """If the process of a run no longer exists, the run is shown as killed, however recent its note
+    is. The table then shows neither a rate nor the time left."""
     row = World(DEAD, silent_ms).row()
     assert row["state"] == KILLED
     assert f"the run of host {HERE.host}, pid {HERE.pid}, last heard at 2023" in row["sentence"]
@@ -85,8 +85,8 @@ def test_a_killed_run_is_never_shown_as_running(silent_ms: int) -> None:
 
 
 def test_a_living_run_may_say_nothing_for_long() -> None:
-    """If the process of a run exists, the run is shown as running, even if it has written nothing
-    for a long time. The age of its last message is shown."""
+    """If the process of a run exists, the run is shown as running, even if it has not written its
+    note for a long time. The age of the note is shown."""
     row = World(HERE, SILENT_MS * 10).row()
     assert (row["state"], row["silent_seconds"]) == (RUNNING, SILENT_MS / 100)
 
@@ -96,9 +96,9 @@ def test_a_living_run_may_say_nothing_for_long() -> None:
     [(0, RUNNING), (SILENT_MS, RUNNING), (SILENT_MS + 1, SILENT), (-SILENT_MS - 1, SILENT)],
 )
 def test_a_run_of_another_host_is_silent_and_not_dead(silent_ms: int, state: str) -> None:
-    """Whether a process of another host still exists cannot be checked. So if the run's last
-    message is old, or has a time in the future, the run is called silent. `load status` then says
-    in a sentence that it had to compare the clocks of two hosts."""
+    """`load status` cannot check whether a process of another host still exists. So if the run's
+    note is old, or has a time in the future, the run is called silent. `load status` then says that
+    it had to compare the clocks of two hosts."""
     row = World(AWAY, silent_ms).row()
     assert row["state"] == state
     assert (row["sentence"] is None) == (state == RUNNING)
@@ -125,8 +125,9 @@ def test_two_looks_need_no_clock(counts: int, state: str) -> None:
 
 
 def test_status_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """`load status --json` lists the loaded partitions and the runs. The table shows each run in a
-    line, and a killed run in a sentence as well. For a folder without runs no run is shown."""
+    """`load status --json` lists the loaded partitions and the runs. Without `--json`, the command
+    prints a table with a line for each run, and a sentence about each killed run. For a folder
+    without runs no run is shown."""
     config = tmp_path / "loader.yml"
     config.write_text(
         "bootstrap.servers: x:1\nschema.registry.url: http://x\ntopics: ['.*']\n"

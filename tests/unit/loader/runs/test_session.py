@@ -119,7 +119,8 @@ def test_a_leader_that_does_not_answer_keeps_back_its_own_partitions_only() -> N
 
 @promise("5 gaps")
 def test_the_mirror_itself_names_the_gaps_that_may_be_passed() -> None:
-    """The gaps that a load may skip are read from the config of the mirrored topic."""
+    """The loader reads from the config of the mirrored topic which gaps (missing offsets that the
+    mirror has listed) a load may skip."""
     (logs,) = look(settings(), TwoLeaders()).topics  # type: ignore[arg-type]
     assert logs.gaps == {0: (Gap(5, 9, "expired"), Gap(20, 30, "expired"))}
 

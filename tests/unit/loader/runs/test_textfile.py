@@ -48,8 +48,8 @@ def test_a_good_run_is_a_success(path: Path, clock: ManualClock) -> None:
 
 
 def test_the_last_success_outlives_runs_that_fail(path: Path, clock: ManualClock) -> None:
-    """A failed run writes its own status and keeps the time of the last success. This holds for a
-    run that does not finish a topic, and for a run that cannot begin."""
+    """A failed run writes its own status and keeps the time of the last successful run. This holds
+    for a run that does not finish a topic, and for a run that cannot begin."""
     good = run(path, clock, GOOD)
     end = run(path, clock, SHORT)
     said = LastRun.read(path)

@@ -48,8 +48,9 @@ NO_PARTITIONS = SourceTopic("logs", "", SOURCE, ())
 
 
 class Swept(MemoryStore):
-    """A store that simulates a second loader: while this load commits, the second loader commits
-    first, and deletes this load's staging directory (with the files that its tasks wrote)."""
+    """A store that simulates a second loader. While the tested load commits, the second loader
+    commits first, and deletes the tested load's staging directory (with the files that the tasks
+    wrote)."""
 
     def __init__(self, winner: str) -> None:
         super().__init__()
@@ -90,7 +91,7 @@ def attempt(
 
 def test_a_commit_that_fails_because_another_won_is_a_lost_race() -> None:
     """If a commit fails because another load has committed first and deleted this load's staging
-    directory, the load reports a lost race, not a fault of the output."""
+    directory, the load reports a lost race, not an error of the output."""
     load = Attempt(Swept(winner=OTHER), ManualClock(), "logs", None)
     mine = replace(WHOLE, number=1, topic="logs", files=(), uuid="c" * 32)
     with pytest.raises(LostRace):
@@ -99,8 +100,8 @@ def test_a_commit_that_fails_because_another_won_is_a_lost_race() -> None:
 
 @pytest.mark.parametrize("winner", ["", "c" * 32], ids=["not there", "there"])
 def test_a_commit_that_fails_otherwise_says_why_and_deletes_nothing(winner: str) -> None:
-    """A commit that fails for another reason than a lost race reports that reason. It keeps the
-    staged files for the next start, because nobody knows whether the load is committed."""
+    """If a commit fails for another reason than a lost race, the load reports that reason. It keeps
+    the staged files for the next start, because nobody knows whether the load is committed."""
     store = Swept(winner=winner)
     mine = replace(WHOLE, number=1, topic="logs", files=(), uuid="c" * 32)
     store.put(f"{layout.staging('logs', 1, mine.uuid)}/rows", b"rows")
@@ -125,7 +126,7 @@ RESERVED = '{"type": "record", "name": "L", "fields": [{"name": "_host", "type":
 def test_a_load_that_cannot_begin_says_why_and_leaves_nothing(
     answer: str | SkidwayError, words: str
 ) -> None:
-    """If a load cannot begin its tasks, it reports the reason, and deletes its staging
+    """If a load fails before its tasks begin, it reports the reason, and deletes its staging
     directory."""
     store = MemoryStore()
     with pytest.raises(SkidwayError, match=words) as raised:
@@ -165,8 +166,8 @@ class Broken(MemoryLoading):
     ],
 )
 def test_a_partition_whose_batch_below_cannot_be_read_is_kept_back(error: Exception) -> None:
-    """If the last batch before the load cannot be read, nothing of the partition is loaded, because
-    the partition may have another log."""
+    """If the last batch before the load cannot be read from the log, nothing of the partition is
+    loaded, because the log may have been replaced by another one."""
     loading = Broken(error)
     loading.write(50)
     assert loading.run().rows == 50
@@ -180,8 +181,8 @@ def test_a_partition_whose_batch_below_cannot_be_read_is_kept_back(error: Except
 
 
 def test_a_log_that_is_another_one_is_not_loaded() -> None:
-    """The last batch before the load may no longer have the same bytes as when it was loaded. The
-    log is then not loaded, because the later records of the log may differ as well."""
+    """If the log now has other bytes for the last batch before the load than it had when this batch
+    was loaded, the log is not loaded, because its later records may differ as well."""
     loading = MemoryLoading()
     loading.write(50)
     loading.run()
@@ -197,8 +198,9 @@ def test_a_log_that_is_another_one_is_not_loaded() -> None:
 def test_a_batch_below_is_compared_as_long_as_a_record_of_it_is_there(
     start: int, is_compared: bool
 ) -> None:
-    """The last batch before the load is compared as long as one of the batch's records is in the
-    log. After all its records have expired, an empty gap notes that nothing could be compared."""
+    """The last batch before the load is compared with the log as long as the log has one of the
+    batch's records. After all its records have expired, the manifest has an empty gap as a sign
+    that nothing was compared."""
     loading = MemoryLoading()
     loading.write(100)
     loading.run(until=50)
@@ -272,8 +274,9 @@ def test_a_load_that_ends_in_a_gap_keeps_the_batch_below() -> None:
 
 @promise("4 readers compare")
 def test_a_partition_that_is_kept_back_passes_no_gap() -> None:
-    """If the last batch before the load cannot be compared, nothing of the partition is loaded, and
-    not even a listed gap at its position is skipped. The next load begins at the same offset."""
+    """If the last batch before the load cannot be compared with the log, nothing of the partition
+    is loaded. A listed gap at the beginning of the load is not skipped, either. The next load
+    begins at the same offset."""
     below = BatchMark(0, 99, 1, 0)  # the previous load loaded a part of this batch
     newest = replace(WHOLE, topic="logs", partitions=(PartitionRange(0, 0, 30, below=below),))
     named = {0: (Gap(30, 40, "named by the mirror"),)}
@@ -307,9 +310,9 @@ def test_announcements_are_waited_for_as_long_as_is_set(
 
 
 def test_the_columns_beside_the_rows_are_always_those_of_the_newest_load() -> None:
-    """A file beside the rows has the columns of the newest load. If this file is gone, or if its
-    bytes differ from what the load's schema gives, the next load writes the file again. Otherwise
-    the next load does not touch it."""
+    """Each topic has a Parquet file without rows that has the columns of the newest load. If this
+    file is gone, or if its bytes differ from those for the load's schema, the next load writes the
+    file again. Otherwise the next load does not touch it."""
     loading = MemoryLoading()
     path, store = layout.columns(TOPIC), loading.store
 
@@ -339,9 +342,9 @@ def _result(partition: int, stop: Stop | None, **changes: Any) -> PartitionResul
 
 
 def test_what_is_told_of_a_topic_are_its_loads_together() -> None:
-    """A topic's outcome adds up its loads' rows, rejects, repeats and reasons, and names the files
-    for which the last load waits. The ranges of the outcome go from the start of the first load to
-    the end of the last load."""
+    """The outcome of a topic's run has the sums of rows, rejects (by reason) and repeats over all
+    loads of the run. It names the log files for whose announcement the last load waits. Its offset
+    ranges go from the start of the first load to the end of the last load."""
     waiting = Stop(3, "not announced", (8, 1), frozenset({(8, 1)}))
     outcome = TopicOutcome("logs", waiting=[waiting])
     results = [
@@ -365,8 +368,8 @@ def test_what_is_told_of_a_topic_are_its_loads_together() -> None:
 
 
 def test_a_load_says_whose_its_staging_directory_is() -> None:
-    """Before its tasks begin, a load writes the id of its process into the staging directory, so
-    that other loads can check whether the process still runs."""
+    """Before its tasks begin, a load writes into its staging directory which process it is. So
+    other loads can check whether this process still runs."""
     loading, seen = MemoryLoading(), []
     loading.write(5)
 
@@ -383,8 +386,8 @@ def test_a_load_says_whose_its_staging_directory_is() -> None:
 
 
 def test_an_output_is_of_one_topic_and_one_size_of_buckets() -> None:
-    """An output refuses records of another topic, and it refuses a load with another bucket
-    size."""
+    """The loader refuses to load another topic of the same name into an output, and to load with
+    another bucket size than before."""
     loading = MemoryLoading()
     loading.write(5)
     loading.run()
@@ -405,8 +408,8 @@ class Away(MemoryLoading):
 
 
 def test_a_partition_that_is_away_keeps_its_place_and_holds_no_other_back() -> None:
-    """If the leader of a partition cannot be reached, the partition keeps its position, while the
-    other partitions are loaded and committed."""
+    """If the leader of a partition cannot be reached, the manifest keeps the partition's position,
+    and the other partitions are loaded and committed."""
     loading = Away()
     loading.write(5)
     with patch.object(Away, "_topic", MemoryLoading._topic):
@@ -452,9 +455,9 @@ def test_gaps_inside_of_a_range_stand_in_its_manifest() -> None:
 
 
 def test_a_load_names_the_delta_of_before_that_touched_its_buckets() -> None:
-    """A load publishes its counts in a delta (an audit message). The delta contains, for each
-    bucket, the number of the previous delta that counted the bucket, and has the sender's next
-    number. So the chains of deltas continue across loads."""
+    """A load publishes its counts in a delta (an audit message). Deltas are numbered across all
+    loads of the output. For each bucket, a delta contains the number of the previous delta that
+    counted the bucket, even if an earlier load sent that delta."""
     loading = MemoryLoading()
     for _ in range(2):
         loading.write(5)

@@ -1,7 +1,7 @@
-"""Tests corner cases of the joiner, which joins a partition's slices in offset order. The tests in
-tests/model compare the joiner with a simple rule that handles all records one after the other. In
-the names of the tests, "the batch below" is the last batch before the offset at which the next load
-begins."""
+"""Tests corner cases of the joiner, which joins the results of a partition's slices in offset
+order. The tests in tests/model compare the joiner with a simple function that handles all records
+one after the other. In the names of the tests, "the batch below" is the last batch before the
+offset at which the next load begins."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ def test_slices_that_do_not_overlap_run_once() -> None:
 
 
 def test_only_slices_that_overlap_run_again() -> None:
-    """A mark is the position up to which the lines of a log file have been loaded. A slice runs
-    again only if one of its records begins below the marks that the earlier slices left. The second
-    run uses these marks."""
+    """A mark is the position up to which the lines of a log file have been loaded. All slices first
+    run with the marks of the earlier loads. A slice runs again only if one of its records begins
+    below the mark that an earlier slice has reached. The second run uses the new marks."""
     records = [*lines(6), *lines(3), *[Record(first=60 + 10 * index) for index in range(3)]]
     run = runner(records)
     (result,) = run_all(pieces(records, 3), {}, run)
@@ -55,8 +55,8 @@ def test_marks_of_earlier_loads_count() -> None:
 
 
 def test_marks_that_do_not_move_are_not_written() -> None:
-    """A load that read only repeated records changes no mark (position up to which a file's lines
-    have been loaded)."""
+    """A load that read only repeated records writes no mark (position up to which a file's lines
+    have been loaded), because it changes none."""
     records = lines(3)
     (result,) = run_all(pieces(records, 3), {0: {(7, 1): 99}}, runner(records))
     assert result.moved == {}
@@ -64,10 +64,10 @@ def test_marks_that_do_not_move_are_not_written() -> None:
 
 
 def test_what_looked_unknown_may_be_a_repeat() -> None:
-    """When a slice has run for the first time, the partition's range ends before a record of a log
-    file that no agent has announced. The slice then runs again with the marks of the earlier
-    slices. If this second run shows that the record is a repeat of a record in an earlier slice,
-    the range continues after the record, and the results of the later slices are used as well."""
+    """A slice stops before a record of a log file that no agent has announced. But the record may
+    be a repeat of a record in an earlier slice. So the slice runs again with the marks that the
+    earlier slices have reached. If the record is a repeat, the slice continues after it, and the
+    results of the later slices are used as well."""
     records = [Record(agent=8, first=0), *lines(2), Record(agent=8, first=0), *lines(4)[2:]]
     known = job(locations={(7, 1): ("h", "/1")}, unannounced=frozenset())
     first = Runner(MemoryStore(), {0: log(records)}, known)
@@ -79,9 +79,9 @@ def test_what_looked_unknown_may_be_a_repeat() -> None:
 
 @promise("5 slices")
 def test_what_a_second_run_sees_first_may_be_a_repeat_too() -> None:
-    """If the second run of a slice gets further than the first run, it may read records of more
-    files. Then a third run follows, because the slice is done only when it has run with the marks
-    of all its files."""
+    """If the second run of a slice gets further than the first run, it may read records of further
+    log files. Then a third run follows, because a slice must run with the marks of all its
+    files."""
     records = [Record(agent=8), *lines(2), Record(agent=8), *lines(3)[1:]]
     known = job(locations={(7, 1): ("h", "/1")}, unannounced=frozenset())
     run = Runner(MemoryStore(), {0: log(records)}, known)
@@ -114,16 +114,16 @@ def test_why_and_where_the_last_slice_ended_is_what_is_said_of_the_partition() -
 
 
 def test_a_partition_of_which_nothing_can_be_read_has_no_batch_below() -> None:
-    """If nothing of a partition can be read, the partition's result has no last batch. The other
-    partitions are loaded."""
+    """If nothing of a partition can be read, the partition's result contains no last batch. The
+    other partitions are loaded."""
     run = Runner(MemoryStore(), {0: [], 1: log(lines(2))})
     unread, read = run_all([Slice(0, 0, 2), Slice(1, 0, 2)], {}, run)
     assert (unread.end, unread.below, read.end) == (0, None, 2)
 
 
 def test_the_batch_below_is_that_of_the_last_slice_with_batches() -> None:
-    """A slice inside a gap has no batch. So a partition's last batch is the last batch of the last
-    slice that has batches."""
+    """A slice inside a gap has no batch. So the batch that the next load compares with the log is
+    the last batch of the last slice that has batches."""
     batches = [*log(lines(3)), *log(lines(1), base=30)]
     run = Runner(MemoryStore(), {0: batches}, job(gaps={0: (gap(3, 30),)}))
     (result,) = run_all([Slice(0, 0, 3), Slice(0, 3, 10), Slice(0, 10, 20)], {}, run)

@@ -85,8 +85,8 @@ def test_a_repeat_is_dropped_and_counted_apart() -> None:
 
 
 def test_marks_that_are_given_make_repeats() -> None:
-    """A mark is the position up to which the lines of a log file have been loaded. Records below
-    the mark that an earlier slice left are repeats."""
+    """A mark is the position up to which the lines of a log file have been loaded. A slice is given
+    the marks that earlier slices have reached. Records below these marks are repeats."""
     store, result = run(lines(4), marks={(7, 1): 20})
     assert [row["_offset"] for row in rows_of(store, result)] == [20, 30]
     assert result.lowest == {(7, 1): 0}
@@ -95,7 +95,7 @@ def test_marks_that_are_given_make_repeats() -> None:
 
 def test_a_straddle_is_rejected_and_counts_once() -> None:
     """A mark is the position up to which the lines of a log file have been loaded. A record that
-    begins below its file's mark and ends above it is rejected and counted once."""
+    begins below its file's mark and ends above it is rejected, and counted as one record."""
     store, result = run([Record(first=0), Record(first=5, length=10), Record(first=15)])
     assert [row["_offset"] for row in rows_of(store, result)] == [0, 15]
     (reject,) = rows_of(store, result, "rejects")
@@ -193,10 +193,9 @@ def test_the_batch_in_which_nothing_was_taken_is_not_the_one_below() -> None:
 
 
 def test_every_unknown_file_behind_the_end_is_waited_for_at_once() -> None:
-    """The records after the end of a range may come from several log files that no agent has
-    announced. The load waits for the announcements of all these files at the same time. If it
-    waited for one announcement after the other, each lost announcement would cost the whole waiting
-    time."""
+    """A range ends before a record of a log file that no agent has announced. The records after it
+    may come from further such files. The load waits for the announcements of all these files at the
+    same time. Otherwise each lost announcement would cost the whole waiting time."""
     records = [Record(), *(Record(agent=8, file=file) for file in (1, 2, 1, 3))]
     _, result = run(records, marks={(8, 3): 100})
     assert result.end == 1
@@ -227,7 +226,7 @@ def test_what_is_rejected_for_good_is_rejected_once() -> None:
 
 def test_a_repeat_needs_no_announcement() -> None:
     """A repeated record is dropped whether its log file is announced or not. It does not end the
-    range."""
+    range of the slice."""
     records = [Record(), Record(agent=8, first=0), Record(first=10)]
     store, result = run(records, marks={(8, 1): 50})
     assert len(rows_of(store, result)) == 2
@@ -235,8 +234,8 @@ def test_a_repeat_needs_no_announcement() -> None:
 
 
 def test_a_hole_that_nobody_named_ends_the_range() -> None:
-    """The range of a slice ends before missing offsets that are not in a listed gap. The reason for
-    stopping names these offsets."""
+    """The range of a slice ends before missing offsets that are not in a listed gap. The result
+    says why the range ends, and names these offsets."""
     store = MemoryStore()
     batches = [*log(lines(3)), *log([Record(first=30)], base=7)]
     result = Runner(store, {0: batches}).one(Slice(0, 0, 8))
@@ -248,8 +247,8 @@ def test_a_hole_that_nobody_named_ends_the_range() -> None:
 
 @promise("5 gaps")
 def test_a_hole_over_the_end_of_a_slice_ends_its_range() -> None:
-    """A hole (missing offsets) may begin in a slice and continue after the slice's end. If no
-    listed gap covers the hole, the range ends before it. So nothing is skipped between two
+    """Missing offsets may begin in a slice and continue after the slice's end. If no listed gap
+    covers all of them, the slice's range ends before them. So no offset is skipped between two
     slices."""
     store = MemoryStore()
     batches = [*log(lines(3)), *log([Record(first=30)], base=7)]
@@ -260,8 +259,8 @@ def test_a_hole_over_the_end_of_a_slice_ends_its_range() -> None:
 
 
 def test_a_named_gap_is_passed_and_noted() -> None:
-    """A hole (missing offsets) that a mirror has listed as a gap is skipped. Only the offsets that
-    are really missing are noted as a gap, even if the mirror's gap has more offsets."""
+    """Missing offsets that a mirror has listed as a gap are skipped. The result notes as a gap only
+    the offsets that are really missing, even if the mirror's gap has more offsets."""
     store = MemoryStore()
     batches = [*log(lines(3)), *log([Record(first=30)], base=7)]
     runner = Runner(store, {0: batches}, job(gaps={0: (gap(2, 5), gap(5, 9))}))
@@ -273,8 +272,8 @@ def test_a_named_gap_is_passed_and_noted() -> None:
 
 
 def test_a_slice_inside_of_a_gap_is_covered() -> None:
-    """A slice whose offsets all lie in a listed gap has no batches, and counts as completely
-    read."""
+    """A slice whose offsets all lie in a listed gap counts as completely read, although it has no
+    batches."""
     batches = [*log(lines(3)), *log([Record(first=30)], base=20)]
     runner = Runner(MemoryStore(), {0: batches}, job(gaps={0: (gap(3, 20),)}))
     result = runner.one(Slice(0, 5, 10))
@@ -331,8 +330,7 @@ def test_why_a_range_ended_is_what_was_met_first() -> None:
 
 
 def test_what_is_behind_a_range_does_not_end_it() -> None:
-    """If batches and listed gaps cover a slice's whole range, damage after the range does not
-    shorten it. Damage ends only the range in which it lies."""
+    """Damage after the end of a slice does not shorten the slice's range."""
     behind = _damaged(log(lines(3), base=10)[0])
     runner = Runner(MemoryStore(), {0: [*log(lines(3)), behind]}, job(gaps={0: (gap(3, 10),)}))
     result = runner.one(Slice(0, 0, 10))
@@ -381,8 +379,8 @@ def test_a_compacted_batch_ends_the_range_by_name() -> None:
     ],
 )
 def test_a_fetch_that_cannot_go_on_ends_the_range(error: SkidwayError) -> None:
-    """A damaged header, an expired offset or a silent broker ends the range of its own partition,
-    and an error message says why. The records before the end of the range are loaded."""
+    """If a batch header is damaged, an offset has expired, or the broker is silent, the range of
+    the slice ends, and an error message says why. The records before this are loaded."""
 
     def fetch() -> Iterator[memoryview]:
         yield from log(lines(3))
@@ -400,8 +398,8 @@ def test_a_fetch_that_cannot_go_on_ends_the_range(error: SkidwayError) -> None:
 
 
 def test_a_gap_behind_the_end_of_a_range_is_not_noted() -> None:
-    """If a slice's range ends early, a listed gap after this end is not written to the manifest of
-    this load. The next load skips the gap and writes it to its own manifest."""
+    """If a slice's range ends early, this load does not write a listed gap after this end to its
+    manifest. The next load skips the gap and writes it to its own manifest."""
     batches = [*log([*lines(2), Record(agent=8)]), *log([Record(first=30)], base=7)]
     runner = Runner(MemoryStore(), {0: batches}, job(gaps={0: (gap(3, 7),)}))
     result = runner.one(Slice(0, 0, 8))
@@ -419,8 +417,8 @@ def test_a_slice_of_control_batches_is_covered() -> None:
 
 @pytest.fixture
 def chunks(monkeypatch: pytest.MonkeyPatch) -> list[pa.BinaryArray]:
-    """Collects, for each chunk (batches that are decoded together), the values that the decoder
-    gets."""
+    """Returns a list of the values that the decoder gets for each chunk (batches that are decoded
+    together)."""
     found: list[pa.BinaryArray] = []
     decode = Decoder.decode
 
@@ -456,7 +454,7 @@ def test_chunks_are_bounded_by_their_batches(
 def test_a_chunk_that_ends_a_range_leaves_its_last_batch_below(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The result names the last batch that the slice read, even if the range ends with a finished
+    """The result names the last batch that the slice read, even if this batch was the last one of a
     chunk (batches that are decoded together). The next load compares this batch with the log."""
     monkeypatch.setattr("skidway.loader.slices.chunk.CHUNK_BATCHES", 2)
     for more in ([], [Record(agent=8)]):
@@ -467,8 +465,8 @@ def test_a_chunk_that_ends_a_range_leaves_its_last_batch_below(
 
 
 def test_a_log_that_ends_early_is_not_taken_for_covered() -> None:
-    """If the log's batches end before the slice ends, the slice's range ends after the last
-    batch."""
+    """If the last batch of the log ends before the slice ends, the range of loaded offsets ends
+    after this batch."""
     result = Runner(MemoryStore(), {0: log(lines(3))}).one(Slice(0, 0, 5))
     assert result.end == 3
     assert result.stop is not None
@@ -518,8 +516,8 @@ def test_chunks_do_not_change_the_answer(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_large_slices_are_flushed_into_several_files(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If the rows of an hour reach the memory limit, they are written, and later rows go to another
-    file of the same hour."""
+    """If the rows of an hour reach the memory limit, they are written to a file, and later rows go
+    to another file of the same hour."""
     monkeypatch.setattr("skidway.loader.slices.hour_writer.FLUSH_BYTES", 1)
     monkeypatch.setattr("skidway.loader.slices.chunk.CHUNK_ROWS", 3)
     store, result = run(lines(9))
@@ -561,13 +559,14 @@ def test_keys_are_kept_in_rejects() -> None:
 
 @promise("5 reload")
 def test_only_records_of_the_chosen_hours_are_written_and_counted() -> None:
-    """A task of a reload writes only the chosen hours. Records of other hours advance the marks, so
-    that repeats are recognized, and have no other effect."""
+    """A task of a reload writes and counts only records of the chosen hours. Records of other hours
+    only advance the marks (for each log file, up to where it is loaded), so that repeats are
+    recognized."""
     hour = START_MS // HOUR_MS
     records = [
         *lines(3, time_ms=START_MS + HOUR_MS),
         Record(first=0),  # a repeat
-        Record(first=25, length=10),  # a straddle
+        Record(first=25, length=10),  # begins below its file's mark and ends above it
         Record(first=40),
         Record(first=50, value=b"no schema id"),
         Record(first=60, time_ms=-1),

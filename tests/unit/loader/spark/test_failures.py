@@ -7,7 +7,7 @@ from skidway.loader.spark.failures import TaskFailed, failure, sentence_in
 
 
 def test_a_tasks_error_comes_back_with_its_status() -> None:
-    """If a task cannot reach the registry, the program ends with the exit status that means
+    """If a task on Spark cannot reach the registry, the loader ends with the exit status that means
     "unreachable"."""
     raised = TaskFailed(Unreachable('no "one" answered'))
     text = f"Job aborted ...\nloader.spark.TaskFailed: {raised}\n\n\tat org.apache..."
@@ -17,7 +17,8 @@ def test_a_tasks_error_comes_back_with_its_status() -> None:
 
 
 def test_any_other_task_error_keeps_its_sentence() -> None:
-    """An error of a task keeps its class and its message on the way through Spark."""
+    """If a task fails on Spark, the driver raises an error of the same class with the same
+    message."""
     error = failure(RuntimeError(str(TaskFailed(SkidwayError("cannot write /out")))))
     assert (type(error), str(error)) == (SkidwayError, "cannot write /out")
 

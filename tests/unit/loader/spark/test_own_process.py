@@ -1,4 +1,5 @@
-"""Small loads run in the loader's own process, not on Spark. The results are the same."""
+"""The tasks of small loads run in the loader's own process, not on Spark. The results are the
+same."""
 
 from __future__ import annotations
 
@@ -65,8 +66,8 @@ def test_the_offsets_of_all_slices_decide(
 
 
 def test_the_rows_of_rewritten_files_decide() -> None:
-    """Whether files are rewritten in the loader's own process or on Spark depends on the number of
-    their rows."""
+    """The number of rows in the files to rewrite decides whether they are rewritten in the loader's
+    own process or on Spark."""
     runner = Places(10)
     for rows in (10, 11):
         runner.run_work([lambda _attempt: None], told, rows)
@@ -74,8 +75,8 @@ def test_the_rows_of_rewritten_files_decide() -> None:
 
 
 def test_tasks_run_in_order_and_are_counted() -> None:
-    """In the loader's own process the results come in the order of the tasks, and each task counts
-    as progress."""
+    """In the loader's own process the results come in the order of the tasks, and each finished
+    task is shown as progress."""
     seen: list[tuple[int, int]] = []
     results = OwnProcess(lambda: False).run(
         [lambda _: "a", lambda _: "b"], lambda *each: seen.append(each)
@@ -86,9 +87,9 @@ def test_tasks_run_in_order_and_are_counted() -> None:
 
 @promise("5 slices")
 def test_no_two_attempts_have_the_same_number() -> None:
-    """If a slice runs again, tasks of one load may run both in the loader's own process and on
-    Spark. Still no two attempts have the same number, so no attempt writes to the file of another
-    attempt."""
+    """One load may run tasks both in the loader's own process and on Spark, because a slice may
+    have to run again. No two attempts at a task have the same number, so no attempt writes to the
+    file of another attempt."""
     here, attempts = OwnProcess(lambda: False), [lambda attempt: attempt] * 2
     found = here.run(attempts, told) + here.run(attempts, told)
     assert len(set(found)) == 4
@@ -167,8 +168,8 @@ def test_connections_are_not_used_again_after_a_failure(monkeypatch: pytest.Monk
 
 def test_spark_ends_when_runs_do_not_need_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """A resident loader (a process that makes one run after another) stops Spark after several
-    consecutive runs that had no task for Spark. Each run that needs Spark begins the count again.
-    """
+    consecutive runs without a task for Spark. After each run that needs Spark, the loader counts
+    these runs anew."""
     runner, stopped = SparkRunner(settings(0), lambda: False), []
 
     def stop() -> None:

@@ -21,7 +21,8 @@ def settings(**more: object) -> LoaderSettings:
 
 
 def test_the_log_file_has_the_line_that_is_tailed() -> None:
-    """The lines of Spark's log file match the expression that the demo gives its agent."""
+    """The lines of Spark's log file match the regular expression with which the demo's agent parses
+    them."""
     text = log4j_properties(Path("/tmp/spark.log"))
     assert "appender.a.fileName = /tmp/spark.log" in text
     line = "2026-01-02 03:04:05.678 INFO  [main] SparkContext - Running Spark"
@@ -30,8 +31,8 @@ def test_the_log_file_has_the_line_that_is_tailed() -> None:
 
 
 def test_a_log_file_of_any_name_is_the_one_that_is_meant() -> None:
-    """Spark's log file may have any name. Java reads properties files as Latin-1, so other
-    characters in the name are escaped."""
+    """Spark's log file may have any name. Java reads properties files as Latin-1, so characters of
+    the name that are not Latin-1 are escaped."""
     assert r"fileName = /ö/spark.log".replace("ö", "\\u00f6") in log4j_properties(
         Path("/ö/spark.log")
     )

@@ -46,8 +46,8 @@ def test_an_interruption_that_comes_before_the_job_still_ends_it() -> None:
 
 
 def test_the_last_progress_is_the_whole() -> None:
-    """When all tasks have ended, the progress is shown as complete, even if the runner last asked
-    Spark for the progress before the end."""
+    """When all tasks have ended, the runner shows the progress as complete, even if it last asked
+    Spark before the end."""
     runner, told = SparkRunner(settings(), lambda: False), list[tuple[int, int]]()
     tracker = SimpleNamespace(getActiveStageIds=list)
     runner._session = SimpleNamespace(sparkContext=SimpleNamespace(statusTracker=lambda: tracker))
@@ -79,7 +79,7 @@ class Dying:
         return SimpleNamespace(collect=self.warm)
 
     def warm(self) -> None:
-        """Does nothing, in place of the work that Spark does before the first task."""
+        """Does nothing. The real method makes Spark ready for the first task."""
 
     def is_alive(self, _session: object) -> bool:
         return self.alive
@@ -95,7 +95,7 @@ def spark(monkeypatch: pytest.MonkeyPatch) -> Dying:
 
 @pytest.fixture
 def runner(monkeypatch: pytest.MonkeyPatch) -> Iterator[SparkRunner]:
-    """A runner that calls the first given task itself, without Spark."""
+    """A runner with a fake Spark, which executes only the first task that it is given."""
     with SparkRunner(settings(), lambda: False) as made:
         monkeypatch.setattr(made, "_rows", lambda _session, work, _progress: work[0](0))
         yield made
@@ -105,7 +105,8 @@ def told(_done: int, _total: int) -> None: ...
 
 
 def test_spark_is_started_again_after_it_died(runner: SparkRunner, spark: Dying) -> None:
-    """If Spark has died since the last tasks, the runner starts it again for the next tasks."""
+    """If Spark has died after the runner's last tasks, the runner starts Spark again for the next
+    tasks."""
     for _ in range(2):
         assert runner.run_work([lambda _attempt: []], told, 1) == []
     assert (spark.started, spark.stopped) == (1, 0)
@@ -138,8 +139,8 @@ def test_work_during_which_spark_dies_says_so(runner: SparkRunner, spark: Dying)
 def test_spark_that_has_no_room_yet_can_be_interrupted(
     monkeypatch: pytest.MonkeyPatch, spark: Dying
 ) -> None:
-    """As long as a cluster has no room for an executor, a run waits. If a shutdown is requested
-    during this wait, the run ends."""
+    """A run waits as long as the Spark cluster has no room for an executor. If a shutdown is
+    requested meanwhile, the run ends."""
     waits = Event()
 
     def warm() -> None:

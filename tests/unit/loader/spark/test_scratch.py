@@ -1,5 +1,5 @@
-"""Each run of the loader gives Spark a scratch directory. The directory is deleted when the run
-ends, or by the next run if the run was killed."""
+"""Each run of the loader gives Spark a scratch directory (a directory for temporary files). The run
+deletes it at its end. If the run was killed, the next run deletes it."""
 
 from __future__ import annotations
 

@@ -55,8 +55,9 @@ def hour(number: int, agent: int = 7, minute: int = 0) -> BucketKey:
 
 
 def test_a_bucket_has_the_number_of_its_last_delta() -> None:
-    """The table has a number for each bucket of each agent: the number of the last load that
-    counted the bucket. Hours before 1970 are handled like other hours."""
+    """For each bucket of each agent, the table has the number of the last load that counted the
+    bucket. (In this test a delta has the number of its load.) Hours before 1970 are handled like
+    other hours."""
     output = Output()
     assert output.load(hour(5), hour(5, 8), hour(5, 7, 1), hour(-3)) == {}
     assert output.load(hour(5), hour(6)) == {hour(5): 1}
@@ -64,8 +65,8 @@ def test_a_bucket_has_the_number_of_its_last_delta() -> None:
 
 
 def test_a_load_reads_only_the_spans_that_it_counts() -> None:
-    """A load of the current hour reads no file of older hours, so it succeeds even if such a file
-    is damaged."""
+    """A load that counts only buckets of the current hour reads no file of older hours. So it
+    succeeds even if such a file is damaged."""
     output = Output()
     output.load(hour(5))
     output.load(hour(9))
@@ -88,21 +89,20 @@ def test_a_load_without_counts_changes_nothing() -> None:
 
 def test_spans_name_the_load_that_wrote_them() -> None:
     """The table `buckets` is divided into spans, with a file for each span. The name of a span's
-    file ends with the number of the load that wrote it, with 20 digits. So the loader can find
-    files that are so old that no kept manifest names them."""
+    file ends with the number of the load that wrote it, with 20 digits. So the loader can find, and
+    delete, old files that no kept manifest names."""
     output = Output()
     for number in range(60):
         output.load(hour(number))
         assert any(path.endswith(f"-{number + 1:020}.parquet") for path in output.side[BUCKETS])
-    assert len(output.side[BUCKETS]) < 30  # older hours were joined in spans
+    assert len(output.side[BUCKETS]) < 30  # the spans of older hours were joined
 
 
 @promise("5 buckets")
 def test_what_was_forgotten_breaks_the_chain(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each delta (audit message with counts) contains the number of the previous delta of each of
     its buckets. If a bucket of a dropped span is counted again, this number is unknown, so the
-    bucket's chain of deltas is broken. The audit notices this whether it has read all deltas or
-    only the last one."""
+    bucket's chain of deltas is broken. The audit notices this even if it has read all deltas."""
     monkeypatch.setattr(bucket_spans, "SPANS_MAX", 2)
     output = Output()
     for number in (1, 5, 9, 13):
@@ -119,7 +119,7 @@ def test_what_was_forgotten_breaks_the_chain(monkeypatch: pytest.MonkeyPatch) ->
 def test_the_least_recently_touched_span_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     """The table `buckets` is divided into spans (files of some hours). The span whose buckets were
     counted least recently by any load is dropped first, whatever its event times are. So while a
-    log of ten years ago is loaded, the spans of this log are not dropped."""
+    log of ten years ago is loaded, the spans with its old hours are not dropped."""
     monkeypatch.setattr(bucket_spans, "SPANS_MAX", 2)
     output = Output()
     for number in (1, 100, 1, 50):
@@ -129,8 +129,8 @@ def test_the_least_recently_touched_span_is_forgotten(monkeypatch: pytest.Monkey
 
 
 def test_ranges_of_forgotten_hours_stay_few(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If there are too many ranges of dropped hours, neighbouring ranges are joined. The hours
-    between the joined ranges then count as dropped, too, but no dropped hour is forgotten."""
+    """The loader stores which hours' spans were dropped, as ranges of hours. If there are too many
+    ranges, neighbouring ranges are joined. The hours between them then count as dropped, too."""
     monkeypatch.setattr(bucket_spans, "SPANS_MAX", 1)
     monkeypatch.setattr(bucket_spans, "RANGES_MAX", 2)
     output = Output()
@@ -142,9 +142,9 @@ def test_ranges_of_forgotten_hours_stay_few(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_files_of_earlier_versions_are_read_and_replaced() -> None:
-    """Earlier versions wrote the table without spans. The numbers in their files are kept. If
-    several files have a number for one bucket, the number in the last file is valid. The first load
-    that counts a bucket replaces these files by spans."""
+    """Earlier versions of the loader wrote the table without spans. The numbers in these files
+    remain valid. If several files have a number for one bucket, the number in the last file is
+    valid. The first load that counts a bucket replaces these files by spans."""
     output = Output()
     for number, rows in ((1, {hour(5): 1, hour(80): 1}), (2, {hour(5): 2, hour(2, 9): 2})):
         path = layout.table("logs", BUCKETS, number)
@@ -164,8 +164,8 @@ def test_files_of_earlier_versions_are_read_and_replaced() -> None:
 def test_spans_give_the_numbers_of_one_dictionary(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """However the table `buckets` is divided into spans (files of some hours), each bucket has the
-    number of its last delta, and the spans are few and do not overlap."""
+    """However the table `buckets` is divided into spans (files of some hours), the table has, for
+    each bucket, the number of its last delta. The spans are few and do not overlap."""
     for name, value in (("SPAN_ROWS", 40), ("FRESH_ROWS", 10), ("APART", 3), ("JOINED_MIN", 2)):
         monkeypatch.setattr(bucket_spans, name, value)
     choose, output = random.Random(seed), Output()

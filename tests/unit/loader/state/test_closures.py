@@ -38,9 +38,9 @@ def sealed(*files: tuple[int, int]) -> Closures:
 
 @promise("5 closed files")
 def test_a_file_goes_when_all_is_loaded_that_was_there_after_its_seal() -> None:
-    """A seal is an agent's message that all lines up to a time are acknowledged. The loader reads
-    the partitions' high watermarks after the seal. It forgets a closed log file as soon as each
-    partition is loaded up to this high watermark, and not before."""
+    """After the loader has read a seal (an agent's message that all lines up to a time are
+    acknowledged), it asks for the partitions' high watermarks. It forgets a closed log file as soon
+    as each partition is loaded up to its high watermark, and not before."""
     closures = sealed()
     closures.make_fence(closures.settled(LATER_MS), {0: 50, 1: 8})
     assert closures.passed({0: 50, 1: 7}) == []
@@ -61,7 +61,8 @@ def test_a_seal_that_proves_too_little_moves_no_file(
 ) -> None:
     """A seal is an agent's audit message that all lines up to a time have been acknowledged. A seal
     counts for a closed file only if the file's own agent sent the seal an hour or more after the
-    closure. The seal must also name every partition in which the file has a mark."""
+    closure. The seal must also give an offset for every partition in which the loader has a mark of
+    the file (the position up to which it is loaded)."""
     closures = closed()
     closures.seal({agent: Heard(time_ms, offsets)}, (), MARKS)
     assert closures.files[FILE].stage is Stage.CLOSED
@@ -70,7 +71,8 @@ def test_a_seal_that_proves_too_little_moves_no_file(
 @promise("5 closed files")
 def test_a_seal_counts_only_behind_the_closure() -> None:
     """A run may read both the closure of a file and a seal of the file's agent. The seal counts
-    only if the closure came before the seal in the log, whatever the times in the messages are."""
+    only if it comes after the closure in the audit topic's log, whatever the times in the messages
+    are."""
     closures = closed(FILE, OTHER)
     heard = Heard(SEALED_MS, {0: 40}, frozenset({OTHER}))
     closures.seal({7: heard}, {FILE, OTHER}, MARKS)
@@ -81,8 +83,9 @@ def test_a_seal_counts_only_behind_the_closure() -> None:
 @promise("5 closed files")
 def test_the_loaders_clock_counts_too() -> None:
     """A fence consists of the offsets that loads must reach before the loader forgets a closed
-    file. A file gets a fence only when ten minutes have passed since its closure by the loader's
-    clock, even if the agent's clock was set forward by an hour."""
+    file. Even if a seal allows it, a file gets a fence only when ten minutes have passed by the
+    loader's clock since its closure. So it does no harm if the agent's clock was set forward by an
+    hour."""
     assert sealed().settled(LATER_MS - 1) == []
     assert sealed().settled(LATER_MS) == [FILE]
 
@@ -90,9 +93,9 @@ def test_the_loaders_clock_counts_too() -> None:
 @promise("5 closed files")
 def test_a_topic_has_one_fence() -> None:
     """A fence consists of the offsets that loads must reach before the loader forgets closed files.
-    A topic has only one fence at a time. While files wait for this fence, files that are sealed
-    later wait for the next fence. So the tables store only one offset for each partition, however
-    far the loads lag."""
+    A topic has only one fence at a time. While closed files wait for this fence, other closed files
+    may get their seal; they wait for the next fence. So the tables store only one fence offset for
+    each partition, however far the loads lag."""
     closures = sealed()
     closures.make_fence(closures.settled(LATER_MS), {0: 50})
     closures.close({OTHER: CLOSED_MS}, NOW_MS)
@@ -106,8 +109,8 @@ def test_a_topic_has_one_fence() -> None:
 def test_a_mirror_must_reach_what_seals_name() -> None:
     """A fence consists of the offsets that loads must reach before the loader forgets closed files.
     Usually these offsets are high watermarks. But a mirrored topic may lag behind the source: its
-    high watermark may be lower than an offset that a seal names, or the mirror may lack a
-    partition. In both cases the fence has the seal's offset."""
+    high watermark may be lower than an offset in a seal, or the mirror may lack a partition. In
+    both cases the fence has the seal's offset."""
     closures = sealed()
     closures.name({0: 99, 3: 4})
     closures.name({0: 60})

@@ -1,4 +1,4 @@
-"""Each decision of a load's commit is tested on its own. The models in tests/model test the
+"""Tests each decision of a load's commit on its own. The models in tests/model test the
 combinations of these decisions."""
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ def place(store: MemoryStore, of: Manifest) -> bytes | None:
 
 
 def performed(steps: operations.Steps[Any], store: MemoryStore) -> list[operations.Operation]:
-    """Performs the steps of a commit on a store, and returns the store's operations in their
-    order."""
+    """Performs the steps of a commit on a store, and returns the operations that the steps yielded,
+    in order."""
     order: list[operations.Operation] = []
     answer = None
     with contextlib.suppress(StopIteration):
@@ -76,13 +76,13 @@ def performed(steps: operations.Steps[Any], store: MemoryStore) -> list[operatio
 )
 def test_a_move_into_place(source: int | None, target: int | None, expected: Settle) -> None:
     """A file whose length differs from the length in the manifest is never moved or deleted. Even
-    at the final path of a committed file, it does not count as the committed file."""
+    if it is at the final path of a committed file, it does not count as this file."""
     assert settle(Move("s", "t", 5), source, target) is expected
 
 
 def test_a_commit_moves_everything_and_tidies_up() -> None:
-    """After a commit the files are in place, the manifest exists, and the staging directory is
-    gone."""
+    """After a commit the load's files are at their final paths, the manifest exists, and the
+    staging directory is gone."""
     store = MemoryStore()
     mine = staged(store, manifest())
     assert operations.run(commit.commit(mine), store)
@@ -118,8 +118,9 @@ def test_the_names_of_staged_files_are_durable_before_the_manifest() -> None:
 
 
 def test_the_columns_come_before_the_rows() -> None:
-    """A commit replaces the file with the columns before it moves the first file of rows. If the
-    same load is finished a second time, nothing changes."""
+    """Each topic has a file without rows that shows the newest columns. A commit replaces this file
+    before it moves the first file of rows. If the same load is finished a second time, nothing
+    changes."""
     store = MemoryStore()
     store.put(layout.columns(TOPIC), b"old")
     mine = staged(store, manifest())
@@ -135,9 +136,9 @@ def test_the_columns_come_before_the_rows() -> None:
 
 @promise("5 staging")
 def test_a_start_looks_at_the_newest_load_and_at_what_is_staged_only() -> None:
-    """At its start, a loader checks only the newest load and the staged files, so the start takes
-    the same time however many loads there are. Deleted files of older loads are found by the
-    audit's recount."""
+    """At its start, a loader checks only the newest load and the staged files. So the start takes
+    the same time however many loads there are. If files of older loads are deleted, only the
+    audit's recount notices it."""
     store = MemoryStore()
     first, second = staged(store, manifest(1)), staged(store, manifest(2))
     for each in (first, second):
@@ -147,8 +148,8 @@ def test_a_start_looks_at_the_newest_load_and_at_what_is_staged_only() -> None:
 
 
 def test_the_loser_leaves_nothing_but_the_winner() -> None:
-    """If another load has taken a load's number, the load is not committed, and its staging
-    directory is deleted."""
+    """If another load has committed under the same number, this load is not committed, and its
+    staging directory is deleted."""
     store = MemoryStore()
     other = staged(store, manifest(uuid=OTHER))
     mine = staged(store, manifest())
@@ -159,8 +160,9 @@ def test_the_loser_leaves_nothing_but_the_winner() -> None:
 
 
 def test_a_loser_whose_staging_was_deleted_has_lost_and_not_failed() -> None:
-    """If another load has taken a load's number, this load reports a lost race, even if its staging
-    directory was deleted by a later load. It reports no failure, because nothing is damaged."""
+    """If another load has committed under the same number, this load reports a lost race, even if a
+    later load has deleted its staging directory. It reports no failure, because nothing is
+    damaged."""
     store = MemoryStore()
     other = staged(store, manifest(uuid=OTHER))
     operations.run(commit.commit(other), store)
@@ -301,8 +303,8 @@ def test_what_else_lies_beside_the_rows_is_no_obstacle() -> None:
 @promise("5 reload")
 @pytest.mark.parametrize("left", [b"", b"ro"])
 def test_files_that_are_given_up_may_be_gone_or_damaged(left: bytes) -> None:
-    """If a file of the newest load is gone or damaged, the loader begins no load, except a load
-    that will replace exactly this file."""
+    """If a file of the newest load is gone or damaged, the loader begins only a load that replaces
+    exactly this file."""
     store = MemoryStore()
     newest = staged(store, manifest())
     assert operations.run(commit.commit(newest), store)
@@ -319,9 +321,8 @@ def test_files_that_are_given_up_may_be_gone_or_damaged(left: bytes) -> None:
 
 
 def test_a_staged_file_is_never_given_up() -> None:
-    """A load may be about to replace a damaged committed file. If this file is also still in its
-    staging directory, the load does not begin, because an operator has to decide which copy is
-    right."""
+    """A load that would replace a damaged committed file does not begin if a copy of this file is
+    still in a staging directory. An operator has to decide which copy is right."""
     store = MemoryStore()
     newest = staged(store, manifest())
     assert operations.run(commit.commit(newest), store)
@@ -333,9 +334,9 @@ def test_a_staged_file_is_never_given_up() -> None:
 
 @promise("5 reload")
 def test_a_directory_that_gets_no_file_comes_first() -> None:
-    """A load may remove files from a directory into which it moves no new file. These files are
-    deleted before the load moves its first file. So as long as any removed file still exists, at
-    least one file of the load is still staged."""
+    """A load that replaces files may remove files from a directory into which it moves no new file.
+    It deletes these files before it moves its first file. So as long as any removed file still
+    exists, at least one new file is still staged."""
     store = MemoryStore()
     first = staged(store, manifest())
     assert operations.run(commit.commit(first), store)

@@ -1,4 +1,5 @@
-"""Old manifests are combined into a checkpoint ("folded") and then deleted."""
+"""The loader folds old manifests: it combines them into one file, a checkpoint, and then deletes
+them."""
 
 from __future__ import annotations
 
@@ -39,7 +40,7 @@ def test_a_checkpoint_stands_for_the_manifests_before_it() -> None:
 @pytest.mark.parametrize(("keep", "every"), [(4, 2), (5, 3), (4, 7), (1, 1)])
 def test_every_kept_manifest_has_its_files_and_its_tables(keep: int, every: int) -> None:
     """For each load whose manifest is kept, the output's files and the tables can still be read as
-    they were after this load. Files that only older loads need are deleted."""
+    they were after this load. The table files that only older loads need are deleted."""
     store = MemoryStore()
     for number in range(1, 31):
         loaded(store, load(number, [f"{TOPIC}/rows-4"] if number == 5 else ()), keep, every)
@@ -70,10 +71,10 @@ def test_objects_stay_few() -> None:
 
 @promise("5 checkpoint")
 def test_a_late_loader_does_not_take_a_folded_number() -> None:
-    """A loader may pause before its commit. Meanwhile another load may get its number, and the
-    manifest with this number may be folded (replaced by a checkpoint) and deleted. When the paused
-    loader continues, the store lets it create the manifest again, but the loader finds out that it
-    has lost the race."""
+    """A loader may pause before its commit. Meanwhile another load may commit under the same
+    number, and its manifest may be folded (replaced by a checkpoint) and deleted. When the paused
+    loader continues, it can create a manifest with this number, but it finds out that it has lost
+    the race."""
     store = MemoryStore()
     late = replace(load(2), uuid="b" * 32)
     loads(store, 11)
@@ -88,9 +89,10 @@ def test_a_late_loader_does_not_take_a_folded_number() -> None:
 
 @promise("5 checkpoint")
 def test_a_late_loader_whose_staged_files_were_deleted_has_lost() -> None:
-    """A loader may pause before its commit. Meanwhile the manifest with the load's number may be
-    folded (replaced by a checkpoint), and the start of another loader may delete the staged files.
-    When the paused loader continues, it reports a lost race, and no damage."""
+    """A loader may pause before its commit. Meanwhile another load may commit under the same
+    number, its manifest may be folded (replaced by a checkpoint), and the start of another loader
+    may delete the paused load's staged files. When the paused loader continues, it reports a lost
+    race, and no damage."""
     store = MemoryStore()
     loads(store, 11)
     late = replace(load(2), uuid="b" * 32)
@@ -118,8 +120,8 @@ def test_a_reader_does_not_take_a_folded_manifest() -> None:
 @promise("5 checkpoint")
 def test_a_staging_directory_of_a_folded_load_is_deleted() -> None:
     """When a load's manifest is folded (replaced by a checkpoint), all files of the load are at
-    their final paths. So the next start of a loader deletes every staging directory with the number
-    of such a load."""
+    their final paths. So the next start of a loader deletes every staging directory of a load with
+    this number."""
     store = MemoryStore()
     store.put(f"{layout.staging(TOPIC, 2, 'b' * 32)}/owner", b"x")
     newest = loads(store, 11)
@@ -152,9 +154,9 @@ def test_a_late_end_of_a_folded_load_changes_nothing() -> None:
     ],
 )
 def test_a_damaged_checkpoint_is_not_used(spoil: Callable[[bytes], bytes], words: str) -> None:
-    """If the newest checkpoint is damaged, the loader uses an older checkpoint, because the
-    manifests after it are kept. If no older checkpoint can be used, the loader stops and names the
-    damage."""
+    """If the newest checkpoint is damaged, the loader uses an older checkpoint and the manifests
+    after it, which are kept. If no older checkpoint can be used, the loader stops with an error
+    that names the damage."""
     store = MemoryStore()
     newest = loads(store, 11)
     found = operations.run(live(newest), store)
@@ -186,7 +188,7 @@ def test_a_missing_manifest_stops(gone: int) -> None:
     store = MemoryStore()
     loads(store, 11)
     store.delete(layout.manifest(TOPIC, gone))
-    if gone == 11:  # the newest manifest: only the audit topic shows that it is missing
+    if gone == 11:  # the newest manifest; only the audit topic can show that it is missing
         assert operations.run(chain.newest_manifest(TOPIC), store) == load(10)
         return
     with pytest.raises(StateRefused, match=f"{gone:020}.json is missing"):
@@ -205,7 +207,7 @@ def test_checkpoints_without_manifests_stop() -> None:
 
 
 def test_few_loads_have_no_checkpoint() -> None:
-    """As long as an output has only a few loads, no checkpoint replaces a manifest."""
+    """As long as an output has only a few loads, the loader writes no checkpoint."""
     store = MemoryStore()
     operations.run(fold(loaded(store, load(1)), KEEP, EVERY), store)
     assert not checkpoints(store)
@@ -214,8 +216,8 @@ def test_few_loads_have_no_checkpoint() -> None:
 
 @pytest.mark.parametrize(("keep", "every"), [(1, 10), (40, 40), (1000, 100)])
 def test_who_keeps_few_manifests_folds_them_early(keep: int, every: int) -> None:
-    """A checkpoint is written after a hundred loads, or after `keep` loads if that is less, but
-    never before ten loads."""
+    """The loader writes a checkpoint (a file that replaces old manifests) after every hundred
+    loads, or after `keep` loads if that is less, but never after fewer than ten."""
     store = MemoryStore()
     for number in range(1, 2 * every + 1):
         newest = loaded(store, load(number), keep=10_000, every=10_000)

@@ -16,14 +16,15 @@ from support.memory_store import MemoryStore
 
 
 def load(number: int, *paths: str, removed: tuple[str, ...] = (), kind: str = ROWS) -> Manifest:
-    """The manifest of a load that adds files, and removes files of earlier loads."""
+    """Returns the manifest of a load that adds the files `paths`, and removes the files `removed`
+    of earlier loads."""
     files = tuple(DataFile(kind, path, f"staged/{path}", 1, 1, 0, 0) for path in paths)
     schema = SchemaChoice("s", number, number)
     return replace(WHOLE, number=number, files=files, removed=removed, schema=schema)
 
 
 def found(*manifests: Manifest) -> dict[str, int]:
-    """The live files of rows, with the schema id of each file."""
+    """Returns the schema id of each live file of rows, by the file's path."""
     store = MemoryStore()
     for each in manifests:
         store.put(each.path, each.to_json())
@@ -42,8 +43,8 @@ def test_an_output_has_what_loads_add_and_no_later_load_removes() -> None:
 
 
 def test_a_file_may_follow_another_schema_than_its_load() -> None:
-    """A file into which a compaction combined other files has the schema of these files. The
-    manifest contains this schema for the file."""
+    """A file that a compaction wrote has the schema of the files that it replaces, even if the
+    topic now has a newer schema. The manifest contains this schema for the file."""
     merged = load(2, "b", removed=("a",))
     (file,) = merged.files
     merged = replace(merged, files=(replace(file, schema_id=1),))
@@ -51,7 +52,7 @@ def test_a_file_may_follow_another_schema_than_its_load() -> None:
 
 
 def test_only_files_of_the_kinds_that_are_asked_for() -> None:
-    """Files of rejects and of tables are not among the files of rows."""
+    """If live files of rows are requested, files of rejects and of tables are left out."""
     assert found(load(1, "a"), load(2, "r", kind=REJECTS)) == {"a": 1}
 
 

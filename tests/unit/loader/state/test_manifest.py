@@ -1,5 +1,5 @@
-"""A manifest is read from its file as it was written. The error about a damaged manifest names the
-file."""
+"""What is read from a manifest's file equals the manifest that was written. The error about a
+damaged manifest names the file."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def test_a_manifest_comes_back_as_it_was_written() -> None:
 
 
 def test_each_field_has_a_line() -> None:
-    """Each field of a manifest has a line of its own, even the field with the counts of all agents,
-    so that an operator can read the manifest of a large fleet."""
+    """Each field of a manifest is on one line of its own, even the field with the counts of all
+    agents. So an operator can read the manifest even if there are very many agents."""
     lines = WHOLE.to_json().decode().splitlines()
     assert (lines[0], lines[-1]) == ("{", "}")
     names = [next(iter(json.loads("{" + line.rstrip(",") + "}"))) for line in lines[1:-1]]
@@ -78,7 +78,7 @@ def test_a_manifest_of_an_early_build_is_read() -> None:
 
 @pytest.mark.parametrize("data", [b"", b"{", b"[]", b"null", b"\xff"])
 def test_bytes_that_are_no_manifest(data: bytes) -> None:
-    """An empty or torn manifest is refused as damaged."""
+    """A manifest file that is empty, or of which the end is missing, is refused as damaged."""
     with pytest.raises(StateRefused, match="damaged"):
         Manifest.from_json(data, "x")
 

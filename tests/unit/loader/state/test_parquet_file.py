@@ -26,7 +26,8 @@ TABLE = pa.table(
 
 
 def written(table: pa.Table) -> tuple[pa.Table, dict[str, set[str]]]:
-    """The rows of the file that is written from a table, and each column's encodings."""
+    """Writes a table as a Parquet file. Returns the table that is read from this file, and the
+    encodings of each column."""
     store = MemoryStore()
     write_table(store, table, "rows", "target", "staged")
     file = pq.ParquetFile(io.BytesIO(store.read("staged") or b""))
@@ -37,7 +38,7 @@ def written(table: pa.Table) -> tuple[pa.Table, dict[str, set[str]]]:
 
 def test_only_columns_whose_values_repeat_have_a_dictionary() -> None:
     """A column whose values seldom repeat has no dictionary, because a dictionary would only make
-    the file larger. All rows come back as they were."""
+    the file larger. The rows that are read from the file equal the rows that were written."""
     rows, encodings = written(TABLE)
     assert rows.equals(TABLE)
     with_dictionary = {name for name, found in encodings.items() if "RLE_DICTIONARY" in found}
@@ -48,13 +49,14 @@ def test_only_columns_whose_values_repeat_have_a_dictionary() -> None:
 
 @pytest.mark.parametrize("rows", [0, 1, 10])
 def test_files_of_few_rows_are_read_as_they_were(rows: int) -> None:
-    """A file of few rows, or of none, has the same columns and rows as its table."""
+    """A file of few rows, or of none, has the same columns and rows as the table that was written
+    to it."""
     table = TABLE.slice(0, rows)
     assert written(table)[0].equals(table)
 
 
 def test_a_file_without_a_table_has_the_columns() -> None:
-    """A file that nothing was written to has the columns of its schema, and no rows."""
+    """A file to which no table was written has the columns of its schema, and no rows."""
     store = MemoryStore()
     with new_file(store, TABLE.schema, "staged", "zstd") as writer:
         file = writer.close("rows", "target")

@@ -1,5 +1,5 @@
-"""A run note is a file that shows the progress of a run. It is written at a limited rate and
-deleted at the end, and it never disturbs the load."""
+"""A run note is a file that shows the progress of a run. The run writes it at most once in ten
+seconds and deletes it at the end. If the note cannot be written, the load continues."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ def put(store: MemoryStore, name: str, process: Process, said: int) -> RunNote:
 
 
 def test_a_note_is_written_at_a_bounded_rate() -> None:
-    """However often a run reports progress, its note is replaced at most once in ten seconds. A
-    counter in the note increases each time."""
+    """However often a run reports progress, it replaces its note at most once in ten seconds. Each
+    new note has a higher counter."""
     store, clock = Counting(), ManualClock()
     with OwnNote(store, clock) as own:
         for number in range(800):
@@ -133,8 +133,8 @@ def test_a_living_run_writes_a_deleted_note_again() -> None:
 
 
 def test_notes_are_no_topic(tmp_path: Path) -> None:
-    """The notes' folder is next to the topics' folders. It is never mistaken for a topic, whether
-    topics are chosen by a pattern or by name. A recount lists none of its files."""
+    """The folder with the notes is next to the folders of topics, but is never treated as a topic:
+    neither a pattern nor a name of topics selects it, and a recount ignores its files."""
     store = LocalStore(str(tmp_path))
     with OwnNote(store, ManualClock()) as own:
         own.say({"topic": "logs"})

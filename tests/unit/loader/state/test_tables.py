@@ -1,5 +1,6 @@
-"""Tables contain the loader's state of a topic. They are stored in side files, next to the files of
-rows. All side files that a manifest lists together contain the state after the manifest's load."""
+"""The loader's state of a topic (such as marks and names of log files) is in tables. They are
+stored in side files, separate from the files of rows. The side files that a manifest lists together
+contain the state after the manifest's load."""
 
 from __future__ import annotations
 
@@ -35,7 +36,8 @@ def load(
     changes: Changes,
     fence: dict[int, Fence] | None = None,
 ) -> Manifest:
-    """Commits a load that changes only the state, and returns its manifest."""
+    """Writes the side files of a load that changes only the state, and returns the load's
+    manifest."""
     tables = read_tables(store, before)
     tables.add(changes)
     tables.closures.files |= changes.closed
@@ -56,8 +58,8 @@ def marks(number: int) -> Changes:
 
 
 def test_later_files_win() -> None:
-    """A mark is the byte position up to which a log file is loaded. A mark that two loads have
-    changed has its last value. Marks that no load changed keep their values."""
+    """If two loads have changed the same mark (the byte position up to which a log file is loaded),
+    the value from the later load is valid. Other marks keep their values."""
     store = MemoryStore()
     first = load(store, 1, None, Changes({0: {(7, 1): 10, (7, 2): 5}, 1: {(7, 1): 3}}, {}))
     second = load(store, 2, first, Changes({0: {(7, 1): 30}}, {(7, 1): ("h", "/p")}))
@@ -97,7 +99,7 @@ def test_without_a_manifest_there_is_no_state() -> None:
 
 
 def test_ids_up_to_the_largest_survive() -> None:
-    """Agent and file ids may be any numbers below 2^63."""
+    """The tables can store all agent and file ids up to the largest, 2^63 - 1."""
     store = MemoryStore()
     key = ((1 << 63) - 1, (1 << 63) - 1)
     newest = load(store, 1, None, Changes({3: {key: (1 << 63) - 1}}, {}))
@@ -125,9 +127,9 @@ def test_a_damaged_side_file_stops_by_name() -> None:
 
 @promise("5 closed files")
 def test_what_is_dropped_stays_dropped() -> None:
-    """Marks, names and closures of a log file that a load drops do not come back in later loads,
-    neither before nor after the next snapshot. Other log files keep their marks, names and
-    closures."""
+    """If a load drops the marks, the name and the closure of a log file, they do not come back in
+    later loads, neither before nor after the next snapshot. Other log files keep their marks, names
+    and closures."""
     store = MemoryStore()
     newest = load(store, 1, None, marks(1).then(Changes({}, {}, {(7, 1): Closed(5, 6)})))
     newest = load(store, 2, newest, marks(2))
@@ -144,9 +146,9 @@ def test_what_is_dropped_stays_dropped() -> None:
 
 
 def test_closures_and_the_fence_survive() -> None:
-    """The tables also store which log files their agents have closed, and the fence. The fence is
-    the list of offsets up to which the loader must load before it forgets these files. The next
-    load needs both, because it does not read the audit topic's old messages again."""
+    """The tables also store which log files the agents have closed, and the fence (the offsets up
+    to which the loader must load before it forgets these files). The next load needs both, because
+    it does not read the audit topic's old messages again."""
     store = MemoryStore()
     files = {(7, 1): Closed(5, 6, Stage.FENCED), (7, 2): Closed(8, 9)}
     fence = {0: Fence(3, 10), 2: Fence(7)}

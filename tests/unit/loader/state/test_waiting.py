@@ -22,8 +22,8 @@ def test_the_wait_begins_once() -> None:
 
 
 def test_announced_files_are_not_waited_for() -> None:
-    """The note that a file's announcement is missing is deleted when the file is announced. The
-    notes of other files stay."""
+    """When a log file is announced, the note about its missing announcement is deleted. The notes
+    about other files stay."""
     notes = WaitingNotes(MemoryStore(), "logs")
     notes.begin(KEY, 0)
     notes.begin((1, 2), 0)

@@ -1,6 +1,6 @@
 """The codec converts Avro datums to Arrow columns and back, as Avro's specification demands, and
 refuses bad data. It has three ways ("paths") to do this: with the library pyruhvro, by columns, and
-one datum at a time. Each path gives the same columns."""
+one datum at a time. All paths give the same results."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def record(*fields: Any) -> dict[str, Any]:
 
 
 def columnar(schema: Any) -> Codec:
-    """A codec that never uses the fast path (with pyruhvro)."""
+    """Returns a codec that never uses the fast path (with pyruhvro)."""
     codec = Codec(schema)
     codec._fast = None
     return codec
@@ -57,7 +57,7 @@ def one_by_one(schema: Any, datums: pa.BinaryArray) -> tuple[pa.RecordBatch, lis
 
 
 def written(schema: Any, batch: pa.RecordBatch) -> list[bytes]:
-    """The datums that fastavro writes for the rows of `batch`."""
+    """Returns the datums that fastavro writes for the rows of `batch`."""
     record = Codec(schema)._record
     plain = plain_schema(record, tagged=True)
     rows = _raw(batch).to_pylist()
@@ -65,7 +65,7 @@ def written(schema: Any, batch: pa.RecordBatch) -> list[bytes]:
 
 
 def bytes_of(batch: pa.RecordBatch) -> list[Any]:
-    """The rows in a form that can be compared. In this form NaN equals NaN."""
+    """Returns the rows in a form that can be compared. In this form NaN equals NaN."""
     return [repr(row) for row in _raw(batch).to_pylist()]
 
 
@@ -76,8 +76,8 @@ def _raw(batch: pa.RecordBatch) -> pa.RecordBatch:
 @common
 @given(batches(flat=True))
 def test_flat_records_take_the_fast_path_and_come_back(case: tuple[Any, pa.RecordBatch]) -> None:
-    """pyruhvro encodes the columns of a flat record. After encoding and decoding, the columns are
-    the same."""
+    """The codec encodes flat records (without arrays, maps and unions of several types) with
+    pyruhvro. After encoding and decoding, the columns are the same."""
     schema, batch = case
     codec = Codec(schema)
     assert codec.path == "pyruhvro"
@@ -114,8 +114,8 @@ def test_every_path_writes_the_same_bytes(case: tuple[Any, pa.RecordBatch]) -> N
 
 @st.composite
 def damaged(draw: st.DrawFn) -> tuple[Any, pa.BinaryArray]:
-    """A schema, and datums of this schema. Some of the datums are truncated, lengthened or changed,
-    or are arbitrary bytes."""
+    """Draws a schema, and datums of this schema. Some of the datums are truncated, lengthened or
+    changed, or are arbitrary bytes."""
     schema, batch = draw(batches(flat=draw(st.booleans())))
     datums = Codec(schema).encode(batch).to_pylist() + draw(
         st.lists(st.binary(max_size=24), max_size=2)
@@ -140,9 +140,9 @@ def _damage(draw: st.DrawFn, datum: bytes) -> bytes:
 @settings(common, max_examples=share_of(600))
 @given(damaged(), st.integers(1, 40))
 def test_all_paths_agree_on_any_bytes(case: tuple[Any, pa.BinaryArray], times: int) -> None:
-    """For any bytes, each of the codec's ways to decode (paths) gives the same rows in the same
-    order as the strict reader, which reads one datum after the other. Each path also refuses the
-    same datums as the strict reader, with the same indices and reasons."""
+    """For any bytes, the codec returns the same rows in the same order as the strict reader, which
+    reads one datum after the other. It also refuses the same datums, with the same indices and
+    reasons."""
     schema, datums = case
     datums = pa.concat_arrays([datums] * times)
     wanted, refused = one_by_one(schema, datums)
@@ -185,8 +185,7 @@ def test_timestamps_are_in_utc() -> None:
 
 
 def test_an_int_out_of_range_is_seen_and_not_cut() -> None:
-    """An int that is out of range is refused and not truncated, because columns have exactly the
-    schema's types."""
+    """A datum with an int that has more than 32 bits is refused; the int is not truncated."""
     codec = Codec(record(("a", "int")))
     decoded = codec.decode(pa.array([b"\x02", b"\x80\x80\x80\x80\x20"]))
     assert decoded.batch.schema.equals(codec.arrow_schema)
@@ -255,8 +254,8 @@ def test_a_few_bad_datums_among_many_cost_only_themselves() -> None:
     ],
 )
 def test_what_lenient_readers_let_pass_is_refused(avro: Any, datum: bytes, reason: str) -> None:
-    """Numbers out of range, negative branch numbers, wrong block sizes and duplicate keys are
-    refused, although some Avro libraries accept them."""
+    """Datums with numbers out of range, negative branch numbers, wrong block sizes or duplicate
+    keys are refused, although some Avro libraries accept them."""
     decoded = Codec(record(("a", avro))).decode(pa.array([datum]))
     assert decoded.batch.num_rows == 0
     ((index, found),) = decoded.refused
@@ -277,15 +276,15 @@ def test_what_lenient_readers_let_pass_is_refused(avro: Any, datum: bytes, reaso
     ],
 )
 def test_unusual_but_legal_encodings_are_read(avro: Any, datum: bytes, value: Any) -> None:
-    """Padded varints are legal in Avro and are read. Arrays and maps in several blocks, with or
-    without the blocks' sizes, are legal and are read, too."""
+    """Datums with padded varints are legal in Avro, so the codec decodes them. The same holds for
+    arrays and maps in several blocks, with or without the blocks' sizes."""
     decoded = Codec(record(("a", avro))).decode(pa.array([datum]))
     assert decoded.batch.to_pylist() == [{"a": value}]
 
 
 def test_a_null_in_a_required_field_refuses_its_row_only() -> None:
-    """If a required field is null, only its row is refused. The null is never written as an empty
-    string."""
+    """If a field that is not nullable is null, only its row is refused. The null is never written
+    as an empty string."""
     codec = Codec(record(("a", "string"), ("n", ["null", "long"])))
     batch = pa.record_batch({"a": ["x", None, "z"], "n": pa.array([1, 2, None])})
     datums, refused = codec.encode_rows_checked(batch)
@@ -297,8 +296,8 @@ def test_a_null_in_a_required_field_refuses_its_row_only() -> None:
 
 
 def test_text_that_is_not_utf8_refuses_its_row_only() -> None:
-    """If bytes in a text column are not UTF-8, only their row is refused. The reason has the type
-    NotUtf8, so that the agent can tell this reason from others."""
+    """If a text in a column is not UTF-8, only its row is refused. The reason has the type NotUtf8,
+    so that the agent can distinguish it from other reasons."""
     codec = Codec(record(("line", "string")))
     datums, refused = codec.encode_rows_checked(
         pa.record_batch({"line": pa.array([b"ok", b"\xff\xfe", b"\xc3\xa9"])})
@@ -319,8 +318,8 @@ def test_a_character_cut_in_two_is_not_utf8() -> None:
 
 
 def test_lossless_inputs_are_brought_to_the_schemas_types() -> None:
-    """Columns of other types are cast if no value changes: dictionaries, large strings, integers,
-    time units."""
+    """Columns of other types than the schema's are cast if no value changes. Examples are
+    dictionaries, large strings, other integers and other time units."""
     stamp = {"type": "long", "logicalType": "timestamp-millis"}
     codec = Codec(
         record(("a", "string"), ("b", "string"), ("n", "long"), ("m", "int"), ("t", stamp))
@@ -406,8 +405,8 @@ def test_items_out_of_range_refuse_their_rows_only() -> None:
     [({"type": "bytes", "logicalType": "decimal", "precision": 2}, "\x7f\xff")],
 )
 def test_a_default_that_is_no_value_is_refused_in_a_sentence(avro: Any, default: Any) -> None:
-    """If a column is missing, and the field's default fits the base type but not the logical type,
-    ColumnsRefused is raised."""
+    """If a column is missing, its field's default is used. If this default fits the base type but
+    not the logical type, ColumnsRefused is raised."""
     schema = record(("a", avro), ("b", "int"))
     schema["fields"][0]["default"] = default
     with pytest.raises(ColumnsRefused, match="default does not fit"):
@@ -468,8 +467,8 @@ def test_a_missing_column_takes_its_default() -> None:
     ],
 )
 def test_columns_that_are_not_the_schemas_are_refused(columns: dict[str, Any], words: str) -> None:
-    """If the columns do not fit the schema, the whole batch is refused with one error, and not each
-    row with its own error."""
+    """If the columns do not match the fields of the schema, the whole batch is refused with one
+    error, and not each row with its own error."""
     with pytest.raises(ColumnsRefused, match=words):
         Codec(record(("a", "string"))).encode(pa.record_batch(columns))
 
@@ -504,8 +503,8 @@ def test_columns_that_multiply_are_refused() -> None:
 
 
 def test_a_decimal_in_a_large_fixed_costs_nothing() -> None:
-    """The limit for the digits of a decimal in a large fixed is found without computing the largest
-    number that fits into the fixed."""
+    """The codec finds out how many digits of a decimal fit into a large fixed without computing the
+    largest number that fits. So such a schema costs no time."""
     fixed = {"type": "fixed", "name": "F", "size": 2**31 - 1}
     avro = parse(fixed | {"logicalType": "decimal", "precision": 4})
     assert decimal_type(avro) == pa.decimal128(4, 0)
@@ -513,7 +512,7 @@ def test_a_decimal_in_a_large_fixed_costs_nothing() -> None:
 
 def test_types_without_namespace_inside_one_are_encoded() -> None:
     """A type without a namespace may be nested in a type of the namespace `n`. Values of the inner
-    type are encoded, even if another type in `n` has the same name."""
+    type are encoded rightly, even if another type in `n` has the same name."""
     plain = {"type": "enum", "name": "X", "namespace": "", "symbols": ["P"]}
     inner = record(("p", plain), ("q", {"type": "enum", "name": "X", "symbols": ["Q"]}))
     codec = Codec(record(("a", inner | {"name": "n.S"}), ("b", "X"), ("c", "n.X")))
@@ -548,7 +547,7 @@ def test_no_rows_are_no_datums() -> None:
 
 
 def test_datums_of_a_large_array_are_read() -> None:
-    """The codec also decodes datums from an array of the type large_binary."""
+    """The codec also decodes datums in an Arrow array of the type large_binary."""
     codec = Codec(record(("a", "long")))
     decoded = codec.decode(pa.array([b"\x02"], pa.large_binary()))
     assert pc.sum(decoded.batch.column("a")).as_py() == 1
@@ -556,7 +555,7 @@ def test_datums_of_a_large_array_are_read() -> None:
 
 def test_a_bad_default_loses_no_datum() -> None:
     """Values of a schema with an invalid default, which older registries accepted, are still
-    encoded and decoded. The default is used only if a column is missing."""
+    encoded and decoded. The default is used, and then refused, only if a column is missing."""
     fields = [{"name": "a", "type": "int"}, {"name": "b", "type": "int", "default": "none"}]
     codec = Codec({"type": "record", "name": "R", "fields": fields})
     batch = pa.record_batch({"a": pa.array([1], pa.int32()), "b": pa.array([2], pa.int32())})
@@ -611,8 +610,8 @@ UNIONS_IN_UNIONS: list[Any] = [
 
 @pytest.mark.parametrize("avro", UNIONS_IN_UNIONS)
 def test_a_branch_of_a_union_may_hold_unions(avro: Any) -> None:
-    """A branch of a union may hold further unions at any depth, and each of these unions has its
-    own types."""
+    """A branch of a union (for example an array) may contain further unions, at any depth. Each
+    value is decoded with the types of its own union."""
     codec = Codec(avro)
     assert codec.decode(pa.array([b"\x09"], pa.binary())).refused  # the decoder tries every path
 

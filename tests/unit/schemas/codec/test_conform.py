@@ -1,5 +1,5 @@
-"""Columns are checked before they are encoded. A row with a value that the schema does not allow is
-refused."""
+"""The codec checks columns before it encodes them. A row with a value that the schema does not
+allow is refused."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def test_a_union_takes_exactly_one_member() -> None:
 
 
 def test_a_nullable_union_is_null_as_a_whole() -> None:
-    """A null is written as the union's null branch, whatever its position in the union is. If the
-    union has no null branch, a row with a null is refused."""
+    """A null is written as the union's null branch, at whatever position this branch is in the
+    union. If the union has no null branch, a row with a null is refused."""
     values = [None, {"member1": "x"}]
     assert encoded(["int", "null", "string"], values)[0] == [b"\x02", b"\x04\x02x"]
     assert encoded(["int", "string"], values)[1] == [(0, "field a: null in a required field")]
@@ -52,8 +52,8 @@ def test_a_key_twice_in_a_map_is_a_fault() -> None:
 
 
 def test_a_large_fixed_has_its_size() -> None:
-    """A fixed of more than 64 bytes is a binary column. A row with a value of another length in
-    that column is refused."""
+    """A field of a fixed type of more than 64 bytes is a binary column. A row with a value of
+    another length in that column is refused."""
     fixed = {"type": "fixed", "name": "F", "size": 65}
     datums, refused = encoded(["null", fixed], [b"x" * 65, b"x" * 64, None])
     assert datums == [b"\x02" + b"x" * 65, None, b"\x00"]

@@ -1,8 +1,8 @@
-"""For each known fault of the young library pyruhvro, a test shows that pyruhvro has the fault and
-that the codec avoids it.
+"""For each known bug of the young library pyruhvro, a test shows that pyruhvro has the bug and that
+the codec avoids it.
 
-If a test fails at a line marked "pyruhvro still does", pyruhvro has fixed the fault. The codec's
-check for this fault may then be removed.
+If a test fails at a line with the comment "pyruhvro still does", pyruhvro has fixed the bug. The
+codec's check for this bug may then be removed.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ def schema_of(avro: Any) -> dict[str, Any]:
     ],
 )
 def test_types_on_which_it_panics_are_not_shown_to_it(avro: Any, datum: bytes, value: Any) -> None:
-    """The types bytes, fixed, uuid and decimal, on which pyruhvro panics, are read and written
-    without pyruhvro."""
+    """pyruhvro panics on the types bytes, fixed, uuid and decimal. The codec never passes columns
+    of these types to it, and reads and writes their values correctly."""
     codec = Codec(schema_of(avro))
     decoded = codec.decode(pa.array([datum]))
     assert decoded.batch.column(0).to_pylist() == [value]
@@ -84,7 +84,8 @@ def test_a_null_in_a_required_string_is_not_an_empty_one() -> None:
     [("long", pa.array([1], pa.uint64())), ("string", pa.array(["x"], pa.large_string()))],
 )
 def test_columns_that_it_refuses_are_brought_to_its_types(avro: str, column: pa.Array) -> None:
-    """uint64 and large_string, which pyruhvro refuses, are cast to types that pyruhvro takes."""
+    """pyruhvro refuses columns of the Arrow types uint64 and large_string. The codec casts them to
+    types that pyruhvro accepts."""
     datums = Codec(schema_of(avro)).encode(pa.record_batch({"a": column}))
     assert datums.to_pylist() == [b"\x02" if avro == "long" else b"\x02x"]
 

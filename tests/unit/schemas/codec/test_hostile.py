@@ -1,6 +1,6 @@
-"""Hostile datums take memory and time only in proportion to the bytes that came in. Such a datum
-has a huge count, items without bytes, deep nesting, or endless recursion.
-"""
+"""The codec needs memory and time only in proportion to the number of bytes that it decodes, even
+for hostile datums: datums with a huge count, items without bytes, deep nesting, or endless
+recursion."""
 
 from __future__ import annotations
 
@@ -48,7 +48,8 @@ def table(columns: int) -> dict[str, Any]:
 
 
 def peak(job: Callable[[], object]) -> int:
-    """The largest number of bytes by which the process grew while `job` ran."""
+    """Runs `job`. Returns the largest number of bytes by which the process's memory grew
+    meanwhile."""
     before, most, done = resident(), 0, threading.Event()
 
     def watch() -> None:
@@ -105,7 +106,8 @@ HUGE = 2**60
     ],
 )
 def test_no_claim_takes_memory_or_time(avro: Any, datum: bytes, times: int) -> None:
-    """Datums that claim huge counts or sizes are refused in bounded time and memory."""
+    """A datum with a huge count or size for which it has not enough bytes is refused in bounded
+    time and memory."""
     codec = Codec(schema_of(avro))
     datums = pa.array([datum] * times, pa.binary())
     found = []
@@ -130,8 +132,8 @@ def test_items_without_bytes_are_read_up_to_a_limit() -> None:
 
 
 def test_many_columns_of_nothing_are_read_while_they_are_few() -> None:
-    """If a nullable record is null, the datum has only one byte for it, but each column of the
-    record gets a value. For a record of 500 columns a few nulls are read, and an array of 1,000
+    """A null of a nullable record takes one byte in the datum, but a value in each column of the
+    record. So for a record of 500 columns, an array of a few nulls is read, and an array of 1,000
     nulls is refused."""
     codec = Codec(schema_of(array(["null", table(500)])))
     row = {"a": [{f"f{at}": at for at in range(500)}, None]}
@@ -158,7 +160,7 @@ def test_deep_schemas_are_refused_and_deep_enough_ones_work() -> None:
 
 
 def chain(depth: int) -> bytes:
-    """A datum of the schema CHAIN: a record with `depth` records nested in each other."""
+    """Returns a datum of the schema CHAIN: `depth` records, each nested in the one before."""
     return b"\x02" * depth + b"\0"
 
 
@@ -191,8 +193,8 @@ def test_values_that_contain_themselves_are_read_up_to_a_depth() -> None:
 def test_no_claim_of_a_value_that_contains_itself_takes_memory_or_time(
     avro: Any, datum: bytes, reason: str
 ) -> None:
-    """Values of recursive schemas that claim huge counts, or that never end, are refused in bounded
-    time and memory."""
+    """A value of a recursive schema with a huge count, or with a nesting that never ends, is
+    refused in bounded time and memory."""
     codec, found = Codec(avro), []
     begin = time.monotonic()
     grown = peak(lambda: found.append(codec.decode(pa.array([datum] * 20, pa.binary()))))
@@ -238,8 +240,8 @@ def test_names_do_not_make_a_large_text_of_a_small_datum(more: Any, words: str) 
     ],
 )
 def test_arrays_in_several_blocks_go_through_columns(blocks: bytes) -> None:
-    """An array in several blocks is decoded by columns, and not one datum at a time. Go's library
-    hamba/avro writes such arrays, in blocks of a hundred items. Each block has its size."""
+    """Datums with arrays in several blocks are decoded by columns, and not one datum at a time.
+    Go's library hamba/avro writes such arrays, in blocks of a hundred items, each with its size."""
     codec = Codec(schema_of(array("long")))
     before = counted("decode", "columns")
     decoded = codec.decode(pa.array([blocks] * 50))
@@ -248,8 +250,8 @@ def test_arrays_in_several_blocks_go_through_columns(blocks: bytes) -> None:
 
 
 def test_the_path_is_chosen_once_and_counted() -> None:
-    """The codec has several paths, that is ways to decode and encode. For each path, metrics count
-    the schemas that use it and the datums that it has processed."""
+    """The codec has several paths, that is, ways to decode and encode. For each path, metrics count
+    the codecs that encode with it, and the datums that it has processed."""
     for avro, path in (("long", "pyruhvro"), (array("long"), "columns")):
         made = REGISTRY.get_sample_value("skidway_schemas_codecs_total", {"path": path}) or 0
         codec = Codec(schema_of(avro))
@@ -273,8 +275,7 @@ def counted(direction: str, path: str) -> float:
 
 
 def test_many_small_items_take_bounded_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A batch of datums with very many small items is decoded in parts, so that memory stays
-    bounded."""
+    """Datums with very many small items are decoded in parts, so that memory stays bounded."""
     codec = Codec(schema_of(array(array("long"))))
     datum = zigzag(20_000) + b"\0" * 20_001
     datums = pa.array([datum] * 40, pa.binary())
@@ -292,7 +293,7 @@ def test_many_small_items_take_bounded_memory(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_parts_of_a_batch_are_put_together_in_order() -> None:
-    """If a batch is decoded in parts, its rows and refusals keep their order and indices, even if
+    """If datums are decoded in parts, the rows and refusals keep their order and indices, even if
     one datum is larger than a part."""
     codec = Codec(schema_of(array("string")))
     long = zigzag(1) + zigzag(5 << 20) + b"x" * (5 << 20) + b"\0"
@@ -331,8 +332,8 @@ def watch(monkeypatch: pytest.MonkeyPatch, where: Any, name: str, sizes: list[in
 def test_a_row_of_empty_items_is_passed_at_once_and_no_further(
     items: Any, count: int, inside: bytes, is_good: bool
 ) -> None:
-    """Empty items in an array are read correctly at every position. A datum with too few or too
-    many bytes for its items is refused."""
+    """An array may have empty arrays or maps as items, each of one byte, and others among them. All
+    are read correctly. A datum with too few or too many bytes for its items is refused."""
     record = parse(json.dumps(schema_of(array(items))))
     datum = zigzag(count) + inside + b"\0"
     with contextlib.nullcontext() if is_good else pytest.raises(DatumInvalid):
@@ -342,7 +343,7 @@ def test_a_row_of_empty_items_is_passed_at_once_and_no_further(
 
 @pytest.mark.parametrize("inside", ["long", {"type": "map", "values": "long"}, SEVERAL])
 def test_a_map_is_a_map_by_either_way(inside: Any) -> None:
-    """Maps in arrays give the same values whether they are decoded datum by datum or by columns."""
+    """Maps in arrays have the same values whether they are decoded datum by datum or by columns."""
     codec = Codec(schema_of(array({"type": "map", "values": inside})))
     datum = zigzag(2) + b"\0" + zigzag(1) + zigzag(1) + b"k" + b"\0" * 3 + b"\0" * 4
     one = codec.decode(pa.array([datum], pa.binary()))

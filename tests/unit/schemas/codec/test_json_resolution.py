@@ -1,5 +1,6 @@
-"""Values of recursive types, which become JSON texts, are resolved from one version of a schema to
-another, at every depth. The results are the values that Apache's Avro library gives."""
+"""Values of recursive types become JSON texts. They are converted from one version of a schema to
+another by Avro's schema resolution, at every depth. The results are the values that Apache's Avro
+library returns."""
 
 from __future__ import annotations
 
@@ -33,7 +34,7 @@ def link(*fields: dict[str, Any], next: Any = ("null", "Link"), **more: Any) -> 
 
 
 def resolved(writer: Any, reader: Any, value: Any) -> Any:
-    """The row that the reader's schema gives for a value of the writer's schema, or the reason why
+    """Returns the row of the reader's schema for a value of the writer's schema, or the reason why
     the value is refused."""
     found = DatumReader(writer, reader).decode(pa.array([datum(writer, value)], pa.binary()))
     found.batch.validate(full=True)
@@ -47,8 +48,8 @@ def text(value: Any) -> str | None:
 
 
 def changed(change: Callable[[dict[str, Any]], object]) -> dict[str, Any]:
-    """Returns the schema NODE after a change. The function `change` gets the schema's fields in a
-    dictionary by name, and changes them."""
+    """Returns the schema NODE after a change. The function `change` gets a dictionary of the
+    schema's fields by name, and changes it."""
     made = copy.deepcopy(NODE)
     change({each["name"]: each for each in made["fields"]})
     return made
@@ -69,8 +70,8 @@ CHANGES: dict[str, Callable[[dict[str, Any]], object]] = {
 @common
 @given(st.lists(nodes(), min_size=1, max_size=3), st.sampled_from(sorted(CHANGES)))
 def test_texts_are_resolved_as_the_library_resolves(values: list[Any], change: str) -> None:
-    """The JSON text in a column of a newer schema version has the value that Apache's Avro library
-    reads with this version, at every depth."""
+    """If a value is read with a newer schema version, its JSON text represents the value that
+    Apache's Avro library reads with this version, at every depth."""
     reader = changed(CHANGES[change])
     datums = [datum(NODE, value) for value in values]
     found = DatumReader(NODE, reader).decode(pa.array(datums, pa.binary()))
@@ -138,8 +139,8 @@ AB = {"type": "enum", "name": "E", "symbols": ["A", "B"]}
 def test_leaves_are_resolved_as_in_columns(
     written: Any, read: Any, value: Any, expected: str | None
 ) -> None:
-    """In the JSON text of a recursive value, timestamps, decimals, enums and unions keep their
-    value as they do in columns. If this is not possible, their row is refused."""
+    """In the JSON text of a recursive value, timestamps, decimals, enums and unions are converted
+    to the reader's types as in columns. If a value cannot be kept, its row is refused."""
     writer, reader = link(field("x", written)), link(field("x", read))
     bare = copy.deepcopy(writer)
     if isinstance(written, dict) and "logicalType" in written:
@@ -181,17 +182,18 @@ BECAME = {
 def test_columns_become_texts_and_texts_columns(
     writer: Any, reader: Any, value: Any, expected: Any
 ) -> None:
-    """A field may be recursive in only one of two versions. If it is recursive in the newer
-    version, values become JSON texts. If it is recursive in the older version, values become
-    columns. A value that does not fit the newer version is refused."""
+    """A field may be recursive in only one of two schema versions. If it is recursive only in the
+    newer version, old values become JSON texts. If it is recursive only in the older version, old
+    texts become columns. A value that does not fit the newer version is refused."""
     found = resolved(writer, reader, value)
     assert (found if isinstance(found, str) else found["next"]) == expected
 
 
 def test_nothing_rests_on_a_pair_of_records_that_turned_out_bad() -> None:
-    """Two recursive records may seem resolvable until a nested field proves the opposite. Results
-    for nested records that were found under this assumption are then dropped, so a value with such
-    a record is refused, and no part of it is silently lost."""
+    """While a pair of recursive records is compiled, the codec assumes that the pair can be
+    resolved. If a nested field then proves the opposite, the codec drops all conversions that
+    depend on this assumption. So a value with such a record is refused, and no part of it is
+    silently lost."""
     inner = {"type": "record", "name": "B", "fields": [field("a", ["null", "A"])]}
     outer = {"type": "record", "name": "A", "fields": [field("b", inner), field("x", "string")]}
     both = {"type": "record", "name": "P", "fields": [field("p", ["null", outer]),
@@ -209,7 +211,7 @@ def test_nothing_rests_on_a_pair_of_records_that_turned_out_bad() -> None:
 
 
 def test_a_deep_text_is_resolved_or_refused() -> None:
-    """A value with the largest allowed depth gets a JSON text in the reader's schema, with all its
+    """A value with the largest allowed depth is converted to the reader's schema with all its
     levels."""
     value: Any = None
     for at in range(257):

@@ -1,4 +1,5 @@
-"""The codec can encode datums in pieces, which the caller joins."""
+"""The codec can encode datums in pieces: as several columns of bytes, which the caller joins row by
+row."""
 
 from __future__ import annotations
 
@@ -22,7 +23,8 @@ VALUES = st.one_of(st.none(), st.binary(max_size=4), st.sampled_from([b"x" * 70,
 @pytest.mark.parametrize("schema", [TEXT, *OTHERS])
 @given(values=st.lists(VALUES, max_size=20))
 def test_joined_pieces_are_the_datums(schema: str, values: list[bytes | None]) -> None:
-    """Joined row by row, the pieces are the datums of the rows that are not refused."""
+    """Joined row by row, the columns (pieces) that the codec returns are the datums of the rows
+    that are not refused."""
     codec = Codec(schema)
     column = pa.array(values, pa.binary())
     if codec.arrow_schema.field("a").type == pa.string():
@@ -36,8 +38,8 @@ def test_joined_pieces_are_the_datums(schema: str, values: list[bytes | None]) -
 
 
 def test_a_text_is_not_copied() -> None:
-    """If a schema has only one field, a text, the last piece shares the memory of the column of
-    texts, and no text is copied."""
+    """If a schema has only one field, a text, the last of the returned columns (pieces) shares the
+    memory of the column of texts. So no text is copied."""
     column = pa.array(["some text", "another"])
     pieces, _ = Codec(TEXT).encode_pieces_checked(pa.record_batch({"a": column}))
     assert pieces[-1].buffers()[2].address == column.buffers()[2].address

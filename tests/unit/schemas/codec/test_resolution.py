@@ -1,5 +1,5 @@
-"""Datums of a writer's schema become columns of a reader's schema, with the values that fastavro's
-reader gives, except where fastavro is wrong."""
+"""Datums of a writer's schema become columns of a reader's schema, with the values that fastavro
+reads, except where fastavro is wrong."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def field(name: str, avro: Any, **more: Any) -> dict[str, Any]:
 
 
 def rows_of(writer: Any, reader: Any, rows: list[Any]) -> tuple[list[Any], list[Any]]:
-    """Writes rows with the writer's schema and reads them with the reader's. Returns the rows that
-    were read, and the refused datums."""
+    """Writes rows with the writer's schema and reads them with the reader's schema. Returns the
+    rows that were read, and the refused datums."""
     codec = Codec(writer)
     datums = codec.encode(pa.RecordBatch.from_pylist(rows, codec.arrow_schema))
     decoded = DatumReader(writer, reader).decode(datums)
@@ -59,8 +59,8 @@ ADDED = [("int", 7), ("string", "new"), (["null", "long"], None), ("double", 0.5
 
 @st.composite
 def evolved(draw: st.DrawFn) -> tuple[Any, Any, pa.BinaryArray]:
-    """A writer's schema, a reader's schema, and datums. The reader's schema is a changed copy of
-    the writer's schema."""
+    """Draws a writer's schema, a reader's schema, and datums of the writer's schema. The reader's
+    schema is a changed copy of the writer's schema."""
     writer, batch = draw(batches(flat=False))
     reader = _mutated(draw, copy.deepcopy(writer))
     return writer, reader, Codec(writer).encode(batch)
@@ -122,13 +122,13 @@ def _mutated_record(draw: st.DrawFn, avro: Any) -> Any:
 
 
 def bare(avro: Any, *, is_reader: bool) -> Any:
-    """The schema in a form that fastavro reads correctly.
+    """Returns the schema, changed so that fastavro reads its datums correctly.
 
-    The schema gets no logical types, because fastavro converts by the writer's logical types, not
-    by the reader's. In the unions of the reader's schema, narrow number types come before wide
-    types. fastavro takes the first branch to which the value can be promoted, even if a later
-    branch has exactly the value's type. So in another order fastavro would read an int as a float
-    (`test_a_branch_of_the_very_type_comes_first`).
+    The result has no logical types, because fastavro converts by the writer's logical types, not by
+    the reader's. In the unions of the reader's schema, narrow number types come before wide types.
+    The reason is that fastavro takes the first branch to which the value can be promoted, even if a
+    later branch has exactly the value's type. So in another order fastavro would read an int as a
+    float (`test_a_branch_of_the_very_type_comes_first`).
     """
     if isinstance(avro, list):
         branches = [bare(each, is_reader=is_reader) for each in avro]
@@ -182,7 +182,7 @@ def has_numbers_out_of_order(avro: Any) -> bool:
 
 
 def expected(writer: Any, reader: Any, datum: bytes) -> Any:
-    """Returns the value that fastavro's reader gives, or None if fastavro refuses the datum."""
+    """Returns the value that fastavro reads, or None if fastavro refuses the datum."""
     written = fastavro.parse_schema(bare(writer, is_reader=False))
     read = fastavro.parse_schema(bare(reader, is_reader=True))
     try:
@@ -212,8 +212,9 @@ def same(avro: Any, found: Any, wanted: Any) -> bool:
 @common
 @given(evolved())
 def test_columns_are_resolved_as_fastavro_resolves(case: tuple[Any, Any, pa.BinaryArray]) -> None:
-    """Dropped, added, renamed and reordered fields, promotions, unions and enums give the same
-    values as in fastavro. Datums that fastavro refuses are refused, too."""
+    """If fields are dropped, added, renamed or reordered, or if there are promotions, unions and
+    enums, the codec reads the same values as fastavro. Datums that fastavro refuses are refused,
+    too."""
     writer, reader, datums = case
     assume(not has_text_and_bytes(reader) and not has_numbers_out_of_order(reader))
     wanted = [expected(writer, reader, datum) for datum in datums.to_pylist()]
@@ -268,9 +269,10 @@ def decimal(precision: int, scale: int) -> dict[str, Any]:
     ],
 )
 def test_logical_types_keep_their_values(written: Any, read: Any, value: Any, wanted: Any) -> None:
-    """Timestamps, times of day and decimals keep their value in another unit or scale, or their row
-    is refused. If the writer or the reader has no logical type, the plain number or bytes are read.
-    fastavro, in contrast, gives the writer's value, whatever logical type the reader has."""
+    """Timestamps, times of day and decimals keep their value if the reader has another unit or
+    scale; if that is impossible, their row is refused. If the writer or the reader has no logical
+    type, the plain number or bytes are read. fastavro, in contrast, ignores the reader's logical
+    type."""
     writer, reader = record(field("x", written)), record(field("x", read))
     rows, refused = rows_of(writer, reader, [{"x": value}] * 2)
     assert rows == ([{"x": wanted}] * 2 if wanted is not None else [])
@@ -280,8 +282,8 @@ def test_logical_types_keep_their_values(written: Any, read: Any, value: Any, wa
 def test_a_branch_of_the_very_type_comes_first() -> None:
     """A value is read as the branch of the reader's union that has the value's own type, even if
     the value could be promoted to an earlier branch. In contrast, fastavro takes the first branch
-    to which the value can be promoted. So fastavro loses digits, or it loses the whole datum if
-    bytes such as 0xFF are not valid UTF-8."""
+    to which the value can be promoted. So with fastavro a number can lose digits, and bytes that
+    are not UTF-8 cannot be read if string comes first."""
     for written, value in (("int", 2**31 - 1), ("bytes", b"\xff"), ("string", "x")):
         reader = record(field("x", ["float", "string", "bytes", "int"]))
         rows, _ = rows_of(record(field("x", written)), reader, [{"x": value}])
@@ -300,10 +302,10 @@ def test_else_the_first_branch_that_it_can_be_promoted_to() -> None:
 
 
 def test_defaults_are_values_of_their_types() -> None:
-    """The default of a bytes or decimal field becomes a value of this type. If the default of a
-    record gives only some of the record's fields, the other fields get their own defaults.
-    fastavro, in contrast, returns the JSON of the schema: a string for bytes, and an incomplete
-    record."""
+    """The default of a bytes or decimal field becomes a value of the field's type. If the default
+    of a record has only some of the record's fields, the other fields get their own defaults.
+    fastavro, in contrast, returns the JSON value in the schema: a string for bytes, and an
+    incomplete record."""
     inner = record(field("a", "int", default=1), field("b", "bytes", default="\u00ff")) | {
         "name": "I"
     }
@@ -328,8 +330,8 @@ def test_defaults_are_values_of_their_types() -> None:
 
 def test_a_name_counts_before_an_alias() -> None:
     """The writer's schema may have two fields for one reader's field, one with the name and one
-    with the alias of the reader's field. The field with the name is read. fastavro reads the last
-    of these two fields."""
+    with the alias of the reader's field. The field with the name is read. fastavro, in contrast,
+    reads whichever of the two fields comes last."""
     writer = record(field("x", "int"), field("old", "int"))
     reader = record(field("x", "int", aliases=["old"]))
     assert rows_of(writer, reader, [{"x": 1, "old": 2}]) == ([{"x": 1}], [])
@@ -348,14 +350,14 @@ def test_a_name_counts_before_an_alias() -> None:
 )
 def test_schemas_that_cannot_be_resolved_are_refused(writer: Any, reader: Any, words: str) -> None:
     """Two schemas that cannot be resolved are refused before any datum is read. The error names the
-    place in the schema."""
+    field."""
     with pytest.raises(Unresolvable, match=words):
         DatumReader(writer, reader)
 
 
 def test_rows_without_a_place_are_set_apart_with_index_and_reason() -> None:
-    """Invalid datums are refused with their index and a reason. Rows with a null, a symbol or a
-    branch that the reader's schema does not have are refused in the same way. Good rows keep their
+    """Invalid datums are refused with their index and a reason. The same holds for datums with a
+    null, a symbol or a branch that the reader's schema does not have. Good rows keep their
     order."""
     enum = {"type": "enum", "name": "E", "symbols": ["A", "B"]}
     writer = record(field("n", ["null", "int"]), field("e", enum), field("u", ["int", "string"]))
@@ -381,7 +383,7 @@ def test_rows_without_a_place_are_set_apart_with_index_and_reason() -> None:
 
 def test_a_value_becomes_a_branch_and_a_branch_a_value() -> None:
     """Schemas that are not records are resolved as well. For example, an int becomes a branch of a
-    union."""
+    union, and a branch of a union becomes an int."""
     codec = Codec('"int"')
     datums = codec.encode(pa.record_batch({"value": pa.array([1, 2], pa.int32())}))
     decoded = DatumReader('"int"', ["null", "double"]).decode(datums)

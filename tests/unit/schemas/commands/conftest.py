@@ -28,7 +28,7 @@ class Done:
 
     @property
     def document(self) -> Any:
-        """The JSON that the command printed."""
+        """Returns the JSON value that the command printed."""
         return json.loads(self.out)
 
 
@@ -37,13 +37,13 @@ Run = Callable[..., Done]
 
 @pytest.fixture
 def registry() -> Registry:
-    """An empty registry with its own log."""
+    """Returns an empty registry with its own log."""
     return Registry()
 
 
 @pytest.fixture
 def client(registry: Registry) -> RegistryAdministration:
-    """A client of the registry."""
+    """Returns a client of the registry."""
     return administration(InProcess(registry))
 
 

@@ -12,7 +12,8 @@ from support.registry_http import Registry, record
 
 
 def test_a_dump_goes_through_a_link(registry: Registry, run: Any, tmp_path: Path) -> None:
-    """A dump to a symbolic link replaces the link's target, and the link stays unchanged."""
+    """A dump to a symbolic link replaces the file to which the link points, and the link stays
+    unchanged."""
     registry.register("users", record(a=None))
     (tmp_path / "link").symlink_to("target")
     assert run("dump", "link").status == 0
@@ -23,8 +24,8 @@ def test_a_dump_goes_through_a_link(registry: Registry, run: Any, tmp_path: Path
 def test_a_dump_never_replaces_what_is_no_file(
     registry: Registry, run: Any, tmp_path: Path
 ) -> None:
-    """A dump to a pipe or device is written to it and never replaces it. If the device is full, the
-    command ends with exit status 2."""
+    """If FILE is a pipe or device, the dump is written to it and never replaces it. If the device
+    is full, the command ends with exit status 2."""
     registry.register("users", record(a=None))
     os.mkfifo(tmp_path / "pipe")
     read: list[str] = []

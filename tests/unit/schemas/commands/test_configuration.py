@@ -1,4 +1,5 @@
-"""`skidway schemas level`, `mode` and `versions`: values are shown, set and removed."""
+"""`skidway schemas level` and `mode` show, set and remove compatibility levels and modes; `skidway
+schemas versions` lists versions."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ def test_levels_and_modes_are_shown_set_and_taken_away(
     run: Any, verb: str, first: str, value: str
 ) -> None:
     """A compatibility level or mode can be shown, set and removed, for all subjects or for one
-    subject. The output names the subject to which the value belongs, or says "all"."""
+    subject. The output names the subject for which the value is set, or says "all"."""
 
     def shown(*arguments: str) -> tuple[str, str]:
         done = run(verb, *arguments, "--json")
@@ -36,8 +37,8 @@ def test_levels_and_modes_are_shown_set_and_taken_away(
 
 
 def test_what_makes_no_sense_is_status_2(run: Any) -> None:
-    """If a value is unknown, or given together with --reset, the command ends with exit status 2.
-    If the registry refuses the value, the exit status is 1."""
+    """If the user gives an unknown level or mode, or gives one together with --reset, the command
+    ends with exit status 2. If the registry refuses the value, the exit status is 1."""
     for verb in ("level", "mode"):
         assert run(verb, "SOME").status == 2
     assert run("level", "FULL", "--reset").status == 2
@@ -45,7 +46,8 @@ def test_what_makes_no_sense_is_status_2(run: Any) -> None:
 
 
 def test_import_where_schemas_are_needs_force(registry: Registry, run: Any) -> None:
-    """If the registry has schemas, setting the mode IMPORT needs --force, as over HTTP."""
+    """If the registry has schemas, it accepts the mode IMPORT only with --force (in the REST API,
+    force=true)."""
     registry.register("s", record(a=None))
     assert run("mode", "IMPORT").status == 1
     assert run("mode", "IMPORT", "--force").status == 0

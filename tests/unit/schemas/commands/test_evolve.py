@@ -1,4 +1,5 @@
-"""Tests which schemas pass `skidway schemas register` and `check`, and what the commands print."""
+"""Tests which schemas `skidway schemas register` and `check` accept, and what the commands
+print."""
 
 from __future__ import annotations
 
@@ -69,8 +70,8 @@ def test_several_files_are_named_after_their_subjects(
 def test_one_of_several_that_cannot_be_judged_does_not_hide_the_others(
     registry: Registry, run: Any, tmp_path: Path
 ) -> None:
-    """With several files, a file whose subject is unknown or read-only is named, and the other
-    files are still checked or registered."""
+    """If one of several files has an unknown or read-only subject, the output says so, and the
+    other files are still checked or registered."""
     registry.register("broken", V1)
     done = run("check", "--by-name", ".")
     assert done.status == 1
@@ -106,7 +107,8 @@ def test_what_was_registered_is_said_though_the_registry_goes_away(
 
 @pytest.mark.parametrize("text", ["{", "", '{"type": "nothing"}', "[" * 5000])
 def test_a_file_that_is_no_schema_is_named(run: Any, tmp_path: Path, text: str) -> None:
-    """A file that does not contain a schema is named, even if several files are given."""
+    """If a file does not contain a schema, the error names the file, even if several files are
+    given."""
     (tmp_path / "wrong.avsc").write_text(text)
     for arguments in (
         ["check", "users", "wrong.avsc"],
@@ -122,8 +124,8 @@ def test_a_file_that_is_no_schema_is_named(run: Any, tmp_path: Path, text: str) 
 
 
 def test_two_files_are_checked_without_a_registry(run: Any, monkeypatch: Any) -> None:
-    """With --against two files are compared at any compatibility level, and no registry is
-    needed."""
+    """With --against, `check` compares two files at the compatibility level that the user gives,
+    and needs no registry."""
     monkeypatch.setattr("skidway.schemas.commands.evolve.connect", None)
     monkeypatch.setattr("skidway.schemas.commands.compare.connect", None)
     done = run("check", "--against", "good.avsc", "broken.avsc")

@@ -1,5 +1,5 @@
-"""An example of rejected lines is one bounded line of text, and belongs to the time that was asked
-for."""
+"""An example of rejected lines is one line of text of limited length. Its line was rejected in the
+time span that the caller gives."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TP = TopicPartition(TOPIC, 0)
 
 @pytest.fixture
 def topic(monkeypatch: pytest.MonkeyPatch) -> RejectedTopic:
-    """An empty topic of rejected lines."""
+    """Returns an empty topic of rejected lines."""
     return RejectedTopic(TOPIC, monkeypatch)
 
 
@@ -38,8 +38,8 @@ def example(topic: RejectedTopic, since: int, until: int, agent: int = 5) -> Rej
 
 
 def test_an_example_is_a_line_of_its_time(topic: RejectedTopic) -> None:
-    """The example is the first line that was rejected in the time span, with the places of its
-    record and of the line."""
+    """The example is the first line that was rejected in the time span. The example also says where
+    its record is in the topic, and where the line is in its log file."""
     topic.reject(100, b"before")
     topic.reject(200, b"one", b"two", detail="group 3")
     found = example(topic, 150, 250)
@@ -50,8 +50,9 @@ def test_an_example_is_a_line_of_its_time(topic: RejectedTopic) -> None:
 
 
 def test_an_example_is_of_the_agent_that_is_meant(topic: RejectedTopic) -> None:
-    """A line of the agent that is meant comes before earlier lines of other agents. If the agent
-    has none, the example is a line of another agent."""
+    """The caller can say which agent's lines it prefers. A line of this agent is chosen even if
+    other agents have earlier lines. If there is no line of this agent, the example is a line of
+    another agent."""
     topic.reject(200, b"of another", agent=6)
     topic.reject(200, b"of this one")
     assert example(topic, 200, 201).text == "of this one"
@@ -88,13 +89,14 @@ def test_the_text_of_an_example_is_printable_and_short(
     topic: RejectedTopic, line: bytes, others: dict[str, Any], expected: str
 ) -> None:
     """The text has at most TEXT_BYTES_MAX bytes of the line. It has escapes for everything that
-    would change a terminal or the order of the text, and a mark if more of the line follows."""
+    would change a terminal or the order of the text, and an ellipsis if more of the line
+    follows."""
     topic.reject(200, line, **others)
     assert example(topic, 200, 201).text == expected
 
 
 def test_a_character_is_not_cut(topic: RejectedTopic) -> None:
-    """A cut never shows a part of a character."""
+    """If the text of an example is cut, it never ends with a part of a character."""
     for size in range(1, 12):
         shown = shown_text("aé€😀z".encode(), size)
         assert "aé€😀z".startswith(shown.removesuffix("…"))

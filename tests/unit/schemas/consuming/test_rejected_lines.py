@@ -53,17 +53,18 @@ def document(line: bytes = b"x", length: int = 2, **others: Any) -> dict[str, An
     ],
 )
 def test_lines_are_chosen(wanted: Wanted, takes: bool) -> None:
-    """A line is chosen only if its time, its reason and its file fit the options. Lines with
-    exactly the time `until` are left out."""
+    """A line is exported only if its time of rejection, its reason and its file fit the options.
+    Lines with exactly the time `until` are left out."""
     assert wanted.takes(document(), 100) is takes
 
 
 def test_bytes_are_exported_whole() -> None:
-    """A line in UTF-8 is exported as text, and every other line as base64. Members that are null
-    are left out."""
+    """A line in UTF-8 is exported as text. A line that is not ASCII, or has NUL bytes, is also
+    exported as base64. Members that are null are left out."""
     assert repairable(document(b"caf\xc3\xa9", 6))["line"] == "café"
     assert "line_base64" not in repairable(document(b"cafe", 5))
-    for line in (b"caf\xc3\xa9", b"a\0b\0"):  # their source may use another encoding
+    # the log may have another encoding than UTF-8
+    for line in (b"caf\xc3\xa9", b"a\0b\0"):
         assert base64.b64decode(repairable(document(line, 6))["line_base64"]) == line
     found = repairable(document(b"caf\xe9", 5))
     assert "line" not in found
@@ -76,16 +77,16 @@ def test_bytes_are_exported_whole() -> None:
     [(b"abc", 3, False), (b"abc", 5, False), (b"abc", 9, False), (b"abc", 10, True)],
 )
 def test_a_line_that_was_cut_is_marked(line: bytes, length: int, expected: bool) -> None:
-    """A record with only the beginning of its line is marked, so that nobody replays it as if it
-    were whole."""
+    """If a record has only the beginning of its line, the export says so, so that nobody replays
+    the line as if it were whole."""
     assert is_cut(document(line, length)) is expected
     assert repairable(document(line, length)).get("is_cut", False) is expected
 
 
 def test_a_line_that_was_rejected_again_is_not_taken_for_cut() -> None:
-    """If a repaired line was rejected again, the length in its origin is the length of its envelope
-    (the line of the replay file that contains it). The envelope is longer than the line, but the
-    line does not count as cut."""
+    """If a repaired line was rejected again, the length in its origin is the length of the JSON
+    document in which the line was replayed. This document is longer than the line, but the line
+    does not count as cut."""
     assert not is_cut(document(b"abc", 400, original_agent=1, original_file=2, original_first=3))
 
 
@@ -98,13 +99,15 @@ def test_a_withheld_line_is_not_whole() -> None:
 
 
 def test_a_run_of_nul_bytes_is_not_whole() -> None:
-    """A rejected run of NUL bytes has no line that could be replayed, however short it is."""
+    """A rejected record about a run of NUL bytes, however short, counts as cut, because it has no
+    line that could be replayed."""
     assert is_cut(document(b"", 4096, reason="nul-bytes"))
     assert is_cut(document(b"", 1, reason="nul-bytes"))
     assert not is_cut(document(b"", 1))
 
 
 def test_agents_cut_so_much_that_everybody_sees_it() -> None:
-    """If an agent cuts a line, the line loses more than ENDS_MAX bytes, so that a reader can tell a
-    cut line from a whole line. Agents and readers use the same ENDS_MAX."""
+    """If an agent sends only the beginning of a line, it leaves out more than ENDS_MAX bytes, so
+    that a reader can distinguish a cut line from a whole line. Agents and readers use the same
+    ENDS_MAX."""
     assert rejected.ENDS_MAX == ENDS_MAX

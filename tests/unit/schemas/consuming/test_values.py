@@ -38,7 +38,7 @@ def avro(schema_id: int, *lines: str) -> list[bytes]:
 
 def test_avro_is_decoded_and_anything_else_left_alone() -> None:
     """A consumed value is decoded if it is an Avro datum of a known schema. All other values stay
-    as they are, and each reason for not decoding values is printed only once."""
+    as they are. If values cannot be decoded, each reason is printed only once."""
     notes: list[str] = []
     values = Values(Registry(), notes.append)
     mixed = [*avro(7, "one"), b"plain", None, *avro(8, "other"), b"\0\0\0\0\7\xff", *avro(7, "two")]

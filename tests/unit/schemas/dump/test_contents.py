@@ -1,4 +1,4 @@
-"""The contents of a registry are replayed from the records of a `_schemas` topic."""
+"""Tests how the contents of a registry are computed from the records of a `_schemas` topic."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ def test_deletions_are_those_of_the_registry() -> None:
 
 
 def test_levels_and_modes_end_with_a_tombstone() -> None:
-    """If there are several records of a level or mode, the last one is valid. A tombstone (a record
-    without a value) removes the level or mode."""
+    """If there are several records about a level or mode, the last one is valid. A tombstone (a
+    record without a value) removes the level or mode."""
     level, mode = {"compatibilityLevel": "FULL"}, {"mode": "READONLY"}
     log = [about("CONFIG", level, None), about("CONFIG", level), about("MODE", mode)]
     found = replay(log)

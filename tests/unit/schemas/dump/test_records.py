@@ -1,5 +1,5 @@
-"""A dump's lines may come from Skidway, kafka-console-consumer or kcat. All three forms give the
-same records."""
+"""A dump may be written by Skidway, kafka-console-consumer or kcat. The same records are read from
+all three forms."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ records = st.builds(
 
 @given(st.lists(records, max_size=4))
 def test_lines_give_back_their_records(wanted: list[Record]) -> None:
-    """A dump in any of the three forms gives back the same records, whatever characters they
-    contain."""
+    """If records are written in any of the three forms and read again, they are the same, whatever
+    characters they contain."""
     kcat = [
         json.dumps({"offset": 1, "key": key_text(each), "payload": value_text(each)})
         for each in wanted

@@ -1,4 +1,5 @@
-"""The contents of a registry are read over its REST API while other clients change the registry."""
+"""Tests how the contents of a registry are read over its REST API, even while other clients change
+the registry."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ def registry(monkeypatch: pytest.MonkeyPatch) -> Registry:
 
 def test_what_is_deleted_while_pages_are_read_moves_nothing_past_us(registry: Registry) -> None:
     """If a subject is deleted while the list of subjects is read page by page, later subjects move
-    to earlier pages. Even then, no live subject is skipped and dumped as deleted."""
+    to earlier pages. Even then, the dump skips no live subject, and calls none deleted."""
     transport = InProcess(registry)
     gone = iter("ab")
 
@@ -45,7 +46,7 @@ def test_what_is_deleted_while_pages_are_read_moves_nothing_past_us(registry: Re
 
 
 def test_a_registry_that_never_stands_still_is_refused(registry: Registry) -> None:
-    """A registry that changes faster than its pages can be read is refused in bounded time."""
+    """If a registry changes faster than its pages can be read, the dump fails in bounded time."""
     transport = InProcess(registry)
 
     def change(target: str) -> None:
@@ -78,9 +79,9 @@ def test_a_registry_without_pages_is_read_once(
 
 
 def test_a_mode_above_all_is_not_that_of_each_subject(registry: Registry) -> None:
-    """A registry shows the global mode READONLY_OVERRIDE for every subject, but a dump has this
-    mode only as the global mode. If the dump had it as the mode of a subject, a registry that is
-    filled from the dump would keep it for this subject permanently."""
+    """If the global mode is READONLY_OVERRIDE, a registry reports this mode for every subject, but
+    a dump has it only as the global mode. Otherwise a registry that is filled from the dump would
+    keep it as the own mode of each subject."""
     registry.good("PUT", "/mode", {"mode": "READONLY_OVERRIDE"})
     found = dumped.read(registry_client.administration(InProcess(registry)))
     assert found.modes == {None: "READONLY_OVERRIDE"}

@@ -1,5 +1,5 @@
 """A restore changes a registry's contents to those of a dump. Its steps are complete, do nothing
-twice, and cause no conflict."""
+twice, and none of them is refused by the registry."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ def test_an_empty_registry_gets_everything(wanted: Contents) -> None:
 
 @given(contents(), st.data())
 def test_an_interrupted_restore_is_repeated(wanted: Contents, data: st.DataObject) -> None:
-    """Wherever a restore was interrupted, repeating it gives the registry the same contents as a
-    restore without an interruption."""
+    """Wherever a restore was interrupted, a second restore brings the registry to the same contents
+    as a restore without an interruption."""
     wanted = without_live_users_of_deleted(wanted)
     planned = steps(wanted, Contents())
     stop = data.draw(st.integers(0, len(planned.imports)))
@@ -72,9 +72,9 @@ def test_an_interrupted_restore_is_repeated(wanted: Contents, data: st.DataObjec
 
 
 def test_another_schema_under_an_id_is_refused_before_anything() -> None:
-    """If an id has one schema in the dump and another in the registry, the dump is refused. The
-    error names the version in the dump and the version in the registry, and gives the number of
-    further conflicts."""
+    """If an id has one schema in the dump and another in the registry, the restore is refused, and
+    nothing is changed. The error names the version in the dump and the version in the registry, and
+    gives the number of further conflicts."""
     wanted, there = Contents(), Contents()
     for number in range(1, 8):
         wanted.add(stored("users", number, number))
@@ -117,8 +117,8 @@ def test_another_spelling_is_the_same_schema() -> None:
 
 
 def test_what_is_live_here_and_deleted_there_is_named() -> None:
-    """Versions that are live in the registry and deleted in the dump are listed, so that the
-    command can ask before the restore."""
+    """`live_losses` lists the versions that are live in the registry and deleted in the dump, so
+    that the command can ask the user before the restore."""
     wanted, there = Contents(), Contents()
     wanted.add(stored("s", 1, 1, deleted=True))
     there.add(stored("s", 1, 1))
@@ -138,8 +138,8 @@ def test_ids_of_what_is_gone_are_not_given_out_again() -> None:
 
 
 def test_modes_stay_if_asked() -> None:
-    """A restore can leave out modes. A registry is often set to READONLY before it is moved, but
-    its copy must stay writable."""
+    """A restore can leave out modes. A registry is often set to READONLY before its contents are
+    copied to a new registry, but the new registry must be writable."""
     wanted = Contents(modes={None: "READONLY"})
     assert steps(wanted, Contents()).modes == {None: "READONLY"}
     assert not steps(wanted, Contents(), with_modes=False)

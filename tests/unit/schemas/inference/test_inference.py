@@ -1,5 +1,5 @@
-"""A schema is inferred from a log. The result has the types that the log's lines need, and for each
-field the share of the lines that have it."""
+"""Tests how a schema is inferred from a log. The result has types that fit the log's lines, and for
+each field the share of the lines that have it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LOGS = Path(__file__).parents[3] / "data" / "logs"
 
 
 def of(*values: Any, **more: Any) -> Inference:
-    """Infers a schema from the values, which are given as JSON lines."""
+    """Infers a schema from a log that has each value as a line of JSON."""
     lines = [json.dumps(each).encode() for each in values]
     return infer(lines, name="Log", kind=Format.JSON, **more)
 
@@ -70,7 +70,8 @@ def test_types_are_merged_over_lines(values: list[Any], avro: Any) -> None:
 
 
 def test_objects_inside_are_records_and_say_what_may_be_missing() -> None:
-    """Nested objects are records. If some items of an array lack a field, the field is nullable."""
+    """Objects inside objects become nested records. If some items of an array lack a field, the
+    field becomes nullable."""
     found = of({"o": {"a": 1, "t": "2024-01-01T00:00:00Z"}, "l": [{"x": 1}, {"x": 2, "y": "z"}]})
     record = {"type": "record", "name": "Log_o", "fields": [
         {"name": "a", "type": "long"}, {"name": "t", "type": "string"},
@@ -123,8 +124,8 @@ def test_names_that_avro_does_not_take_are_made_valid() -> None:
 
 
 def test_csv_is_read_with_its_names() -> None:
-    """In CSV with a header, a column gets another type than string only if all its values have this
-    type without doubt. So 007 and +1 stay strings. An empty value is null."""
+    """In CSV with a header, a column gets another type than string only if all its values can only
+    have this type. So 007 and +1 stay strings. An empty value is null."""
     found = infer(
         [
             b"time;status;code;bytes;ok;note",
@@ -197,7 +198,8 @@ def test_logs_of_prose_are_told_apart(log: str) -> None:
 
 
 def test_a_real_table() -> None:
-    """CSV of real log lines gives the columns' names, and number and string types."""
+    """For CSV of real log lines, the inferred schema has the columns' names, and number and string
+    types."""
     with (LOGS / "openssh.truth.csv").open("rb") as file:
         found = infer(read_lines(file), name="openssh")
     assert (found.format, found.unfit) == (Format.CSV, {})
@@ -224,8 +226,8 @@ def test_memory_is_bounded_whatever_the_lines_hold() -> None:
 
 
 def test_a_file_is_read_line_by_line() -> None:
-    """A file is read line by line. Lines end with LF or CRLF, and only the beginning of a line that
-    is too long is kept."""
+    """A file is read line by line. Lines end with LF or CRLF. Of a line that is too long, only the
+    beginning is kept in memory."""
     long = b"x" * (LINE_BYTES_MAX * 3)
     made = [*read_lines(io.BytesIO(b"a\r\nb\n\n" + long + b"\nc"))]
     assert [made[0], made[1], made[2], made[4]] == [b"a", b"b", b"", b"c"]
@@ -269,8 +271,9 @@ def test_no_lines_break_it(lines: list[bytes], kind: Format) -> None:
 
 
 def test_no_field_has_the_name_of_a_loaders_column() -> None:
-    """If a member has the name of a column that the loader adds, its field gets another name, and
-    the member's name becomes an alias. Members of nested objects keep their names."""
+    """If a member of a line's JSON object has the name of a column that the loader adds, its field
+    gets another name, with the member's name as an alias. Members of nested objects keep their
+    names."""
     found = of({"@timestamp": 1, "timestamp": 2, "_HOST": "a", "dt": 3, "deep": {"_file": "x"}})
     fields = found.schema["fields"]
     assert [each["name"] for each in fields] == ["timestamp_2", "timestamp", "HOST", "dt_2", "deep"]
@@ -280,8 +283,9 @@ def test_no_field_has_the_name_of_a_loaders_column() -> None:
 
 
 def test_no_two_fields_differ_only_in_case() -> None:
-    """If the names of two members differ only in case, the field of the second member gets another
-    name, because the loader and Spark refuse fields whose names differ only in case."""
+    """If the names of two members of a JSON object differ only in case, the field of the second
+    member gets another name, because the loader and Spark refuse fields whose names differ only in
+    case."""
     fields = of({"userId": 1, "userid": "a", "deep": {"A": 1, "a": 2}}).schema["fields"]
     assert [each["name"] for each in fields] == ["userId", "userid_2", "deep"]
     assert fields[1]["aliases"] == ["userid"]

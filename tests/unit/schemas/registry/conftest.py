@@ -1,4 +1,4 @@
-"""A registry without a network."""
+"""A fixture: a registry that tests call in their own process, without a network."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ from support.registry_http import Registry
 
 @pytest.fixture
 def registry() -> Registry:
-    """An empty registry with its own log."""
+    """Returns an empty registry with its own log."""
     return Registry()

@@ -27,8 +27,8 @@ def header(text: str, method: str = "Basic") -> dict[str, str]:
 
 
 def test_a_user_with_the_password_gets_through(client: TestClient) -> None:
-    """A request with the right password is always accepted. The word Basic may be in upper or lower
-    case."""
+    """A request with a user's name and right password is accepted. In the header Authorization, the
+    word Basic may be in upper or lower case."""
     for method in ("Basic", "Basic", "basic", "BASIC"):
         answer = client.get("/subjects", headers=header("ada:ge:heim ü", method))
         assert (answer.status_code, answer.json()) == (200, [])
@@ -63,8 +63,8 @@ def test_everybody_else_is_401(client: TestClient, path: str, headers: dict[str,
 def test_too_many_guesses_at_once_are_503(
     client: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """While too many passwords are being checked, a request gets 503. But a request with a password
-    that was right before is accepted without a new check."""
+    """While too many passwords are being checked, a request gets 503. But if its password was found
+    right earlier, the request is accepted without a new check."""
     assert client.get("/subjects", headers=header("ada:ge:heim ü")).status_code == 200
     monkeypatch.setattr(authentication, "CHECKS_MAX", 0)
     assert client.get("/subjects", headers=header("ada:falsch")).status_code == 503

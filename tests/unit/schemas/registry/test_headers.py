@@ -21,8 +21,8 @@ OTHERS = ("application/vnd.schemaregistry+json", "application/json")
     [None, CONTENT_TYPE, *OTHERS, "Application/JSON; charset=utf-8", "application/octet-stream"],
 )
 def test_bodies_of_these_types_are_read(registry: Registry, kind: str | None) -> None:
-    """A body is read if it has one of the media types that clients of a registry send. A body
-    without a media type, which some clients send, is read as well."""
+    """The registry reads a request body if it has one of the media types that clients of a registry
+    send. It also reads a body without a media type, because some clients send none."""
     headers = {} if kind is None else {"Content-Type": kind}
     assert registry.http.post(PATH, content=BODY, headers=headers).status_code == 200
 
@@ -31,8 +31,9 @@ def test_bodies_of_these_types_are_read(registry: Registry, kind: str | None) ->
     "kind", ["text/plain", "text/plain;charset=UTF-8", "application/x-www-form-urlencoded", "*/*"]
 )
 def test_a_body_of_another_type_is_415(registry: Registry, kind: str) -> None:
-    """A body of any other media type gets 415. This includes the media types that a browser lets a
-    web page send to any other site without a preflight request."""
+    """A request body of any media type that clients of a registry do not send gets 415. This
+    includes the media types that a browser lets a web page send to other sites without a preflight
+    request."""
     for method, path in (("POST", PATH), ("POST", "/subjects/s"), ("PUT", "/config")):
         answer = registry.http.request(method, path, content=BODY, headers={"Content-Type": kind})
         assert (answer.status_code, answer.json()["error_code"]) == (415, 415)
@@ -41,8 +42,8 @@ def test_a_body_of_another_type_is_415(registry: Registry, kind: str) -> None:
 
 @pytest.mark.parametrize("origin", ["http://elsewhere.example", "null", "http://testserver:81"])
 def test_a_page_of_another_site_changes_nothing(registry: Registry, origin: str) -> None:
-    """If a web page of another site tries a change, the page gets 403. The page may still read what
-    everybody may read."""
+    """If a web page of another site requests a change, it gets 403, and nothing changes. Its
+    requests to read are answered like those of other clients."""
     registry.register("s", record(a=None))
     for method, path in (("POST", PATH), ("PUT", "/mode"), ("DELETE", "/subjects/s")):
         answer = registry.http.request(method, path, content=BODY, headers={"Origin": origin})
@@ -68,8 +69,8 @@ def test_a_page_of_another_site_changes_nothing(registry: Registry, origin: str)
 def test_an_answer_has_the_type_that_the_client_likes_best(
     registry: Registry, accept: str, kind: str
 ) -> None:
-    """Answers and errors have the media type that the client prefers. If the client likes several
-    types equally, answers and errors have the registry's own type."""
+    """Answers and errors have the media type that the client prefers. If the client prefers none of
+    several types that it accepts, answers and errors have the registry's own type."""
     for path, status in (("/subjects", 200), ("/subjects/none/versions", 404), ("/none", 404)):
         answer = registry.http.get(path, headers={"Accept": accept})
         assert (answer.status_code, answer.headers["content-type"]) == (status, kind)
@@ -99,14 +100,15 @@ def test_a_client_that_takes_no_json_is_406(registry: Registry, accept: str) -> 
 
 @pytest.mark.parametrize("body", [{}, {"schema": None}, {"schema": " "}])
 def test_a_lookup_without_a_schema_finds_none(registry: Registry, body: dict[str, str]) -> None:
-    """A lookup without a schema gets 40401 if the subject does not exist, and otherwise 40403."""
+    """If a request to look up a schema contains no schema, it gets the error code 40401 if the
+    subject does not exist, and otherwise 40403."""
     assert registry.refused("POST", "/subjects/s", body) == (404, 40401)
     registry.register("s", record(a=None))
     assert registry.refused("POST", "/subjects/s", body) == (404, 40403)
 
 
 def test_a_limit_of_nothing_is_no_limit(registry: Registry) -> None:
-    """In every list, limit=0 means no limit, as -1 does."""
+    """In every request for a list, limit=0 means no limit, as -1 does."""
     registry.register("s", record(a=None))
     for path in ("/subjects", "/schemas", PATH, "/schemas/ids/1/subjects"):
         assert len(registry.good("GET", f"{path}?limit=0")) == 1

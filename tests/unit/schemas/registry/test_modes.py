@@ -16,7 +16,8 @@ def set_mode(registry: Registry, mode: str, subject: str = "", query: str = "") 
 
 
 def test_modes_are_set_for_all_and_for_one(registry: Registry) -> None:
-    """A subject's mode overrides the global mode. DELETE removes a mode and returns it."""
+    """A subject's own mode overrides the global mode. A DELETE request removes a mode and returns
+    the removed mode."""
     assert registry.good("GET", "/mode") == {"mode": "READWRITE"}
     assert registry.refused("GET", "/mode/s") == (404, 40409)
     assert registry.good("GET", "/mode/s?defaultToGlobal=true") == {"mode": "READWRITE"}
@@ -40,8 +41,9 @@ def test_what_is_no_mode_is_42204(registry: Registry, mode: object) -> None:
 
 
 def test_read_only_means_everything(registry: Registry) -> None:
-    """In the mode READONLY new schemas, deletions and changes of levels are refused. Existing
-    schemas can still be read, even by a serializer that tries to register them."""
+    """In the mode READONLY, the registry refuses new schemas, deletions and changes of
+    compatibility levels. Existing schemas can still be read, and a serializer that registers an
+    existing schema still gets its id."""
     registry.register("s", A)
     registry.register("gone", A)
     registry.good("DELETE", "/subjects/gone")
@@ -60,7 +62,7 @@ def test_read_only_means_everything(registry: Registry) -> None:
 
 
 def test_read_only_override_beats_the_subjects_own_mode(registry: Registry) -> None:
-    """READONLY_OVERRIDE overrides each subject's own mode, until it is removed."""
+    """The global mode READONLY_OVERRIDE overrides each subject's own mode, until it is removed."""
     set_mode(registry, "READWRITE", "s")
     set_mode(registry, "READONLY_OVERRIDE")
     assert registry.good("GET", "/mode/s") == {"mode": "READONLY_OVERRIDE"}
@@ -70,7 +72,8 @@ def test_read_only_override_beats_the_subjects_own_mode(registry: Registry) -> N
 
 
 def test_deleting_the_mode_of_all_with_those_of_the_subjects(registry: Registry) -> None:
-    """Deleting the global mode recursively also removes the subjects' modes."""
+    """A request to delete the global mode with recursive=true also removes the subjects' own
+    modes."""
     set_mode(registry, "READONLY", "s")
     set_mode(registry, "READONLY", "t")
     assert registry.good("DELETE", "/mode?recursive=true") == {"mode": "READWRITE"}
@@ -79,8 +82,8 @@ def test_deleting_the_mode_of_all_with_those_of_the_subjects(registry: Registry)
 
 
 def test_an_import_brings_ids_and_versions(registry: Registry) -> None:
-    """An imported schema keeps its id and version, and is not checked for compatibility. Later ids
-    follow the highest imported id."""
+    """An imported schema keeps its id and version number, and is not checked for compatibility.
+    Later schemas get ids above the highest imported id."""
     set_mode(registry, "IMPORT")
     assert registry.register("s", A, id=7, version=3) == 7
     assert registry.register("s", AC, id=5, version=4) == 5
@@ -93,8 +96,8 @@ def test_an_import_brings_ids_and_versions(registry: Registry) -> None:
 
 
 def test_an_import_in_any_order(registry: Registry) -> None:
-    """Versions may be imported in any order. They are listed in ascending order, and the highest
-    version is the latest."""
+    """Versions may be imported in any order. Answers list them in ascending order, and the version
+    with the highest number is the latest."""
     set_mode(registry, "IMPORT", "s")
     for schema_id, version in ((3, 3), (1, 1), (2, 2)):
         registry.register("s", record(**{f"f{version}": 0}), id=schema_id, version=version)
@@ -107,7 +110,7 @@ def test_an_import_in_any_order(registry: Registry) -> None:
 
 
 def test_an_import_is_repeated_without_harm(registry: Registry) -> None:
-    """An import that is repeated changes nothing, so that a restore that broke off can begin
+    """If a version is imported again, nothing changes. So a restore that was interrupted can begin
     again."""
     set_mode(registry, "IMPORT")
     for _ in range(2):
@@ -140,7 +143,8 @@ def test_an_import_does_not_replace_a_live_version(registry: Registry) -> None:
 
 
 def test_a_schema_of_the_subject_under_another_id_is_42207(registry: Registry) -> None:
-    """If the subject already has a schema under another id, an import of this schema gets 42207."""
+    """If a subject already has a schema under one id, an import of this schema under another id
+    gets the error code 42207."""
     set_mode(registry, "IMPORT")
     registry.register("s", A, id=1)
     status, document = registry.ask("POST", "/subjects/s/versions", {"schema": A, "id": 2})
@@ -148,8 +152,8 @@ def test_a_schema_of_the_subject_under_another_id_is_42207(registry: Registry) -
 
 
 def test_one_schema_may_come_with_two_ids(registry: Registry) -> None:
-    """A schema may be imported with two ids, for example after two registries were merged. A
-    registration under a new subject gets the id that was imported last."""
+    """A schema may be imported with two ids, for example after two registries were merged. If this
+    schema is then registered under a new subject, it gets the id that was imported last."""
     set_mode(registry, "IMPORT")
     registry.register("s", A, id=4, version=1)
     registry.register("t", A, id=2, version=1)
@@ -162,19 +166,20 @@ def test_one_schema_may_come_with_two_ids(registry: Registry) -> None:
 
 
 def test_an_import_with_references(registry: Registry) -> None:
-    """An imported schema may reference versions that are deleted in this registry. An import can
-    then no longer replace these versions."""
+    """An imported schema may reference versions that are deleted in this registry. After that, an
+    import can no longer replace these versions."""
     set_mode(registry, "IMPORT")
     registry.register("part", record("Part", a=None), id=3, version=2)
     registry.good("DELETE", "/subjects/part")
     whole = record("Whole", part="Part")
     assert registry.register("whole", whole, reference("Part", "part", 2), id=8, version=1) == 8
-    other = {"schema": record("Part", b=None), "id": 9, "version": 2}  # to replace version 2
+    other = {"schema": record("Part", b=None), "id": 9, "version": 2}  # would replace version 2
     assert registry.refused("POST", "/subjects/part/versions", other) == (422, 42206)
 
 
 def test_import_only_where_nothing_lives_unless_forced(registry: Registry) -> None:
-    """While live subjects exist, the mode IMPORT is accepted only if the client forces it."""
+    """While there are subjects with live versions, the registry accepts the mode IMPORT only with
+    force=true."""
     registry.register("s", A)
     for path in ("/mode", "/mode/s"):
         status, document = registry.ask("PUT", path, {"mode": "IMPORT"})
@@ -199,8 +204,9 @@ def test_while_importing_nobody_registers_without_an_id(registry: Registry, mode
 
 
 def test_ids_and_versions_of_the_clients_own(registry: Registry) -> None:
-    """A client may choose an id only in the mode IMPORT. If a client gives a version, it must be
-    the subject's next version. An id or version of null, 0 or -1 counts as not given."""
+    """A client may choose an id only in the mode IMPORT. If a client gives a version number, it
+    must be the number of the subject's next version. An id or version of null, 0 or -1 counts as
+    not given."""
     body = {"schema": A, "id": 77}
     assert registry.refused("POST", "/subjects/s/versions", body) == (422, 42205)
     assert registry.register("s", A, id=-1, version=0) == 1
@@ -213,8 +219,8 @@ def test_ids_and_versions_of_the_clients_own(registry: Registry) -> None:
 
 
 def test_level_and_mode_stay_until_the_last_version_goes_for_ever(registry: Registry) -> None:
-    """A subject's level and mode stay until its last version is deleted permanently, as in
-    Confluent's registry since 8.1."""
+    """A subject's own compatibility level and mode stay until its last version is deleted
+    permanently, as in Confluent's registry since 8.1."""
     registry.register("s", A)
     registry.register("s", AB)
     registry.good("PUT", "/config/s", {"compatibility": "FULL"})

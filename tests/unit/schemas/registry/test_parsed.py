@@ -1,4 +1,4 @@
-"""Parsed schemas are cached. The cache is limited by the size of the schemas, not by their
+"""The registry caches parsed schemas. The size of the schemas limits the cache, not their
 number."""
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ def test_one_that_is_larger_than_all_is_not_remembered() -> None:
 
 
 def test_what_is_needed_comes_first_and_once() -> None:
-    """If a schema is referenced in several ways (a diamond of references), the result lists it only
-    once. Each schema comes after all schemas that it references."""
+    """The list of all schemas that a schema needs contains each of them only once, even if several
+    of them reference the same schema. Each schema comes after all schemas that it references."""
     bottom = kept(1, record("R1", a=None))
     left, right = kept(2, record("R2", a="R1"), bottom), kept(3, record("R3", a="R1"), bottom)
     top = kept(4, record("R4", a="R2", b="R3", c="R1"), left, right)
@@ -60,7 +60,7 @@ def test_what_is_needed_comes_first_and_once() -> None:
 
 
 def test_two_meanings_of_one_name_are_refused() -> None:
-    """A schema whose references need two versions of one type is refused."""
+    """A schema is refused if its references lead to two different types of the same name."""
     old, new = kept(1, record("P", a=None)), kept(2, record("P", b=None))
     left, right = kept(3, record("L", p="P"), old), kept(4, record("M", p="P"), new)
     with pytest.raises(SchemaInvalid, match="declare P"):

@@ -1,5 +1,5 @@
-"""Passwords are slow to guess. A password that was right once is checked quickly afterwards. A file
-of users is accepted as a whole or not at all."""
+"""The check of a password is slow, so that guessing takes long. A password that was right once is
+checked quickly afterwards. A file of users is accepted as a whole or not at all."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def users_of(path: Path, **known: str) -> Users:
 
 
 def test_a_hash_fits_its_password_alone() -> None:
-    """A hash fits only its own password, even after the hash was written as text and read back.
-    Each hash has its own salt."""
+    """A hash belongs only to its own password, also after the hash was written as text and read
+    again. Each hash has its own salt."""
     made = Hash.of("geheim")
     assert Hash.read(str(made)).fits("geheim")
     assert not made.fits("Geheim")
@@ -45,8 +45,8 @@ def test_the_hash_is_rfc_7914s() -> None:
 
 
 def test_users_of_a_file(tmp_path: Path) -> None:
-    """A request is accepted only if the file contains its user and its password is right. A user's
-    name may contain any character but a colon."""
+    """A user's name and password are accepted only if the file contains the user and the password
+    is right. A user's name may contain any character but a colon."""
     users = users_of(tmp_path / "users", ada="a:b c", grace="ü")
     assert users.check("ada", "a:b c")
     assert users.check("grace", "ü")
@@ -97,8 +97,8 @@ def test_a_file_that_changed_is_read_again(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("content", ["nonsense\n", None])
 def test_a_file_that_became_bad_changes_nothing(tmp_path: Path, content: str | None) -> None:
-    """If the file of users becomes invalid or is gone, the users and passwords stay as they
-    were."""
+    """If the file of users becomes invalid or disappears, the users and passwords that were read
+    before remain valid."""
     path = tmp_path / "users"
     users = users_of(path, ada="x")
     if content is None:

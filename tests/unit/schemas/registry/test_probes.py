@@ -57,8 +57,8 @@ def filled(registry: Registry) -> Registry:
     ],
 )
 def test_reads(filled: Registry, path: str, expected: Any) -> None:
-    """The read requests of standard clients are answered, with all query parameters and headers
-    that these clients send."""
+    """The registry answers the read requests of standard clients, with all query parameters and
+    headers that these clients send."""
     assert filled.good("GET", path, headers=CONFLUENT) == expected
 
 
@@ -88,8 +88,8 @@ def test_reads(filled: Registry, path: str, expected: Any) -> None:
 def test_requests_with_a_body(
     filled: Registry, method: str, path: str, body: Any, key: str, expected: Any
 ) -> None:
-    """The requests of standard clients that have a body are answered. Python's False in a query
-    counts as false."""
+    """The registry answers the requests with a body that standard clients send. The text False
+    (from Python) in a query counts as false."""
     assert filled.good(method, path, body, headers=WITH_BODY)[key] == expected
 
 

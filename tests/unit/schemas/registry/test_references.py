@@ -21,8 +21,8 @@ TO_PART = reference("Part", "part")
 
 
 def test_a_schema_uses_the_types_of_another_subject(registry: Registry) -> None:
-    """A schema may use types of another subject. Every answer that contains the schema also
-    contains its reference to that subject."""
+    """A schema may use types from a schema of another subject. Every answer that contains the
+    schema also contains its reference to that subject."""
     assert registry.register("part", PART) == 1
     assert registry.register("whole", WHOLE, TO_PART) == 2
     for path in ("/schemas/ids/2", "/subjects/whole/versions/latest"):
@@ -36,8 +36,8 @@ def test_a_schema_uses_the_types_of_another_subject(registry: Registry) -> None:
 
 
 def test_references_of_references_count(registry: Registry) -> None:
-    """A schema may also use types that its referenced schemas get from their own references. Each
-    of these types is defined only once, even if two references lead to it."""
+    """A schema may also use types that its referenced schemas get from their own references. The
+    resolved text declares each of these types only once, even if two references lead to it."""
     registry.register("part", PART)
     registry.register("whole", WHOLE, TO_PART)
     assert registry.register("large", LARGE, reference("Whole", "whole")) == 3
@@ -57,8 +57,8 @@ def test_a_reference_to_the_latest_version_is_kept_with_its_number(registry: Reg
 
 
 def test_an_inlined_schema_is_the_one_that_references_its_parts(registry: Registry) -> None:
-    """Serializers send a schema with the referenced types inlined. In this form the schema gets the
-    id of the registered schema that references these types, and no new version is created."""
+    """Serializers send a text that itself declares the referenced types. The registry answers with
+    the id of the registered schema that references these types, and creates no new version."""
     registry.register("part", PART)
     registry.register("whole", WHOLE, TO_PART)
     assert registry.register("whole", INLINED) == 2
@@ -68,7 +68,7 @@ def test_an_inlined_schema_is_the_one_that_references_its_parts(registry: Regist
 
 def test_the_same_text_with_other_references_is_another_schema(registry: Registry) -> None:
     """The same text with other references is another schema, because the names in the text then
-    mean other types."""
+    refer to other types."""
     registry.register("part", PART)
     registry.register("part", record("Part", a=None, b=0))
     assert registry.register("whole", WHOLE, TO_PART) == 3
@@ -90,8 +90,8 @@ def test_normalize_orders_references(registry: Registry) -> None:
 
 
 def test_compatibility_sees_through_references(registry: Registry) -> None:
-    """A schema is incompatible if its reference moves to an incompatible version of the referenced
-    subject."""
+    """A schema is incompatible with its previous version if its reference changes to an
+    incompatible version of the referenced subject."""
     registry.good("PUT", "/config/part", {"compatibility": "NONE"})
     registry.register("part", PART)
     registry.register("part", record("Part", a="string"))
@@ -105,8 +105,8 @@ def test_compatibility_sees_through_references(registry: Registry) -> None:
 
 
 def test_what_is_referenced_cannot_be_deleted(registry: Registry) -> None:
-    """While a live version references another version, deleting the referenced version or its
-    subject gets 42206."""
+    """While a live version references another version, a request to delete the referenced version
+    or its subject gets the error code 42206."""
     registry.register("part", PART)
     registry.register("whole", WHOLE, TO_PART)
     for path in ("/subjects/part", "/subjects/part/versions/1"):
@@ -125,8 +125,8 @@ def test_what_is_referenced_cannot_be_deleted(registry: Registry) -> None:
 
 
 def test_a_subject_made_again_is_another_reference(registry: Registry) -> None:
-    """If a referenced subject is deleted and created again, the same reference means another
-    schema."""
+    """If a referenced subject is deleted permanently and created again, a schema with the same
+    reference counts as another schema."""
     registry.register("part", PART)
     registry.register("whole", WHOLE, TO_PART)
     for path in ("/subjects/whole", "/subjects/part", "/subjects/part?permanent=true"):
@@ -155,8 +155,8 @@ def test_a_subject_made_again_is_another_reference(registry: Registry) -> None:
 def test_references_that_lead_nowhere_are_42201(
     registry: Registry, references: Any, words: str
 ) -> None:
-    """A schema with an invalid reference gets 42201 and an error message that says what is wrong. A
-    reference from a new schema to a deleted version is invalid, too."""
+    """A schema with an invalid reference gets the error code 42201 and a message that says what is
+    wrong. A reference from a new schema to a deleted version is invalid, too."""
     registry.register("part", PART)
     registry.register("other", record("Part", other=None))
     registry.register("gone", PART)
@@ -191,8 +191,8 @@ def test_chains_of_references_are_bounded(registry: Registry) -> None:
 
 
 def test_a_reference_that_another_registry_made_a_moment_ago(registry: Registry) -> None:
-    """Before a reference is refused as missing, the log is read again, because another registry may
-    just have written the referenced version."""
+    """If a referenced version is missing, the registry first reads newer entries of the log,
+    because another registry may just have written this version."""
     other = Registry(registry.log.shared)
     registry.log.visible = 0
     other.register("part", PART)

@@ -25,7 +25,8 @@ A, AB, AC = record(a=None), record(a=None, b=0), record(a=None, c=None)
 
 def test_the_first_message_of_a_default_serializer(registry: Registry) -> None:
     """A serializer with default settings first asks for associations of the topic, and needs a 404
-    with a JSON object as the answer. Then it registers its schema with query parameters."""
+    with a JSON object as the answer. Then it registers its schema with a request that has query
+    parameters."""
     probe = "/associations/resources/-/t?resourceType=topic&associationType=value"
     assert registry.refused("GET", probe) == (404, 404)
     body = {"schema": A, "schemaType": "AVRO", "references": []}
@@ -91,8 +92,8 @@ def test_white_space_and_order_make_no_new_schema(registry: Registry) -> None:
 
 
 def test_an_incompatible_schema_is_409_with_the_reason(registry: Registry) -> None:
-    """A registration of an incompatible schema gets 409, with Confluent's message, which names the
-    field and its place."""
+    """A registration of an incompatible schema gets the status 409, with Confluent's message, which
+    names the field and its path in the schema."""
     registry.register("s", A)
     status, document = registry.ask("POST", "/subjects/s/versions", {"schema": AC})
     assert (status, document["error_code"]) == (409, 409)
@@ -133,8 +134,8 @@ def test_a_subject_without_schemas_takes_any_but_a_number_must_exist(registry: R
 
 
 def test_levels_are_read_and_written_under_different_keys(registry: Registry) -> None:
-    """GET returns a level under the key compatibilityLevel, PUT reads a level under the key
-    compatibility, and DELETE restores the default."""
+    """The answer to GET has a level under the key compatibilityLevel, the body of PUT has it under
+    the key compatibility, and DELETE restores the default."""
     assert registry.good("GET", "/config") == {"compatibilityLevel": "BACKWARD"}
     assert registry.refused("GET", "/config/s") == (404, 40408)
     assert registry.good("GET", "/config/s?defaultToGlobal=true") == {
@@ -160,8 +161,8 @@ def test_levels_are_read_and_written_under_different_keys(registry: Registry) ->
 def test_a_configuration_without_compatibility_changes_no_level(
     registry: Registry, subject: str, body: dict[str, str]
 ) -> None:
-    """A configuration without a level, or with the level under a mistyped key, changes no level. A
-    level of null removes the level that was set."""
+    """A request to set the configuration changes no level if it has no level, or has it under a
+    mistyped key. The level null removes the level that was set."""
     path = f"/config{subject}"
     assert registry.good("PUT", path, body) == {}
     assert registry.good("GET", "/config") == {"compatibilityLevel": "BACKWARD"}
@@ -177,14 +178,15 @@ def test_a_configuration_without_compatibility_changes_no_level(
 
 @pytest.mark.parametrize("level", ["", "null", 7, True, ["FULL"], {"level": "FULL"}])
 def test_what_is_no_level_is_42203(registry: Registry, level: Any) -> None:
-    """An invalid level gets 42203."""
+    """An invalid compatibility level gets the error code 42203."""
     assert registry.refused("PUT", "/config/s", {"compatibility": level}) == (422, 42203)
     assert registry.refused("PUT", "/config", {"compatibility": level}) == (422, 42203)
 
 
 @pytest.mark.parametrize("body", [{}, {"mode": None}, {"Mode": "READONLY"}, {"mode": 7}])
 def test_a_mode_that_is_missing_is_42204(registry: Registry, body: dict[str, Any]) -> None:
-    """A request without a mode gets 42204 and changes no mode."""
+    """A request to set a mode that contains no mode gets the error code 42204 and changes no
+    mode."""
     for path in ("/mode", "/mode/s"):
         assert registry.refused("PUT", path, body) == (422, 42204)
     assert registry.good("GET", "/mode") == {"mode": "READWRITE"}
@@ -203,8 +205,8 @@ def test_transitive_levels_look_at_every_version(registry: Registry) -> None:
 
 
 def test_lookup_tells_an_unknown_subject_from_an_unknown_schema(registry: Registry) -> None:
-    """A lookup of a schema returns its version and id. An unknown subject gets 40401, and an
-    unknown schema 40403."""
+    """A lookup of a schema returns its version and id. If the subject is unknown, the answer has
+    the error code 40401; if the subject does not have the schema, 40403."""
     registry.register("s", A)
     path = "/subjects/s?normalize=False&deleted=False"
     found = registry.good("POST", path, {"schema": A})
@@ -250,7 +252,8 @@ def test_a_deleted_schema_comes_back_under_its_id_as_a_new_version(registry: Reg
 
 
 def test_the_number_of_a_version_is_not_given_again(registry: Registry) -> None:
-    """A version's number is never reused while its subject has another version."""
+    """The number of a deleted version is never used again as long as its subject has another
+    version."""
     registry.register("s", A)
     registry.register("s", AB)
     registry.good("DELETE", "/subjects/s/versions/2")
@@ -260,7 +263,7 @@ def test_the_number_of_a_version_is_not_given_again(registry: Registry) -> None:
 
 
 def test_who_uses_an_id(registry: Registry) -> None:
-    """The subjects and versions that use an id can be listed, for dashboards."""
+    """Clients such as dashboards can request the subjects and versions that have a schema id."""
     registry.register("s", A)
     registry.register("t", A)
     both = [{"subject": "s", "version": 1}, {"subject": "t", "version": 1}]
@@ -318,8 +321,8 @@ def test_guids_for_clients_that_take_them(registry: Registry) -> None:
 
 
 def test_normalize_makes_one_schema_of_two_spellings(registry: Registry) -> None:
-    """With normalize=true, two spellings of a schema count as one schema. The values False and
-    false do not normalize."""
+    """With normalize=true, two spellings of a schema count as one schema. With the values False and
+    false they do not."""
     one, two = (
         json.dumps({"type": "record", "name": "R", "fields": [], **extra})
         for extra in ({"x": 1, "y": 2}, {"y": 2, "x": 1})
@@ -396,7 +399,7 @@ def test_what_is_not_supported_is_said(registry: Registry, body: dict[str, Any])
 
 @pytest.mark.parametrize("subject", ["__GLOBAL", "__EMPTY", "a%00b", "x" * 1001])
 def test_names_that_no_subject_can_have(registry: Registry, subject: str) -> None:
-    """A request with an invalid name of a subject gets 42208."""
+    """A request with an invalid name of a subject gets the error code 42208."""
     assert registry.refused("POST", f"/subjects/{subject}/versions", {"schema": A}) == (422, 42208)
     assert registry.refused("PUT", f"/config/{subject}", {"compatibility": "NONE"}) == (422, 42208)
 
@@ -422,7 +425,8 @@ def test_what_is_no_version_is_42202(registry: Registry, version: str) -> None:
 
 @pytest.mark.parametrize("schema_id", ["0", "2", "x", "-1", "99999999999"])
 def test_an_id_that_is_not_there_is_40403(registry: Registry, schema_id: str) -> None:
-    """A request for an id that does not exist gets 40403, even if the id is not a number."""
+    """A request for a schema id that does not exist gets the error code 40403, even if the id is
+    not a number."""
     registry.register("s", A)
     assert registry.refused("GET", f"/schemas/ids/{schema_id}") == (404, 40403)
 
@@ -463,8 +467,8 @@ def test_a_body_that_never_ends_is_408(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_an_id_of_the_clients_own_is_not_permitted(registry: Registry) -> None:
-    """A schema with an id that the client chose gets 42205, because records with that id would be
-    read with another schema."""
+    """Except in the mode IMPORT, a request to register a schema under an id of the client's choice
+    gets the error code 42205. Otherwise records with that id could be read with another schema."""
     body = {"schema": A, "id": 77}
     assert registry.refused("POST", "/subjects/s/versions", body) == (422, 42205)
     assert registry.good("POST", "/subjects/s/versions", {"schema": A, "id": -1}) == {"id": 1}
@@ -485,8 +489,8 @@ def test_while_the_store_is_away_reads_go_on(registry: Registry) -> None:
 
 
 def test_a_store_that_hangs_holds_up_no_reader() -> None:
-    """Reads are answered at once, even if the number of registrations that wait for ZooKeeper is
-    larger than the number of threads."""
+    """The registry answers reads at once, even if more registrations wait for ZooKeeper than the
+    registry has threads for them."""
     registry = Registry()
     registry.register("s", A)
     gate = threading.Event()
@@ -515,8 +519,8 @@ def test_a_store_that_hangs_holds_up_no_reader() -> None:
 
 
 def test_more_requests_at_once_than_allowed_are_503() -> None:
-    """If too many requests come at once, the requests beyond the limit get 503, after which clients
-    try again."""
+    """If too many requests come at once, the requests beyond the limit get 503. Clients repeat a
+    request after this status."""
     inside, go = asyncio.Event(), asyncio.Event()
 
     async def slow(_scope: Any, _receive: Any, send: Any) -> None:
@@ -555,7 +559,7 @@ async def status_of(app: Any, method: str, path: str, body: Any = None) -> int:
 
 def test_half_a_character_is_refused_for_good(registry: Registry) -> None:
     """JSON can contain half of a surrogate pair, which cannot be stored as UTF-8. A request with
-    such a character is refused with an error after which clients do not try again."""
+    such a character is refused with a status after which clients do not repeat the request."""
     registry.register("s", A)
     for given in ({"name": "\ud800", "subject": "s"}, {"name": "R", "subject": "\ud800"}):
         body = {"schema": record("Q"), "references": [{**given, "version": 1}]}
@@ -565,7 +569,7 @@ def test_half_a_character_is_refused_for_good(registry: Registry) -> None:
 @pytest.mark.parametrize("query", ["", "?normalize=true"])
 def test_deep_values_are_refused_for_good(registry: Registry, query: str) -> None:
     """If a property or default is nested so deeply that readers of the schema could exhaust their
-    stack, the schema is refused. Clients do not try again after this error."""
+    stack, the schema is refused. Clients do not repeat the request after this error."""
     for deep in ("[" * 800 + "]" * 800, '{"a":' * 800 + "1" + "}" * 800):
         mine = f'{{"type":"int","p":{deep}}}'
         field = f'{{"name":"a","type":"int","default":{deep}}}'
@@ -596,8 +600,8 @@ def test_a_long_comparison_holds_up_no_other_writer(
 
 def test_versions_that_are_deleted_alone(registry: Registry) -> None:
     """A client can request a list that contains only the deleted versions of a subject. The
-    parameter may have two names: Confluent's server calls it deletedOnly, and the Python client
-    calls it deleted_only."""
+    registry accepts two names of this parameter: Confluent's server calls it deletedOnly, and the
+    Python client calls it deleted_only."""
     registry.register("s", A)
     registry.register("s", AB)
     registry.good("DELETE", "/subjects/s/versions/1")

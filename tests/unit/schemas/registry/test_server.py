@@ -15,7 +15,8 @@ from skidway.schemas.registry.server import HEAD_WITHIN_S, KEEP_ALIVE_S, Protoco
 
 
 class Timers:
-    """A fake event loop, which keeps delayed calls with their delays until the test makes them."""
+    """A fake event loop. It stores delayed calls with their delays; the test makes these calls with
+    `fire`."""
 
     def __init__(self) -> None:
         self.waiting: list[tuple[float, Callable[..., None], Any]] = []
@@ -38,7 +39,7 @@ class _Handle:
 
 
 class Transport:
-    """A fake transport with the methods that the protocol uses."""
+    """A fake asyncio transport with the methods that the server's protocol uses."""
 
     def __init__(self) -> None:
         self.unsent = 0
@@ -76,7 +77,7 @@ def connected(state: ServerState | None = None) -> tuple[Protocol, Transport, Ti
 
 
 def test_a_connection_that_says_nothing_ends() -> None:
-    """A silent connection ends after HEAD_WITHIN_S."""
+    """The server closes a connection if no request arrives on it for HEAD_WITHIN_S seconds."""
     _, transport, timers = connected()
     assert timers.fire() == HEAD_WITHIN_S
     assert transport.aborted
@@ -106,8 +107,8 @@ def test_who_reads_slowly_is_waited_for_as_long_as_he_reads() -> None:
 
 
 def test_behind_an_answer_a_new_time_begins(monkeypatch: pytest.MonkeyPatch) -> None:
-    """After an answer only one timer runs. This timer ends after the keep-alive time plus the time
-    for the next request's head."""
+    """After an answer, the head of the next request must arrive within the keep-alive time plus the
+    time that is allowed for a request's head. Only one timer runs for this."""
     monkeypatch.setattr(server.H11Protocol, "on_response_complete", lambda _self: None)
     protocol, transport, timers = connected()
     protocol.cycle = Cycle(response_complete=True)  # type: ignore[assignment]

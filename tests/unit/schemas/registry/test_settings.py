@@ -15,7 +15,7 @@ from support.certificates import Authority
 
 
 def test_listeners_are_addresses_with_and_without_tls() -> None:
-    """The registry may have http and https listeners at the same time."""
+    """The setting `listeners` may have http and https addresses at the same time."""
     settings = RegistrySettings(listeners=["http://127.0.0.1:1", "https://[::1]:2/"])
     assert settings.addresses == [Listener("127.0.0.1", 1, False), Listener("::1", 2, True)]
 
@@ -25,7 +25,8 @@ def test_listeners_are_addresses_with_and_without_tls() -> None:
     ["", "127.0.0.1:1", "ftp://h:1", "http://h", "http://h:x", "http://h:1/p", "http://h:1?q"],
 )
 def test_what_is_no_listener(listener: str) -> None:
-    """A bad listener is refused, and the error names the setting's key."""
+    """If an address in the setting `listeners` is invalid, the registry does not start, and the
+    error names the setting."""
     with pytest.raises(ConfigurationRefused, match="listeners"):
         RegistrySettings(listeners=[listener]).check()
 

@@ -1,5 +1,5 @@
-"""The registry's store is a log in ZooKeeper, to which many registries write. An id always means
-the same schema."""
+"""The registry's store follows a log in ZooKeeper, to which several registry processes write. In
+all of them, an id always belongs to the same schema."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ def register(store: Store, subject: str, number: int) -> int:
 
 
 def test_ids_begin_at_one_and_have_no_gaps() -> None:
-    """A new schema gets the next id; a known schema keeps its id under any subject."""
+    """A new schema gets the next id. A schema that is registered under a second subject keeps its
+    id."""
     _, store = store_on(SharedLog())
     assert [register(store, "a", 1), register(store, "a", 2), register(store, "b", 1)] == [1, 2, 1]
     assert register(store, "a", 1) == 1
@@ -48,9 +49,9 @@ def test_ids_begin_at_one_and_have_no_gaps() -> None:
 
 
 def test_the_second_writer_reads_on_and_decides_again() -> None:
-    """A registry chooses an id and then writes a log entry with this id. If another registry writes
-    the next entry in between, that registry's schema keeps the id, and the first registry's schema
-    gets the id after it."""
+    """A registry chooses an id for a new schema and then writes a log entry with this id. If
+    another registry writes an entry with the same id first, its schema keeps the id. The first
+    registry reads this entry, and its schema gets the next id."""
     shared = SharedLog()
     entries, store = store_on(shared)
     _, other = store_on(shared)
@@ -72,8 +73,9 @@ def test_the_same_schema_from_two_writers_is_one_id() -> None:
 
 
 def test_a_lost_answer_is_found_again() -> None:
-    """Each write has a random mark. If the answer to a write is lost, the registry finds the write
-    in the log by its mark, and does not repeat it."""
+    """Each write has a random id, which is stored in the log entry. If ZooKeeper's answer to a
+    write is lost, the registry finds the entry in the log by this id, and does not repeat the
+    write."""
     entries, store = store_on(SharedLog())
     entries.lose.append("twice")
     assert register(store, "a", 1) == 1
@@ -81,8 +83,9 @@ def test_a_lost_answer_is_found_again() -> None:
 
 
 def test_a_deletion_whose_answer_was_lost_is_done() -> None:
-    """If the answer to a deletion's write is lost, the deletion still succeeds. If the registry
-    simply decided again, it would refuse the deletion, because the version is already deleted."""
+    """If ZooKeeper's answer to the write of a deletion is lost, the deletion still succeeds. If the
+    registry simply decided again, it would refuse the deletion, because the version is already
+    deleted."""
     entries, store = store_on(SharedLog())
     register(store, "a", 1)
     entries.lose.append("twice")
@@ -92,8 +95,8 @@ def test_a_deletion_whose_answer_was_lost_is_done() -> None:
 
 @pytest.mark.parametrize("fault", ["before", "after"])
 def test_a_write_without_answer_can_be_tried_again(fault: str) -> None:
-    """If a write to the log is not answered, the client gets 503. Its retry gets the same id, even
-    if the first write has reached the log."""
+    """If ZooKeeper does not answer the write of a registration, the client gets 503. If the client
+    repeats the request, it gets the same id, even if the first write has reached the log."""
     entries, store = store_on(SharedLog())
     entries.lose.append(fault)
     with pytest.raises(Refusal) as caught:
@@ -104,8 +107,8 @@ def test_a_write_without_answer_can_be_tried_again(fault: str) -> None:
 
 
 def test_reads_go_on_while_the_log_is_away_and_writes_say_so() -> None:
-    """While the log cannot be reached, schemas are returned from memory, and registrations get
-    503."""
+    """While ZooKeeper cannot be reached, the registry returns schemas from memory, and
+    registrations get 503."""
     entries, store = store_on(SharedLog())
     register(store, "a", 1)
     entries.connected = False
@@ -116,8 +119,8 @@ def test_reads_go_on_while_the_log_is_away_and_writes_say_so() -> None:
 
 
 def test_what_another_registry_may_have_written_is_not_denied() -> None:
-    """While the log cannot be reached, a request for an unknown id gets 503, because another
-    registry may have registered it. After a 404 the loader would reject good records
+    """While ZooKeeper cannot be reached, a request for an unknown schema id gets 503, because
+    another registry may have assigned this id. After a 404 the loader would reject good records
     permanently."""
     shared = SharedLog()
     entries, store = store_on(shared)
@@ -160,7 +163,7 @@ def test_a_refusal_is_made_on_all_that_is_known() -> None:
 
 def test_a_restarted_registry_knows_everything() -> None:
     """A restarted registry reads the whole log, even if the log has more entries than the registry
-    reads ahead."""
+    requests at once."""
     shared = SharedLog()
     _, store = store_on(shared)
     for number in range(600):
@@ -206,8 +209,8 @@ def test_a_log_that_makes_no_sense_stops_the_registry(content: bytes) -> None:
 
 
 def test_a_log_that_breaks_later_ends_writing_only() -> None:
-    """If the log becomes unreadable while the registry runs, the registry refuses writes. Schemas
-    that the registry read before can still be read."""
+    """If an invalid entry comes into the log while the registry runs, the registry refuses writes.
+    Clients can still read the schemas from the entries before it."""
     entries, store = store_on(SharedLog())
     register(store, "a", 1)
     entries.shared.contents.append(b"nonsense")
@@ -220,9 +223,9 @@ def test_a_log_that_breaks_later_ends_writing_only() -> None:
 
 
 def test_the_follower_ends_whenever_it_is_told() -> None:
-    """The follower is the thread that reads new entries of the log. The follower ends at once even
-    if the request to end comes just before the follower clears its wake event. It does not wait 30
-    seconds for the next event."""
+    """The thread that follows the log ends as soon as the store is closed. This holds even if the
+    store is closed just before the thread clears the event that wakes it; otherwise the thread
+    would wait 30 seconds."""
     _, store = store_on(SharedLog())
 
     class Wake(threading.Event):
@@ -239,8 +242,8 @@ def test_the_follower_ends_whenever_it_is_told() -> None:
 
 
 def test_a_log_that_was_set_back_takes_no_more() -> None:
-    """If the log was set back, for example by a restore from a backup, the registry refuses writes,
-    because the next write would give an id a second schema."""
+    """If the log has lost entries, for example because somebody restored an older backup, the
+    registry refuses writes. Otherwise the next write would give an id a second schema."""
     shared = SharedLog()
     _, store = store_on(shared)
     for number in range(3):
@@ -254,8 +257,9 @@ def test_a_log_that_was_set_back_takes_no_more() -> None:
 
 
 def test_a_log_that_was_set_back_and_went_on_is_noticed() -> None:
-    """If the log is restored from a backup, entries are lost, and another registry may write other
-    entries in their place. A registry that has read the lost entries notices the difference."""
+    """If an older backup of the log is restored, entries are lost, and another registry may write
+    other entries with the same numbers. A registry that has read the lost entries notices the
+    difference."""
     shared = SharedLog()
     _, store = store_on(shared)
     for number in range(3):
@@ -263,7 +267,7 @@ def test_a_log_that_was_set_back_and_went_on_is_noticed() -> None:
     del shared.contents[2:]
     _, other = store_on(shared)
     assert register(other, "b", 7) == 3
-    assert register(other, "a", 8) == 4  # 4 is the next id that `store` expects, too
+    assert register(other, "a", 8) == 4  # `store`, too, expects 4 as the next id
     with pytest.raises(Refusal, match="was set back"):
         register(store, "a", 7)
 
@@ -279,8 +283,8 @@ def test_a_log_with_a_gap_is_refused() -> None:
 
 
 def test_a_schema_that_no_node_holds_is_refused() -> None:
-    """A schema that is too large for a ZooKeeper node gets 42209. ZooKeeper, which would drop the
-    connection, never gets the schema."""
+    """A registration of a schema that is too large for a ZooKeeper node gets the error code 42209.
+    The registry does not send the schema to ZooKeeper, which would close the connection."""
     _, store = store_on(SharedLog())
     doc = "x" * ENTRY_BYTES_MAX
     text = json.dumps({"type": "enum", "name": "E", "symbols": ["A"], "doc": doc})
@@ -295,7 +299,7 @@ steps = st.lists(
     st.tuples(
         st.integers(0, 2),  # registry
         st.sampled_from(["register", "delete", "purge", "restart"]),
-        st.integers(0, 4),  # schema, subject
+        st.integers(0, 4),  # numbers of a schema and a subject
         st.sampled_from(["", "", "", "before", "after", "twice"]),
     ),
     max_size=40,
@@ -305,8 +309,8 @@ steps = st.lists(
 @settings(max_examples=share_of(200), deadline=None)
 @given(steps)
 def test_an_id_means_one_schema_under_any_schedule(schedule: list[Step]) -> None:
-    """With three registries, lost answers, deletions and restarts, the ids have no gaps, each id
-    means one schema, and all registries reach the same state."""
+    """Whatever happens with three registries, lost answers, deletions and restarts: the ids have no
+    gaps, each id belongs to one schema, and all registries reach the same state."""
     shared = SharedLog()
     stores = [store_on(shared) for _ in range(3)]
     meaning: dict[int, str] = {}
