@@ -107,10 +107,9 @@ def _sources_in(directory: Path) -> list[SourceSettings]:
 
 
 def _beside(file: Path | None, sources: Sequence[SourceSettings]) -> list[SourceSettings]:
-    """The sources of a configuration file, with absolute paths of the files that they name: this
-    function reads a relative path from the directory of the configuration file. file: the
-    configuration file; None if no file has the sources. Relative paths are then read from the
-    current directory.
+    """Returns the sources with absolute paths of the files that they name. A relative path starts
+    from the directory of the configuration file `file`, or from the current directory if `file` is
+    None.
     """
     folder = Path.cwd() if file is None else file.absolute().parent
     return [

@@ -33,7 +33,8 @@ from skidway.kafka.types import TopicPartition
 class Accounts:
     """Owns the deltas (messages with counts), the declared losses, the seals that are not sent yet,
     and the last words (the final seals of an agent that leaves for good). Each turn of the agent's
-    loop ends with one transaction; the methods write what it must store into `changes`.
+    loop ends with one transaction; the methods write into `changes` what this transaction must
+    store.
     """
 
     def __init__(
@@ -153,8 +154,9 @@ class Accounts:
         return any(file == each[0] for each in self._declared)
 
     def forget(self, files: Collection[int], changes: Changes) -> None:
-        """Removes these file ids, from which no more records or losses can come, from memory and
-        state."""
+        """Removes these file ids from memory and state. No more records or losses can come from
+        these files.
+        """
         if files:
             changes.forget_files(files)
             changes.forget_losses()
@@ -163,8 +165,8 @@ class Accounts:
     def _first_unsealed(self, topic: str) -> int | None:
         """The bucket of the time up to which the topic is sealed; None if the topic has no seal.
         Lines that nobody has read can be older than that time by `lateness.ms`. This method does
-        not subtract `lateness.ms`. The audit subtracts it later: it uses the agent's setting, which
-        each audit message states, or its own setting, whichever is larger.
+        not subtract `lateness.ms`; the audit does so later. Each audit message states the agent's
+        `lateness.ms`. The audit subtracts that value or its own setting, whichever is larger.
         """
         sealed_until = self._topics.sealed_until(topic)
         return None if sealed_until is None else self._bucket(sealed_until)
@@ -201,7 +203,7 @@ class Accounts:
 
     def prove_life(self, number: int, now: float, now_ms: int) -> None:
         """Sends a heartbeat to the audit if the agent has sent no delta and no seal for a whole
-        heartbeat interval. number: the last number that was used before this turn.
+        heartbeat interval. number: the last number that a delta or a seal got before this turn.
         """
         if self._deltas.number != number:
             self._life_at = now + self._settings.heartbeat_interval_ms / 1000
@@ -218,8 +220,8 @@ class Accounts:
 
     def begin_seal(self, now: float, now_ms: int, changes: Changes) -> tuple[int, int] | None:
         """Begins a new seal: returns its wall time W, and `at`, the last number that was used for
-        deltas and seals. Returns None if no seal is due. The caller must scan the patterns after
-        this call.
+        deltas and seals. Returns None if no seal is due. The caller must look for files after this
+        call.
         """
         if now < self._seal_at and not self.leaving.is_asked:
             return None
@@ -315,9 +317,9 @@ class Accounts:
         topics: Mapping[str, tuple[Source, Source]],
         offsets: Mapping[TopicPartition, int],
     ) -> None:
-        """A last word is the final seal of an agent that leaves for good. If the agent continues to
-        read a topic, the topic's last word is no longer true. This method takes back each last word
-        that is no longer true: it sends an ordinary seal in its place.
+        """Takes back each last word that is no longer true: sends an ordinary seal in its place. A
+        last word is the final seal of an agent that leaves for good. It is no longer true if the
+        agent continues to read the topic.
         """
         again = self.leaving.take_back()
         if not again:

@@ -1,5 +1,5 @@
 """Reports to the audit which bytes of the files are not safe yet, since when these bytes have been
-in the files, and how long the files will exist.
+in the files, and how long the agent expects the files to exist.
 
 Bytes are safe when a broker has acknowledged them, or when they are set apart (declared rejected,
 lost or uncertain). At each report, the agent notes the size of each file with unsafe bytes. So it
@@ -10,10 +10,10 @@ later than the last write to the file.
 The life of a file ends when the agent sees that the file has no name any more. If the agent had
 closed the file, the agent uses the later of two times as the end: the last write, and one hour
 before the hourly search that no longer found the file. The agent expects that each file of a
-directory lives as long as the shortest of the last lives in this directory, unless the setting
-`deleted.after.ms` gives another time. If a file is already older, no time is left. The same is true
-of a file that has no name any more: only the agent still has it open, so the file is lost when the
-agent ends.
+directory lives as long as the shortest life among the files of this directory that were deleted
+last, unless the setting `deleted.after.ms` gives another time. If a file is already older, the
+report says that no time is left. The report says the same about a file that has no name any more:
+only the agent still has it open, so the file is lost when the agent ends.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ DIRECTORIES_MAX: Final = 1_000
 REACHES_MAX: Final = 16
 
 Limit = Callable[[TrackedFile], int | None]
-"""The position up to which a file is read; None if all of it is read."""
+"""Returns the position up to which a file is to be read; None if all of it is to be read."""
 
 
 class Backlogs:
@@ -79,8 +79,8 @@ class Backlogs:
     def tell(self, limit_of: Limit, number: int, now: float, now_ms: int) -> None:
         """Puts a note (an audit message) about the unsafe bytes into the outbox, if a report is
         due. Makes no note while an earlier note waits to be published, or if nothing has changed
-        since the last note. limit_of: how far each file is read. number: the last number that was
-        used for deltas and seals.
+        since the last note. limit_of: returns the position up to which a file is to be read.
+        number: the last number that was used for deltas and seals.
         """
         if now < self._tell_at or self._mail.has(self._last_id):
             return
@@ -216,7 +216,7 @@ def then(
     found = [each for each in before if each[0] > tracked.position]
     if not found or end > found[-1][0]:
         found.append((end, now_ms))
-    if len(found) > REACHES_MAX:  # of two neighbours, keep the later size with the earlier time
+    if len(found) > REACHES_MAX:  # join each two neighbours: later size, earlier time
         pairs = zip(found[:-1:2], found[1::2], strict=False)
         found = [(later[0], earlier[1]) for earlier, later in pairs] + found[len(found) // 2 * 2 :]
     return found
@@ -247,8 +247,8 @@ def _ends(tracked: TrackedFile, limit_of: Limit) -> tuple[int, int]:
 
 
 def _begin_ms(tracked: TrackedFile) -> int | None:
-    """When the file was created; None if this is not known, or if the file id names only a later
-    content of the file.
+    """When the file was created (ms). None if this is not known, or if the file had another file id
+    before, for example because it was truncated.
     """
     birth = tracked.birth
     if birth.born_ns is None or birth.predecessor is not None:

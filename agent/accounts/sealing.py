@@ -4,7 +4,7 @@ time W.
     begin     put what was counted so far into deltas; note the wall time W and `at`, the number
               of the last delta or seal; then look through every pattern and note each file's length
     complete  when the checkpoint has passed all bytes up to these lengths (they are settled) and
-              deltas contain their counts: (W, at) may be sent
+              deltas contain their counts: the seal (W, at) may be sent
 
 The agent notes the wall time W before it looks at the files. So every line that was in a file at W
 is among the noted bytes. If a file or directory cannot be read, the agent does not send its topic's

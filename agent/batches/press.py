@@ -115,8 +115,8 @@ class Pressed:
 
 @dataclass(frozen=True, slots=True)
 class _Parsed:
-    """The records and the rejected lines of some readings. refused: each rejected line, after the
-    index of its reading.
+    """The records and the rejected lines of some readings. refused: for each rejected line, the
+    index of its reading, and the line.
     """
 
     refused: list[tuple[int, RejectedLine]]
@@ -148,7 +148,7 @@ class Press:
             parsing, codec_before = self._shape.parsing, self._shape.before
         self._filters = filters_of(recipe, self._shape)
         self._added_fields = added_fields(parsing, codec_before)
-        if recipe.is_replay:  # the parser adds these fields, by the path in each line
+        if recipe.is_replay:  # the parser itself adds the fields, by the path in each line
             self._added_fields = AddedFields((), (), codec_before.arrow_schema)
         self._parser = build_parser(parsing, codec_before)
         _check_key(recipe, self._codec)

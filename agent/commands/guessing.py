@@ -35,7 +35,9 @@ from skidway.agent.validation.preview import preview
 from skidway.errors import ConfigurationRefused, SkidwayError
 
 NAMED_LEAST: Final = 0.95
-"""`guess` proposes a named format if at least this share of the bytes fits the format."""
+"""`guess` proposes a format of the catalog (such as `access`) if at least this share of the bytes
+fits the format.
+"""
 
 TIMES: Final = (
     "time", "timestamp", "@timestamp", "ts", "date", "datetime", "eventTime", "event_time", "t",
@@ -81,7 +83,7 @@ def guess(path: Path, lines_max: int, encoding: str | None = None) -> Guess:
 
 
 def document(found: Guess) -> dict[str, Any]:
-    """The proposal as a document for programs (`guess --json`)."""
+    """The proposal as the object that `guess --json` prints as JSON."""
     return {
         "what": found.what,
         "share": round(found.preview.share, 4),
@@ -135,7 +137,7 @@ def _as_json(sample: Sample) -> Guess | None:
         time: dict[str, Any] = {"fields": [schema.field_of(member)], "format": form}
         try:
             made = _with_schema(sample, schema, time)
-        except ConfigurationRefused:  # no field: `_extra` takes the object that has this member
+        except ConfigurationRefused:  # no field: `_extra` takes the whole object
             continue
         if misses_times(made):
             made = _with_schema(sample, schema, time | {"on_error": "read_time"})
@@ -228,8 +230,8 @@ def _as_format(sample: Sample) -> Guess | None:
 
 def _is_of(form: catalog.Format, sample: Sample) -> bool:
     """Whether a log is in this logfmt format: most lines have the format's first key and its time,
-    and the format has all keys that most lines have. (The share of lines that the parser accepts
-    shows nothing, because the parser accepts all lines with pairs.)
+    and each key that most lines have is a key of the format. (The share of lines that the parser
+    accepts shows nothing, because the parser accepts all lines with pairs.)
     """
     found = unnamed_formats.as_logfmt(sample.strings)
     if found is None or form.time is None or "timestamp" not in found:

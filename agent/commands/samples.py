@@ -37,7 +37,9 @@ from skidway.settings.spec import specs
 
 WINDOWS: Final = "windows-1252"
 CONTAINER_LEAST: Final = 0.5
-"""A file is a container's log if at least this share of its lines is in the runtime's format."""
+"""A file is a container's log if at least this share of its lines is in the format of a container
+runtime.
+"""
 
 FOREIGN_MOST: Final = 0.35
 """In a text in a western language, at most this share of the letters is not ASCII. In other
@@ -45,8 +47,8 @@ languages, hardly any letter is ASCII.
 """
 
 MIXED_MOST: Final = 0.1
-"""Of the lines that are not ASCII, some may be UTF-8 and some not. If more than this share of them
-is UTF-8, the file has lines in two encodings.
+"""If not all lines of a file are UTF-8, but more than this share of the lines that are not ASCII is
+UTF-8, the file has lines in two encodings.
 """
 
 TOPIC_CHARACTERS_MAX: Final = 100
@@ -209,7 +211,7 @@ def _as_utf8(texts: Sequence[bytes], encoding: str) -> list[bytes]:
 
 def _guessed_encoding(texts: Sequence[bytes], *, is_json: bool) -> dict[str, str]:
     """The settings for the encoding of texts (`encoding` or `on_error`); empty if all texts are
-    UTF-8. is_json: whether the runtime wrote the texts as JSON, which is always UTF-8.
+    UTF-8. is_json: whether a container runtime wrote the texts as JSON, which is always UTF-8.
     """
     foreign = [text for text in texts if not text.isascii()]
     odd = [text for text in foreign if _decoded(text, UTF_8) is None]

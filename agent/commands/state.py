@@ -1,6 +1,6 @@
-"""Shows the ledger, which says what became of every byte of every file. The command reads the
-ledger from the agent's state, even while the agent runs. With `adopt` and `give_up`, an operator
-changes the state of a stopped agent.
+"""Shows what became of every byte of every file, as the agent's state says. `show` reads the state
+even while the agent runs. With `adopt` and `give_up`, an operator changes the state of a stopped
+agent.
 
 acknowledged + rejected + filtered + lost + uncertain + pending = bytes, of each file id
 """

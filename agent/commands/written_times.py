@@ -1,9 +1,9 @@
 """Recognizes how the times of an unknown log are written, for `guess`.
 
 A form is a regular expression for the text of a time, and the `timestamp.format` that reads it. In
-`03/04/2026`, 03 or 04 may be the day. If this is so in all times of a log, `guess` takes the order
-of day and month that puts the times closer together, because a log usually has the times of a few
-days.
+`03/04/2026`, 03 or 04 may be the day. If every time of a log can be read in both ways, `guess`
+takes the order of day and month that puts the times closer together, because a log usually has the
+times of a few days.
 """
 
 from __future__ import annotations

@@ -2,13 +2,13 @@
 crash.
 
     presses     recipes, and a press for each that is in use
-    outbound    batches on their way: sent, drained, sent again, halved when refused
+    outbound    batches on their way: sent, given back, sent again, halved when refused
     replay      promises of the last process, sent again unchanged
     evidence    the bytes of an intent (a promise), if they are still the promised bytes
     inquiry     promises that cannot be sent again: read back from the brokers, then acknowledged,
                 sent, or set apart (declared lost or uncertain)
     refused     records that a broker refuses: read back, then counted or set apart
-    search      one reading of the partitions' logs, from their floors (lowest offsets needed) on
+    search      one pass over the partitions' logs, from their floors (lowest offsets needed) on
     read_back   pure functions: where an intent's records can be, and which of them were found
     progress    which flights (intents under way) the checkpoint passes; partitions' offsets, floors
     logs        the logs of the brokers, fetched to be read back

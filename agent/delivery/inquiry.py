@@ -11,7 +11,7 @@ intents the brokers have, and then decides about the missing records.
     missing, bytes gone  lost: no broker has them
     missing, too late    lost: the record's partition has later records of the file, so readers
                          would drop the record as a repeat
-    doubtful, or a hole  uncertain: the log has the bytes in different records, or lost some records
+    doubtful, or a hole  uncertain: the log has the bytes in different records, or lacks records
 
 If only a part of an intent is sent, the intent is divided: one transaction replaces the intent's
 row by one row for each part. Parts that are not sent keep their recipe. So after a crash, the agent
@@ -329,8 +329,9 @@ class Inquiry:
         tracked: TrackedFile,
         evidence: Evidence | None,
     ) -> list[_Verdict]:
-        """The verdict on each part of an intent, or on each piece of a missing part, in the order
-        of the bytes."""
+        """The verdict on each part of an intent, in the order of the bytes. A missing part may be
+        divided into pieces (see `_plans`); then each piece has a verdict.
+        """
         why, unsure = asked.reason, Certainty.UNCERTAIN
         missing = [part for part in parts if part.fate is Fate.MISSING]
         certainty, finding = self._search.verdict(asked.reach)
@@ -361,8 +362,9 @@ class Inquiry:
         tracked: TrackedFile,
         evidence: Evidence,
     ) -> list[tuple[Part, Reading | str]]:
-        """The pieces of missing parts, each with the reading that sends it, or with the reason (a
-        text) why it cannot be sent.
+        """Divides missing parts into pieces, of which each is sent as a whole or not at all.
+        Returns each piece with the reading that sends it, or with the reason (a text) why it cannot
+        be sent.
         """
         recipe = self._sendable(asked, tracked)
         if recipe is None:

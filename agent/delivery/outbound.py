@@ -1,14 +1,14 @@
-"""Owns the batches that are being sent. Gives the batches to the producer in order, and notes for
-their flights (the intents that are being sent) that brokers acknowledged them. If the producer
-gives a batch back, sends it again; if a broker refuses a batch, halves it.
+"""Owns the batches that are being sent. Gives the batches to the producer in order. When a broker
+acknowledges a batch, notes this for the batch's flights. A flight is an intent that is being sent.
+If the producer gives a batch back, sends it again; if a broker refuses a batch, halves it.
 
 The producer keeps the order, and repeats failed requests. Two kinds of batches come back to this
 module: a batch that the broker refused, and the later batches that the producer gave back because
 of the refusal. A refused batch is halved until the refused record is alone. This record and its
-flight (the intent that is being sent) wait until the agent knows whether the record arrived
-(agent.delivery.refused). The other records of the batches that came back are sent again in their
-order. All copies of a record are equal. So readers that drop repeats get the same counts, however
-the records are divided into batches.
+flight wait until the agent knows whether the record arrived (agent.delivery.refused). The other
+records of the batches that came back are sent again in their order. All copies of a record are
+equal. So readers that drop repeats get the same counts, however the records are divided into
+batches.
 """
 
 from __future__ import annotations

@@ -77,9 +77,11 @@ class Progress:
         self._moved.update(offsets)
 
     def divided(self, intents: Iterable[int]) -> None:
-        """Notes intents that replace the parts of an older intent. Nobody knows at which offsets
-        the records of the new intents are; the same holds for intents from before the agent's
-        start. So no partition's floor moves until the checkpoint has passed the new intents."""
+        """Notes the intents that replaced an older intent, one for each of its parts. Nobody knows
+        at which offsets the records of the new intents are; the same holds for intents from before
+        the agent's start. So no partition's floor moves until the checkpoint has passed the new
+        intents.
+        """
         self._before.update(intents)
 
     def is_of_before(self, intent: int) -> bool:
@@ -87,8 +89,9 @@ class Progress:
         return intent in self._before
 
     def floors_of(self, places: Collection[TopicPartition]) -> dict[TopicPartition, int]:
-        """The floor of each partition, at which a search of the partition begins. 0 if it has no
-        floor."""
+        """The floor of each partition, at which a search of the partition begins. 0 for a partition
+        without a floor.
+        """
         return {tp: self.floors.get(tp, 0) for tp in sorted(places)}
 
     def pass_flights(self, tracker: Tracker, changes: Changes) -> Passed:

@@ -142,8 +142,9 @@ class Marks:
         self._gaps: set[TopicPartition] = set()
 
     def gap(self, tp: TopicPartition) -> None:
-        """Notes that records of a partition are gone, unknown, before those that will be added
-        next."""
+        """Notes that records of a partition are gone. Their place is before the records that will
+        be added next.
+        """
         self._gaps.add(tp)
 
     def top(self, file: int, tp: TopicPartition) -> int:
@@ -246,7 +247,7 @@ class Found:
 def _distinct(pieces: Sequence[Columns]) -> Columns:
     """Returns the distinct records of one partition, each with the time of its first copy."""
     first, end, times = (np.concatenate([piece[index] for piece in pieces]) for index in range(3))
-    order = np.lexsort((end, first))  # stable
+    order = np.lexsort((end, first))  # stable: of equal records, the first copy stays first
     first, end, times = first[order], end[order], times[order]
     new = np.ones(len(first), np.bool_)
     new[1:] = (first[1:] != first[:-1]) | (end[1:] != end[:-1])
@@ -306,7 +307,7 @@ def dropped(
 
 def split(part: Part, bounds: Int64s, is_dropped: Bools) -> Iterator[tuple[Part, bool]]:
     """Splits a part so that readers would drop either all or no records of each piece. Yields each
-    piece, and whether they would drop its records.
+    piece, and whether readers would drop its records.
 
     bounds: where the records of the intent begin and end. is_dropped: one element for each record,
     so one element fewer than `bounds`.

@@ -1,5 +1,6 @@
-"""Searches the logs of partitions once, from their floors to their high watermarks, a piece in each
-turn. A partition's floor is an offset below which the partition has no wanted record.
+"""Searches the logs of partitions once, from their floors to their high watermarks. Each turn of
+the agent's loop does a part of the search. A partition's floor is an offset below which the
+partition has no wanted record.
 
     begin     sets the partitions to read: those that can have the wanted records
     turn      takes the records that have arrived, never waits; ends the search as soon as every

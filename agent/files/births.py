@@ -21,7 +21,7 @@ from skidway.agent.values.tracked import Birth, Checkpoint, TrackedFile
 
 
 class Births:
-    """Makes file ids, and lists the files that could not be opened as unreadable."""
+    """Makes file ids. If a file cannot be opened, adds it to the list of unreadable files."""
 
     def __init__(self, host: Host, handles: Handles, files: HostFiles, host_name: str) -> None:
         self._host = host
@@ -68,9 +68,9 @@ class Births:
         return self._begin(sighting, handle, mark, point.marks, old)
 
     def succeed(self, sighting: Sighting, old: TrackedFile, handle: Handle) -> None:
-        """Begins a new file id in place of `old`. It begins after the bytes that certainly are
-        bytes that were read under `old`; the bytes after these are read, perhaps for the second
-        time.
+        """Begins a new file id in place of `old`. The new file id begins after those bytes that
+        were certainly read under `old`. The agent reads the later bytes, some of them perhaps for
+        the second time.
         """
         size, marks = sighting.found.size, old.last_point.marks
         proven = prove(handle.read, size, old.birth.fingerprint, marks)

@@ -4,9 +4,9 @@ it in that generation.
 A compressed file has another inode than the plain file, and the plain file is gone. The agent
 recognises a known file in the compressed file by the known file's first bytes, by the bytes before
 its read position, and by its time of change. Most compression programs copy this time from the
-plain file. From then on the agent reads the known file's bytes from the compressed file. Positions
-count plain bytes, so nothing is read twice. While the plain file is still there, compression is
-under way, and the agent reads the plain file.
+plain file. Once the agent has recognised the known file, it reads that file's bytes from the
+compressed file. Positions count plain bytes, so nothing is read twice. While the plain file is
+still there, compression is under way, and the agent reads the plain file.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ _DAMAGE: Final = (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError, zst
 
 
 class _Format(NamedTuple):
-    """magic: the first bytes of every file in this format."""
+    """A compression format. magic: the first bytes of every file in this format."""
 
     magic: bytes
     stream: Callable[[io.FileIO], Any]

@@ -129,7 +129,7 @@ class History:
     def _judge(self, look: Look, base: str, names: Mapping[str, Member]) -> Found | None:
         """Decides which of the files that were at the meant path `base` the agent reads. A meant
         path is a path that a pattern matches. Another file than at the last look, or no file, is at
-        it now.
+        this path now.
 
         Returns the newest of the files that the agent did not know before and now reads; None if
         there are none.
@@ -409,7 +409,7 @@ class History:
 
 
 def by_path(members: Mapping[str, Member]) -> dict[str, dict[str, Member]]:
-    """The names in a directory, grouped by the path from which they were rotated."""
+    """The files of a directory by name, grouped by the path from which each was rotated."""
     groups: dict[str, dict[str, Member]] = {}
     for name, member in members.items():
         groups.setdefault(member.base, {})[name] = member
