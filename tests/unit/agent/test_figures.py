@@ -65,9 +65,9 @@ def test_a_refused_record_is_a_lost_line_with_its_bytes() -> None:
 
 
 def test_lost_bytes_are_as_many_as_were_seen() -> None:
-    """The metrics count the loss of a truncated file with the bytes that the agent had seen, and
-    with no lines. They count the loss once, even if the agent is restarted before it reports the
-    loss to the audit."""
+    """If a file is truncated, the metrics count the bytes that the agent had seen in the file as
+    lost, but no lines. They count the loss once, even if the agent is restarted before it reports
+    the loss to the audit."""
     world = a_world("figures-lost")
     world.files.append(A, b"1\n")
     world.start()

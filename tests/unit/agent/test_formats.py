@@ -329,8 +329,8 @@ def test_the_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
 
 def test_the_table_of_test_has_a_limit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """`agent test` shows 20 results, or as many as `--limit` says, and says how many more there
-    are. `--json` prints all results. The command does not show an empty `_extra`, and names fields
-    that have the name of a column of the loader."""
+    are. `--json` prints all results. The command does not show an empty `_extra`. It warns if a
+    field has the name of a column that the loader adds."""
     lines = [*(f"n={number} _host=x" for number in range(30)), "?"]
     log = write(tmp_path, "a.log", "".join(f"{line}\n" for line in lines))
     parser = "{type: logfmt, columns: [n, _host]}"

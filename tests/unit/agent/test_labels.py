@@ -154,7 +154,7 @@ def test_labels_count_from_an_intent_on(world: World) -> None:
 
 def test_without_labels_nothing_waits(world: World) -> None:
     """If the file with the labels is missing, or does not name a pod, the records are delivered
-    with empty fields. As soon as the file names the pod, further records have its labels."""
+    with empty fields. As soon as the file names the pod, further records have the pod's labels."""
     world.files.append(LOG, line("a"))
     world.start()
     world.settle()
@@ -379,9 +379,9 @@ def test_deep_and_long_contents_are_refused(data: bytes) -> None:
     st.integers(0, 50),
 )
 def test_the_history_keeps_what_records_need(changes: list[Any], settled: int) -> None:
-    """For each position that is not yet acknowledged and not declared lost or uncertain, the
-    shortened history has the same labels as the whole list of changes, even after it was stored as
-    text."""
+    """The agent shortens a log's history (the list of changes of its labels) and stores it as text.
+    For each position that is not yet acknowledged and not declared lost or uncertain, the shortened
+    history still has the same labels as the whole list."""
     history, whole, at = (), {}, 0
     for step, labels in changes:
         at += step

@@ -166,7 +166,7 @@ def test_parts_that_arrived_hold_the_floor_until_the_checkpoint_passes_them(
 
 def test_rejected_records_that_are_found_count_as_rejected(picky: World, upgrade: Any) -> None:
     """If the agent finds records of rejected lines on the broker, it counts them for the topic of
-    rejected lines. The ledger shows them as rejected."""
+    rejected lines. `skidway agent state show` lists them as rejected."""
     picky.kill_in_flight(b"b1\nb2\n", survivors=5)
     picky.brokers.arrive_late(TopicPartition("logs.rejected", 0))
     upgrade()

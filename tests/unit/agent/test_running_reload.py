@@ -33,7 +33,7 @@ CLUSTER = Cluster("main", "memory")
 
 
 class Registry:
-    """A registry that numbers schemas."""
+    """A schema registry in memory, which gives each schema a number."""
 
     def __init__(self) -> None:
         self.registered: dict[tuple[str, str], int] = {}

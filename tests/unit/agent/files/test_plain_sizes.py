@@ -47,8 +47,8 @@ def test_a_file_that_needs_too_much_memory_has_no_size(
 def test_a_file_whose_measuring_broke_off_is_measured_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If an unexpected error ends the thread that measures a file, the file is measured again when
-    the agent asks for its size the next time."""
+    """If an unexpected error ends the thread that measures a file's decompressed size, the file is
+    measured again when the agent asks for this size the next time."""
     failing = [RuntimeError("unexpected")]
 
     def measure(_path: str, _content: Content) -> int:

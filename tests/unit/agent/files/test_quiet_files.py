@@ -19,8 +19,8 @@ PATH = "/log/a.log"
 
 
 def at_rest(monkeypatch: pytest.MonkeyPatch) -> tuple[World, list[str]]:
-    """A world whose only file is completely read, and a list to which each scan adds the paths of
-    the files that it compares with known files."""
+    """Returns an agent that has completely read its only file, and a list. Each scan of the agent
+    adds to the list the paths of the files that it compares with known files."""
     world = World(settings(raw("logs", "/log/*.log")))
     world.files.append(PATH, b"one\n")
     world.start()
@@ -76,7 +76,8 @@ def test_whatever_changes_a_file_is_found_without_an_event(monkeypatch: pytest.M
 def test_another_file_with_the_same_inode_size_and_time_is_not_at_rest(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """If only the time of birth differs, the file is another file, and a scan notices this."""
+    """A scan notices that a file was replaced even if the new file has the same inode, size and
+    modification time, and only its birth time differs."""
     world, seen = at_rest(monkeypatch)
     look_at = world.files.scan
 
@@ -115,8 +116,8 @@ def test_a_quiet_file_has_one_description(tmp_path: Path) -> None:
 
 
 def test_a_link_to_another_directory_changes_the_description(tmp_path: Path) -> None:
-    """If a link in the path leads elsewhere, the description has the new real path, even if the new
-    path leads to the same inode."""
+    """If a symbolic link in a file's path is changed, the file's description contains the new real
+    path, even if the new path leads to the same inode."""
     host = OperatingSystem()
     for name in ("one", "two"):
         (tmp_path / name).mkdir()

@@ -1,5 +1,5 @@
 """Rotations of `app.log`, with an agent and files in memory. The agent's pattern matches `app.log`
-and none of the names that rotation gives."""
+but none of the names that rotation gives to the file."""
 
 import errno
 
@@ -36,8 +36,8 @@ def losses(world: World) -> list[Loss]:
 
 
 def rotate(world: World, *, keep: int = 99) -> None:
-    """Renames app.log to app.log.1, app.log.1 to app.log.2 and so on. Deletes rotated files beyond
-    the number `keep`."""
+    """Renames app.log to app.log.1, app.log.1 to app.log.2 and so on. Keeps the `keep` newest
+    rotated files and deletes the others."""
     world.files.delete(f"{APP}.{keep}")
     for number in range(keep - 1, 0, -1):
         if f"{APP}.{number}" in world.files.by_path:
@@ -46,8 +46,8 @@ def rotate(world: World, *, keep: int = 99) -> None:
 
 
 def generations(world: World, count: int, *, keep: int = 99) -> list[str]:
-    """Rotates app.log `count` times without a scan of the agent in between. Returns the lines that
-    were written."""
+    """Rotates app.log `count` times without a scan of the agent in between, and writes one line to
+    each new app.log. Returns these lines."""
     lines = []
     for number in range(count):
         rotate(world, keep=keep)
@@ -287,8 +287,8 @@ def test_deleted_generations_are_declared(world: World) -> None:
 
 
 def test_deleted_generations_of_a_path_that_was_empty_are_declared(world: World) -> None:
-    """If no file was at the log's path at the last scan, the agent has no known file by which it
-    could see whether later rotated files are missing. Therefore it declares a loss."""
+    """If no file was at the log's path at the last scan, the agent cannot know whether rotation has
+    deleted files since that scan. Therefore it declares a loss when it finds rotated files."""
     rotate(world)
     world.settle()
     world.files.append(APP, b"first\n")
@@ -555,8 +555,8 @@ def test_a_look_into_a_rotation_is_no_look_since_when_a_generation_would_be_old(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """History is the old files that the agent does not read. An unread rotated file counts as
-    history only if it is older than a scan that found all names. A scan during a rotation does not
-    show what is history, because it may miss names."""
+    history only if it is older than the last scan that found all names. A scan during a rotation
+    does not show what is history, because it may miss names."""
     read = world.files.list
 
     def rotated_meanwhile(directory: str) -> list[tuple[str, int]]:

@@ -411,8 +411,8 @@ def test_a_write_that_has_noted_its_time_and_not_grown_yet_is_waited_for(waits_s
 
 
 def test_each_of_many_writes_is_waited_for_anew() -> None:
-    """The agent waits for each new write, even if it did not look at the file between this write
-    and the previous write."""
+    """For each new write, the agent waits again until the file has its new size. It does so even if
+    it did not look at the file between this write and the previous write."""
     world = made(knows_births=True)
     file = world.files.by_path[RUN]
     for _ in range(3):

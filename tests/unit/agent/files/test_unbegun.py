@@ -105,8 +105,9 @@ def test_rotated_generations_of_an_empty_log_that_are_deleted(is_down: bool) -> 
 def test_an_old_empty_log_that_is_written_after_its_rotation(
     is_down: bool, is_killed_after: bool
 ) -> None:
-    """A program may write to its empty log only after the log was renamed. The agent reads these
-    lines, even if no agent ran when the log was renamed, or when the lines were written."""
+    """A log may be empty when it is renamed, and its program may write to it afterwards. The agent
+    reads these lines, even if no agent ran when the log was renamed, or when the lines were
+    written."""
     world = make()
     if is_down:
         stop(world)

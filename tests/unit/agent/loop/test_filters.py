@@ -41,9 +41,9 @@ def filtered(world: World) -> list[tuple[str, int, int]]:
 
 @promise("2 filtered")
 def test_what_a_rule_leaves_out_is_settled_without_a_broker() -> None:
-    """If rules leave out all records of a file, the agent sends none of them, and its ledger shows
-    their bytes as filtered. A seal says that all earlier lines are counted. The agent sends its
-    seal without waiting for a broker to acknowledge these records."""
+    """If rules leave out all records of a file, the agent sends none of them, and `skidway agent
+    state show` lists their bytes as filtered. The agent sends its seal (which says that all earlier
+    lines are counted) without waiting for a broker to acknowledge these records."""
     world = made(DEBUG)
     world.files.append(A, b"d1\nd2\n")
     world.start()

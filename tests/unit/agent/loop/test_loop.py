@@ -39,8 +39,8 @@ def world() -> World:
 
 @promise("2 ledger")
 def test_lines_arrive_in_order_and_the_ledger_adds_up(world: World) -> None:
-    """Lines arrive in order, and every byte is acknowledged. A last line without a line terminator
-    arrives when no program has written to the file for a while."""
+    """Lines arrive in order, and the agent shows every byte of the file as acknowledged. A last
+    line without a line terminator arrives when no program has written to the file for a while."""
     world.files.append(A, b"one\ntwo\r\n\nthree")
     world.start()
     for _ in range(5):
@@ -309,7 +309,7 @@ def test_disks_that_are_numbered_anew_keep_their_files(world: World) -> None:
     assert {each["file"] for each in world.ledger()} == before
     assert world.losses() == []
     world.kill()
-    world.start()  # and again
+    world.start()  # a second restart
     world.settle(10)
     assert sorted(world.values()) == ["1", "2", "3"]
 
@@ -549,8 +549,8 @@ def test_an_unreadable_file_is_named_and_holds_the_seal_back(world: World) -> No
 
 
 def test_what_was_lost_of_a_file_that_is_gone_can_be_asked_for_a_week(world: World) -> None:
-    """The ledger shows the losses of a deleted file for a week, even after a restart. After the
-    week the agent forgets them, so that its state does not grow."""
+    """`skidway agent state show` lists the losses of a deleted file for a week, even after a
+    restart. After the week the agent forgets them, so that its state does not grow."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(10)

@@ -157,7 +157,7 @@ PARTS = st.lists(
 
 
 def reference(parts: list[tuple[bytes, bool, bool]], is_multiline: bool) -> list[str]:
-    """Returns the records that a simple program makes, which joins one part after another. A part
+    """Returns the records that a simple program makes by joining one part after another. A part
     consists of its text, a flag that says whether another part of the line follows, and a flag that
     says whether the part is on stderr. The first part of a line decides whether a record begins
     there."""
@@ -261,9 +261,9 @@ def test_what_follows_never_changes_a_whole_record(
 
 
 def test_the_depth_of_a_line_is_found_in_one_pass() -> None:
-    """The time to find a line's depth grows only with the line's length, whatever bytes it has: a
-    string that does not end is read once, however many quotation marks it has. Brackets in strings
-    do not count."""
+    """The time to find how deeply a line's JSON is nested is proportional to the line's length,
+    whatever bytes the line has. A string that does not end is read once, however many quotation
+    marks it has. Brackets in strings do not count."""
     begin = time.process_time()
     assert not containers._is_shallow(b"{" * 201 + b'"' + b'\\"' * 300_000)
     assert time.process_time() - begin < 5
@@ -273,7 +273,7 @@ def test_the_depth_of_a_line_is_found_in_one_pass() -> None:
 
 def test_a_docker_line_with_nul_bytes_ends_nothing_however_deep_it_is() -> None:
     """A line that would be JSON in UTF-16 is rejected like any other line that Docker did not
-    write, even if the check of its depth cannot see its brackets."""
+    write, even if the check of its nesting depth cannot see its brackets."""
     quote_in_a_letter = "\u2261".encode("utf-16-le")
     deep = b'[\0"\0' + quote_in_a_letter + b'"\0,\0' + b"[\0" * 100_000
     found = parsed(DOCKER, docker("a\n") + deep + b"\n" + docker("b\n"))

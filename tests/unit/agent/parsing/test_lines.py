@@ -5,7 +5,7 @@ from skidway.agent.parsing import lines
 
 
 def test_rows_that_are_no_text_are_told_apart() -> None:
-    """Rows that are not UTF-8 become null, and the function returns the numbers of these rows."""
+    """`text` turns rows that are not UTF-8 into null, and returns the numbers of these rows."""
     text, bad = lines.text(pa.array([b"a", b"\xff", "ü".encode(), b"\xc3"]))
     assert text.to_pylist() == ["a", None, "ü", None]
     assert bad.tolist() == [1, 3]
@@ -17,7 +17,7 @@ def test_sizes_count_bytes_also_of_a_slice() -> None:
 
 
 def test_slices_cut_in_the_middle() -> None:
-    """Slices need not be adjacent."""
+    """`slices` cuts bytes at the given positions. Bytes between two slices are left out."""
     cut = lines.slices(b"abcdef", np.array([0, 3]), np.array([2, 6]))
     assert cut.to_pylist() == [b"ab", b"def"]
     assert lines.slices(b"abc", np.array([], np.int64), np.array([], np.int64)).to_pylist() == []

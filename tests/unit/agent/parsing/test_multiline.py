@@ -86,8 +86,9 @@ def test_a_record_with_its_end_is_whole_at_once() -> None:
 
 
 def test_pieces_are_counted() -> None:
-    """A record that is only a piece is counted: its other lines are in another record, because a
-    limit divided it, or in another range of bytes."""
+    """The framer (the code that splits bytes into records) counts records that are only a piece.
+    The other lines of a piece are in another record, because a limit divided the lines, or in
+    another range of bytes."""
     ends = lambda data: np.array([len(data)])  # noqa: E731
     assert start(2).frame(b"1\nA\n2\n3\n", ends(b"1\nA\n2\n3\n")).pieces == 2
     framer = JoiningFramer(Rule(END, ";$", 500), LARGE)
