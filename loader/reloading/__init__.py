@@ -10,6 +10,7 @@ marks.)
     rejects      how many rejects each bucket of the audit has before the reload
 
 A reload replaces all files of rows and rejects of an hour. The manifests contain the number of
-records and the checksum of each file, so the sums of an hour are known even if its files are gone.
-A reload is committed only if the records that it read again have the same sums.
+records and the checksum of each file, so both are known for an hour even if its files are gone. A
+reload is committed only if the records that it read again have the same number and the same
+checksum.
 """
