@@ -226,7 +226,8 @@ def cut(planned: Iterable[Planned], records: int) -> list[Slice]:
 
 
 def parse_accepted(texts: Iterable[str]) -> dict[tuple[str, int], list[Gap]]:
-    """Parses `topic/partition/first-end` of `gaps.accepted`. Raises ValueError for a bad text."""
+    """Returns, by topic and partition, the gaps that the setting `gaps.accepted` lists. Each text
+    has the form `topic/partition/first-end`. Raises ValueError for any other text."""
     accepted: dict[tuple[str, int], list[Gap]] = {}
     for text in texts:
         try:
@@ -248,8 +249,9 @@ def named_gaps(
     mirror: Mapping[int, Sequence[Gap]],
     accepted: Mapping[tuple[str, int], Sequence[Gap]],
 ) -> tuple[Gap, ...]:
-    """Returns every gap of a partition that the newest manifest (`previous`; None if it does not
-    have the partition), the mirror or the operator has listed."""
+    """Returns all listed gaps of a partition: those in the newest manifest, those that the mirror
+    has listed, and those that the operator has accepted. previous: the newest manifest's entry for
+    the partition; None if it has none."""
     known = [
         *(previous.ahead if previous else ()),
         *mirror.get(partition, ()),
