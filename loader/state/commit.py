@@ -105,7 +105,7 @@ def begin(topic: str, given_up: GivenUp = _nothing) -> Steps[Manifest | None]:
         if load < newest.number:
             try:
                 manifest = yield from chain.read(topic, load)
-            except chain.Folded:  # a checkpoint replaced this load's manifest, so its moves are done
+            except chain.Folded:  # a checkpoint replaced its manifest, so all its moves are done
                 yield Delete(f"{layout.stagings(topic)}/{name}")
                 continue
         if manifest.uuid == uuid and load < newest.number:
