@@ -27,7 +27,8 @@ class Place(NamedTuple):
     offset: int
 
     def is_new(self, positions: Mapping[str, int]) -> bool:
-        """Whether a reader with these positions still has to read the message."""
+        """Returns whether a reader with these positions has not read the message at this place
+        yet."""
         return self.offset >= positions.get(self.log, 0)
 
 
@@ -47,7 +48,7 @@ class _Newest(NamedTuple):
 
 @dataclass(slots=True)
 class Endings:
-    """The closures and seals that were read."""
+    """The closures and seals that were read from the audit topics."""
 
     _closures: dict[tuple[str, str], dict[FileKey, _Closure]] = field(default_factory=dict)
     _seals: dict[Source, dict[str, _Newest]] = field(default_factory=dict)
@@ -75,7 +76,8 @@ class Endings:
         return {key: each.time_ms for key, each in closures if each.place.is_new(positions)}
 
     def named(self, source: Source) -> Mapping[int, int]:
-        """For each partition of a topic, the highest offset in any seal."""
+        """Returns, for each partition of the topic `source`, the highest offset that a seal has
+        named."""
         return self._named.get(source, {})
 
     def seals(

@@ -15,15 +15,15 @@ records, because the mirrored topic that it loads may still have them. It skips 
 loaded topic's config `mirror.gaps` lists the gap (`skidway.kafka.gaps`), or if an operator has
 accepted the gap.
 
-Each audit message has an epoch, a number that an output chooses when it begins. The audit's
-collector refuses an epoch that is lower than an epoch that it already knows. So a new output
-chooses an epoch that is one higher than the highest epoch that its producer has published.
-Sometimes the loader cannot read the whole audit topic, because the first messages have expired, or
-because a message has an unknown schema. Then the loader chooses an epoch higher than the number of
-messages that the audit topic ever had. This epoch is higher than the epoch of every message that
-the loader missed. The reason is that an output chooses an epoch at most one higher than the number
-of messages at that time, and then publishes at least one message with this epoch. So no epoch is
-higher than the number of messages.
+Each audit message of an output (a directory into which a loader writes) has an epoch, a number that
+the output chooses when it begins. The audit's collector refuses an epoch that is lower than an
+epoch that it already knows. So a new output chooses an epoch that is one higher than the highest
+epoch that its producer has published. Sometimes the loader cannot read the whole audit topic,
+because the first messages have expired, or because a message has an unknown schema. Then the loader
+chooses an epoch higher than the number of messages that the audit topic ever had. This epoch is
+higher than the epoch of every message that the loader missed. The reason is that an output chooses
+an epoch at most one higher than the number of messages at that time, and then publishes at least
+one message with this epoch. So no epoch is higher than the number of messages.
 """
 
 from __future__ import annotations

@@ -12,12 +12,13 @@ _log = log.get(__name__)
 
 
 class DataLost(SkidwayError):
-    """Records that the query should have read are missing."""
+    """Raised if records are missing that the query should have read."""
 
 
 def report(losses: Sequence[str], *, fails: bool) -> None:
-    """Does nothing if there are no losses. If `fails`, raises DataLost with the first of these
-    sentences. Otherwise logs each sentence as a warning."""
+    """Reports that records are missing. losses: a sentence for each range of missing records. If
+    there is no sentence, does nothing. If `fails` is true, raises DataLost with the first sentence.
+    Otherwise logs each sentence as a warning."""
     if losses and fails:
         more = f" (and {len(losses) - 1} more)" if len(losses) > 1 else ""
         raise DataLost(

@@ -11,7 +11,7 @@ name and meaning here. docs/spark.md says where the two sources differ.
 | startingTimestamp | only rows with this event time (in ms) or a later one |
 | endingTimestamp | only rows with an earlier event time (in ms) than this |
 | maxOffsetsPerTrigger | about how many offsets one batch of a stream has; no limit by default |
-| maxRecordsPerPartition | offsets that one task reads (400000) |
+| maxRecordsPerPartition | at most how many offsets one task reads (400000) |
 | failOnDataLoss | true (default): fail if records are missing; false: warn |
 | includeHeaders | true: the column `_headers` (default false) |
 | includeHostAndFile | true: the columns `_host` and `_file` (default false) |

@@ -165,8 +165,8 @@ def limit(planned: Sequence[Planned], offsets: int) -> list[Planned]:
 
 def has_more(whole: Iterable[Planned], taken: Iterable[Planned], done: Manifest) -> bool:
     """Returns whether the load read some partition up to the load's limit, and that partition has
-    more offsets to load. whole: the ranges before `limit`. taken: the ranges after `limit`. done:
-    the load's manifest."""
+    more offsets to load. whole: the ranges that were passed to `limit`. taken: the shortened ranges
+    that `limit` returned. done: the load's manifest."""
     limits = {each.partition: each.end for each in taken}
     ends = {each.partition: each.end for each in done.partitions}
     return any(ends.get(each.partition) == limits[each.partition] < each.end for each in whole)
@@ -226,7 +226,8 @@ def cut(planned: Iterable[Planned], records: int) -> list[Slice]:
 
 
 def parse_accepted(texts: Iterable[str]) -> dict[tuple[str, int], list[Gap]]:
-    """Parses `topic/partition/first-end` of `gaps.accepted`. Raises ValueError for a bad text."""
+    """Returns, by topic and partition, the gaps that the setting `gaps.accepted` lists. Each text
+    has the form `topic/partition/first-end`. Raises ValueError for any other text."""
     accepted: dict[tuple[str, int], list[Gap]] = {}
     for text in texts:
         try:
@@ -248,8 +249,9 @@ def named_gaps(
     mirror: Mapping[int, Sequence[Gap]],
     accepted: Mapping[tuple[str, int], Sequence[Gap]],
 ) -> tuple[Gap, ...]:
-    """Returns every gap of a partition that the newest manifest (`previous`; None if it does not
-    have the partition), the mirror or the operator has listed."""
+    """Returns all listed gaps of a partition: those in the newest manifest, those that the mirror
+    has listed, and those that the operator has accepted. previous: the newest manifest's entry for
+    the partition; None if it has none."""
     known = [
         *(previous.ahead if previous else ()),
         *mirror.get(partition, ()),

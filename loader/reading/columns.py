@@ -25,8 +25,8 @@ Int64s = npt.NDArray[np.int64]
 
 TIMESTAMP: Final = pa.timestamp("ms", "UTC")
 PLACE: Final = pa.dictionary(pa.int32(), pa.string())
-"""A dictionary type, because many rows have few distinct hosts and paths. Parquet files store plain
-strings."""
+"""The Arrow type of the columns `_host` and `_file`. It is a dictionary, because many rows have few
+distinct hosts and paths. Parquet files store these columns as plain strings."""
 OWN: Final = pa.schema(
     [
         pa.field("_agent", pa.int64(), nullable=False),

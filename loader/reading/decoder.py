@@ -43,7 +43,7 @@ NOT_PROJECTABLE: Final = "not-projectable"
 
 
 class Registry(Protocol):
-    """The only method of a schema registry's client that decoding needs."""
+    """The part of a schema registry's client that decoding needs."""
 
     def schema(self, schema_id: int, /) -> str:
         """Returns the text of a registered schema. Raises RegistryRefused if the registry has no
@@ -53,7 +53,7 @@ class Registry(Protocol):
 
 @dataclass(slots=True)
 class Decoded:
-    """The columns of the values that were decoded, and the faults of the other values.
+    """The columns of the values that were decoded, and why the other values could not be decoded.
 
     good: for each value, whether it was decoded. refused: by the value's index, reason and detail
     of each value that could not be decoded. schema_ids: for each schema id, how many of its values
@@ -91,8 +91,8 @@ class Decoder:
         self._writers = {key: each for key, each in self._writers.items() if each.codec is not None}
 
     def decode(self, values: pa.BinaryArray) -> Decoded:
-        """Decodes values, and returns their columns and faults. Raises RegistryUnreachable if the
-        registry does not answer."""
+        """Decodes values. Returns the columns of the decoded values, and why the other values could
+        not be decoded. Raises RegistryUnreachable if the registry does not answer."""
         if len(values) == 0:
             return Decoded([pa.nulls(0, each.type) for each in self.schema], np.zeros(0, np.bool_))
         ids, datums = wire.split(values)

@@ -53,8 +53,8 @@ Bools = npt.NDArray[np.bool_]
 
 
 class NotProjectable(SkidwayError):
-    """No row of the writer's schema can fit the reader's schema. The error message contains the
-    field's name."""
+    """Raised if no row of the writer's schema can fit the reader's schema. The error message
+    contains the name of the field that prevents this."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,11 @@ marks.)
     hours        which hours one load reads again, and the check that their records are the same
     lineage      which loads took the records of an hour from the log, and up to which offsets
     beginning    where reading begins: where the load before the first of these loads ended
-    names        host and path of the log files, including files that were closed since then
+    names        host and path of the log files, including files that were closed later
     rejects      how many rejects each bucket of the audit has before the reload
 
 A reload replaces all files of rows and rejects of an hour. The manifests contain the number of
-records and the checksum of each file, so the sums of an hour are known even if its files are gone.
-A reload is committed only if the records that it read again have the same sums.
+records and the checksum of each file, so both are known for an hour even if its files are gone. A
+reload is committed only if the records that it read again have the same number and the same
+checksum.
 """

@@ -34,8 +34,9 @@ class Beginning:
     gaps: Mapping[int, tuple[Gap, ...]]
 
     def position(self, partition: int) -> PartitionRange:
-        """Returns the position that a partition had when the load of the manifest `before` had
-        ended."""
+        """Returns the entry of a partition in the manifest `before`. The reload begins to read the
+        partition at the end of this range. If there is no entry, returns an empty range at offset
+        0."""
         return plan.positions(self.before).get(partition, PartitionRange(partition, 0, 0))
 
 

@@ -18,8 +18,8 @@ COUNTED: Final = (ROWS, REJECTS)
 
 
 class ReloadRefused(SkidwayError):
-    """Some hours cannot be reloaded, and stay as they are. hours: these hours, like
-    `2026-01-31T07`. sentences: the reasons; the error's text is only the first of them."""
+    """Raised if some hours cannot be reloaded; their files stay as they are. hours: these hours,
+    like `2026-01-31T07`. sentences: the reasons; the error's text is only the first reason."""
 
     def __init__(self, hours: Iterable[str], *sentences: str) -> None:
         super().__init__(sentences[0])
@@ -33,7 +33,7 @@ class Content(NamedTuple):
     checksum: int = 0
 
     def with_file(self, file: DataFile) -> Content:
-        """Returns the sums with one more file."""
+        """Returns the number and the checksum after the records of `file` are added."""
         return Content(self.records + file.rows, checksum.add(self.checksum, file.checksum))
 
 
@@ -42,20 +42,21 @@ NOTHING: Final = Content()
 
 @dataclass(frozen=True, slots=True)
 class HourContent:
-    """The sums of an hour's rows, and the sums of its rows and rejects together."""
+    """The number and checksum of an hour's rows, and those of its rows and rejects together."""
 
     rows: Content = NOTHING
     all: Content = NOTHING
 
     @property
     def rejects(self) -> Content:
-        """Returns the sums of the hour's rejects."""
+        """Returns the number and checksum of the hour's rejects."""
         difference = checksum.signed(self.all.checksum - self.rows.checksum)
         return Content(self.all.records - self.rows.records, difference)
 
 
 def contents(files: Iterable[DataFile]) -> dict[str, HourContent]:
-    """Returns the content of each hour, computed from the manifests' entries of its files."""
+    """Returns, by hour, the number and checksum of its records, computed from the manifests'
+    entries of its files."""
     found: dict[str, HourContent] = {}
     for each in files:
         if each.kind not in COUNTED:
@@ -86,8 +87,9 @@ def first_group(files: Mapping[str, LiveFile], records_max: int) -> dict[str, Li
 def check_same(
     topic: str, old: Mapping[str, HourContent], new: Mapping[str, HourContent], *, may_reject: bool
 ) -> None:
-    """Raises ReloadRefused if the records of some hours differ from before. may_reject: whether
-    records that were rows may become rejects."""
+    """Raises ReloadRefused if, in some hour, the new records do not have the number and the
+    checksum of the old records. old: by hour, the records that were committed. new: by hour, the
+    records that the reload read. may_reject: whether records that were rows may become rejects."""
     refused: dict[str, str] = {}
     for hour in sorted({*old, *new}):
         was, now = old.get(hour, HourContent()), new.get(hour, HourContent())

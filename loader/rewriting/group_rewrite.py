@@ -35,7 +35,7 @@ BUFFER_BYTES: Final = 64 << 20
 
 
 class FileRefused(SkidwayError):
-    """A file cannot be rewritten. The error message contains the file's path."""
+    """Raised if a file cannot be rewritten. The error message contains the file's path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,8 +130,9 @@ class GroupRewrite:
         return pq.ParquetFile(io.BytesIO(data))
 
     def _schema_id(self) -> int | None:
-        """Returns the id of the schema that the new file follows. Returns None if this schema is
-        the schema of the manifest."""
+        """Returns the id of the old files' schema if the new file has their columns. Returns None
+        if the new file has the columns of the newest schema; the manifest then has this schema's
+        id."""
         return self._group.files[0].schema_id if self._job.reader is None else None
 
     def _rewriting(self) -> Callable[[pa.Table], pa.Table]:

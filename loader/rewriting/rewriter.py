@@ -37,7 +37,7 @@ _OWN: Final = stored_schema(OWN)
 
 
 class RowsRefused(SkidwayError):
-    """Rows of a file do not fit the newest schema, so the file stays as it is."""
+    """Raised if rows of a file do not fit the newest schema. The file then stays as it is."""
 
 
 class Rewriter:

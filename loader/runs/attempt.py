@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 class LostRace(SkidwayError):
-    """Another loader has already committed a load with the number of this attempt."""
+    """Raised if another loader has already committed a load with the number of this attempt."""
 
 
 class Attempt:

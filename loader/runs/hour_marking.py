@@ -51,7 +51,8 @@ class Marked:
     problems: list[SkidwayError] = field(default_factory=list)
 
     def add(self, manifest: Manifest) -> None:
-        """Adds one load to the result, with the hours that it has marked or reopened."""
+        """Adds one load to the result, with the hours whose `_SUCCESS` the load has written or
+        deleted."""
         self.newest = manifest
         self.loads.append(manifest.number)
         self.marked += [layout.hour_of(each.path) for each in manifest.success]
@@ -87,7 +88,7 @@ class HourMarking:
         looked = choice.looked(judged, self._now_ms)
         missing = set(looked) - self._marks(looked).keys()
         asked = choice.asked(newest.unmarked, missing, judged, self._now_ms)
-        reopened = self._reopened(judged)  # first, because a wrong mark is worse than none
+        reopened = self._reopened(judged)  # first, because a wrong `_SUCCESS` is worse than none
         complete = {x: y for x, y in self._answers(asked).items() if y.is_complete}
         try:
             self._commit(complete, reopened)
@@ -98,9 +99,10 @@ class HourMarking:
         return self._done
 
     def _reopened(self, judged: Mapping[str, Answer]) -> list[str]:
-        """Returns marked hours that lack records now. Asks the collector again about some of the
-        hours that its last judgement found incomplete. This judgement may be out of date, or the
-        collector may not have read all counts when it judged."""
+        """Returns hours that have `_SUCCESS`, although records of them are now missing in some tier
+        or were declared lost. Asks the collector again about some of the hours that its last
+        judgement found incomplete. This judgement may be out of date, or the collector may not have
+        read all counts when it judged."""
         marked = self._marks(choice.incomplete(judged))
         answers = self._answers(choice.reopened(marked, self._now_ms))
         return [x for x, y in answers.items() if not y.is_complete and y.lacks]

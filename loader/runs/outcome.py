@@ -75,8 +75,8 @@ class Report:
         return gravest(problem.exit_code for each in self.outcomes for problem in each.problems)
 
     def sentences(self) -> list[str]:
-        """Returns the problems, the waiting records and the notes of all topics, as sentences for
-        people."""
+        """Returns sentences for people about all topics: about problems and about records that wait
+        to be loaded, and the notes."""
         return [
             sentence
             for each in self.outcomes

@@ -19,7 +19,7 @@ from skidway.schemas.client import RegistryClient
 class Parts:
     """The objects of a run that all its topics use. feed: the messages that the run has read from
     the audit topics. audit_topics: the names of these audit topics. collector: the audit's
-    collector; None if the run marks no hours."""
+    collector; None if the run writes no `_SUCCESS`."""
 
     settings: LoaderSettings
     client: Client

@@ -209,7 +209,7 @@ class Reload:
             return 1
         except ReloadRefused as refused:
             if len(refused.sentences) == 1 and len(refused.hours) > 1:
-                self._alone |= refused.hours  # one load per hour: perhaps only one is at fault
+                self._alone |= refused.hours  # perhaps only one hour cannot be reloaded
                 return 0
             self.result.problems += map(SkidwayError, refused.sentences)
             hours = {*refused.hours}

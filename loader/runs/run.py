@@ -102,9 +102,9 @@ def load_all(
     progress: RunProgress,
     pause: Callable[[float], object],
 ) -> list[TopicOutcome]:
-    """Loads the topics one after the other, and then marks their complete hours. Returns the
-    outcome of each topic. If a topic has an error, adds the error to the topic's outcome, and loads
-    the other topics."""
+    """Loads the topics one after the other, and then writes `_SUCCESS` for their complete hours.
+    Returns the outcome of each topic. If a topic has an error, adds the error to the topic's
+    outcome, and loads the other topics."""
     offsets = GroupOffsets(parts.client, parts.settings.group_id)
     runs = [TopicRun(parts, each, offsets, progress, pause) for each in topics]
     begun = [run for run in runs if _do(run.begin, run.outcome)]
@@ -113,8 +113,9 @@ def load_all(
         parts.feed.begin(_lowest(run.newest for run in needing))
         parts.read_on()
     loaded = [run for run in begun if _do(run.load, run.outcome)]
-    # Marks the hours of all topics after all loads, so that no load waits for the collector. A slow
-    # collector may answer only for the first topics, so each run marks the topics in another order.
+    # The run asks the collector about hours only after all loads, so that no load waits for the
+    # collector. A slow collector may answer only for the first topics, so each run asks about the
+    # topics in another order.
     random.Random(parts.clock.time_ms()).shuffle(loaded)  # noqa: S311 - no secret
     for run in loaded:
         _do(run.mark, run.outcome)

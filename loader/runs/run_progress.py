@@ -35,7 +35,7 @@ class Figures:
     """The figures that say how far a run has come.
 
     step: `load`, `rewrite` (older files get the columns of a new schema), `mark` (complete hours
-        are marked, and their files put together), `compact` or `reload`.
+        get `_SUCCESS`, and their files are put together), `compact` or `reload`.
     load: in the step `load`, the number of the load.
     records: how many of the `records_total` records this run has loaded. The records of a slice
         count when the slice has ended, even before the load is committed.

@@ -37,7 +37,8 @@ def status(settings: LoaderSettings) -> list[Row]:
 
 
 def planned(settings: LoaderSettings) -> tuple[list[Row], int]:
-    """Returns one row for each partition of each chosen topic, and the exit status."""
+    """Returns what a run would load, as one row for each partition of each chosen topic, and the
+    exit status."""
     store = open_store(settings.output)
     rows: list[Row] = []
     codes = []

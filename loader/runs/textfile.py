@@ -1,7 +1,7 @@
 """Writes the result of the last run into a file for the textfile collector of Prometheus'
 node_exporter.
 
-A run is over before Prometheus could scrape it, so the run writes its metrics into a file
+A run may end before Prometheus scrapes it, so the run writes its metrics into a file
 (`metrics.textfile`). The run replaces the whole file when it begins, and again when it ends, even
 if it failed. If the time of the start is later than the time of the end, the run is still working
 or was killed. When a run fails, the file keeps the time of the last success. If an error stops the

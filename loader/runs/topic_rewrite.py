@@ -3,7 +3,8 @@ files, and commits the manifest.
 
 The load reads no offsets and counts nothing. Its manifest repeats the newest manifest's entries for
 partitions, tables and the audit, adds the new files, and removes the old files. It also repeats the
-newest manifest's audit messages, because the newest load may have died before it published them.
+newest manifest's audit messages, because the newest load may have been killed before it published
+them.
 """
 
 from __future__ import annotations
@@ -31,12 +32,13 @@ from skidway.schemas.client import Registered
 
 @dataclass(frozen=True, slots=True)
 class Rewrite:
-    """Describes what a load rewrites, and which hours it marks. files: all files of rows of the
-    topic, by path. reader: the schema whose columns the new files get; None if the new files have
-    the columns of the old files. texts: if `reader` is not None, the schemas of the old files, by
-    id. success: for each hour that the load marks as complete, the content of the hour's
-    `_SUCCESS`. If some files of an hour cannot be rewritten, the load does not mark the hour.
-    reopened: hours that lose the file `_SUCCESS`. Hours are written as `2026-01-31T07`."""
+    """Describes what a load rewrites, and for which hours it writes or deletes `_SUCCESS`. files:
+    all files of rows of the topic, by path. reader: the schema whose columns the new files get;
+    None if the new files have the columns of the old files. texts: if `reader` is not None, the
+    schemas of the old files, by id. success: for each complete hour that gets `_SUCCESS`, the
+    content of this file. If some files of an hour cannot be rewritten, the load writes no
+    `_SUCCESS` for the hour. reopened: hours that lose the file `_SUCCESS`. Hours are written as
+    `2026-01-31T07`."""
 
     groups: Sequence[Group]
     files: Mapping[str, LiveFile]
@@ -92,7 +94,8 @@ class TopicRewrite:
 
     def _success(self, rewrite: Rewrite, results: Sequence[Rewritten]) -> dict[str, bytes]:
         """Returns, by hour, the content of each `_SUCCESS` that the load writes. The load writes
-        this file for newly marked hours, and for marked hours whose files it rewrites."""
+        this file for the hours in `rewrite.success`, and again for hours that have `_SUCCESS` and
+        whose files it rewrites."""
         same = {_hour(each) for each in results if each.made is not None} - {*rewrite.reopened}
         kept = operations.run(success_files.marked(self._newest.topic, same), self._store)
         unfit = {_hour(each) for each in results if each.made is None}

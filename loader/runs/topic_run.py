@@ -1,5 +1,5 @@
 """Loads one topic in one run, load after load, up to the high watermarks that the topic's
-partitions had when the run started. Then marks the hours that are complete.
+partitions had when the run started. Then writes `_SUCCESS` for the hours that are complete.
 
 Each attempt begins after the newest manifest, whichever loader committed that manifest. After an
 attempt, the run does one of three things (`_After`). It begins the next load, ends the work on this

@@ -33,8 +33,8 @@ reads them."""
 
 
 class Folded(SkidwayError):
-    """While a program was reading, so many loads were committed that a manifest was deleted before
-    the program read it."""
+    """Raised if other loaders committed so many loads while a program was reading that a manifest
+    was deleted before the program read it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -148,9 +148,10 @@ class Closures:
         ]
 
     def make_fence(self, files: Iterable[FileKey], watermarks: Mapping[int, int]) -> None:
-        """Makes a fence for files that `settled` has returned. watermarks: the high watermarks of
-        all partitions that the loader knows; the caller asks for them after `settled`. The fence
-        also includes partitions that only a seal mentions."""
+        """Makes the topic's fence. files: the files that wait for this fence; `settled` has
+        returned them. watermarks: the high watermarks of all partitions that the loader knows. The
+        caller asks the brokers for them after it has called `settled`. The fence also includes
+        partitions that only a seal mentions."""
         for partition in {*watermarks, *self.fence}:
             named = self.fence.get(partition, Fence()).named
             self.fence[partition] = Fence(named, max(watermarks.get(partition, 0), named))

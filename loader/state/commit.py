@@ -39,7 +39,7 @@ steps.
 The file `_SUCCESS`, which marks an hour as complete, always has the same path. A load that changes
 rows of the hour first deletes this file. If a loader is stopped for long in the middle of `finish`,
 it may later delete the `_SUCCESS` of a later load. If the hour belongs to the last week, later runs
-notice that `_SUCCESS` is missing, and mark the hour again. But the stopped loader cannot put an old
+notice that `_SUCCESS` is missing, and write it again. But the stopped loader cannot put an old
 `_SUCCESS` into place, because the staged file is gone by then.
 
 `load reload` replaces files that are gone or damaged. So when `begin` runs for `load reload`, it
@@ -86,9 +86,10 @@ def _nothing(_path: str) -> bool:
 
 
 def begin(topic: str, given_up: GivenUp = _nothing) -> Steps[Manifest | None]:
-    """Finishes the moves that earlier loads left unfinished. Returns the newest manifest, or None
-    before the first load. given_up: a function that returns True for the files that the new load
-    will replace (`load reload`). These files may be gone or damaged without an error.
+    """Moves into place all files of earlier loads that are still in staging directories. Returns
+    the newest manifest, or None before the first load. given_up: a function that returns True for
+    the files that the new load will replace (`load reload`). These files may be gone or damaged
+    without an error.
 
     Raises StateRefused if a manifest is missing in the sequence, if all manifests are gone although
     there are rows, or if a committed file is neither at its source nor at its target.
@@ -104,7 +105,7 @@ def begin(topic: str, given_up: GivenUp = _nothing) -> Steps[Manifest | None]:
         if load < newest.number:
             try:
                 manifest = yield from chain.read(topic, load)
-            except chain.Folded:  # a checkpoint replaced its manifest: its moves are finished
+            except chain.Folded:  # a checkpoint replaced its manifest, so all its moves are done
                 yield Delete(f"{layout.stagings(topic)}/{name}")
                 continue
         if manifest.uuid == uuid and load < newest.number:
@@ -168,7 +169,8 @@ def is_lost(manifest: Manifest) -> Steps[bool]:
 
 
 def finish(manifest: Manifest, given_up: GivenUp = _nothing) -> Steps[None]:
-    """Finishes every move of a committed load. Any loader may do this, at any time.
+    """Deletes the files that a committed load removes, and moves those of its own files into place
+    that are still in the staging directory. Any loader may do this, at any time.
 
     Moves the file that lists the columns into place before the rows, so that no reader of the
     directory finds a column that is not listed. Deletes the `_SUCCESS` of an hour before it moves

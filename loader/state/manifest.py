@@ -241,7 +241,7 @@ def _fields(value: Any) -> dict[str, Any]:
 
 
 def _manifest(content: dict[str, Any]) -> Manifest:
-    schema, columns = content["schema"], content.get("columns")  # early builds have no columns
+    schema, columns = content["schema"], content.get("columns")  # early builds wrote no `columns`
     changed = {
         "source": Source(**content["source"]),
         "partitions": tuple(_partition(each) for each in content["partitions"]),
