@@ -4,6 +4,7 @@ the same causes."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import takewhile
 
 from skidway.audit.judgement.cause import Cause
 from skidway.audit.judgement.verdict import BucketVerdict, Difference, Finding, Place, Status
@@ -36,13 +37,12 @@ def lacks_only_rows(verdict: BucketVerdict) -> bool:
 def alike(verdict: BucketVerdict, bad: Sequence[BucketVerdict]) -> list[BucketVerdict]:
     """The verdicts in `bad` on later buckets of the same topic that have the same causes and
     reasons, up to the first bucket that has other causes or reasons."""
-    own, found = set(_signature(verdict)), []
-    later = (x for x in bad if x.source == verdict.source and x.bucket > verdict.bucket)
-    for each in sorted(later, key=lambda x: x.bucket):
-        if set(_signature(each)) != own:
-            break
-        found.append(each)
-    return found
+    later = [x for x in bad if x.source == verdict.source and x.bucket > verdict.bucket]
+    if not later:
+        return []  # a large fleet's page asks about no further buckets: make no agent's verdict
+    own = set(_signature(verdict))
+    ordered = sorted(later, key=lambda x: x.bucket)
+    return list(takewhile(lambda x: set(_signature(x)) == own, ordered))
 
 
 def _signature(verdict: BucketVerdict) -> Iterator[tuple[Cause, str, int | None]]:

@@ -287,8 +287,8 @@ def test_deleted_generations_are_declared(world: World) -> None:
 
 
 def test_deleted_generations_of_a_path_that_was_empty_are_declared(world: World) -> None:
-    """If no file was at the log's path at the last scan, the agent cannot know whether rotation has
-    deleted files since that scan. Therefore it declares a loss when it finds rotated files."""
+    """If no file was at the log's path at the last scan, the agent has no known file by which it
+    could see whether later rotated files are missing. Therefore it declares a loss."""
     rotate(world)
     world.settle()
     world.files.append(APP, b"first\n")
@@ -555,8 +555,8 @@ def test_a_look_into_a_rotation_is_no_look_since_when_a_generation_would_be_old(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """History is the old files that the agent does not read. An unread rotated file counts as
-    history only if it is older than the last scan that found all names. A scan during a rotation
-    does not show what is history, because it may miss names."""
+    history only if it is older than a scan that found all names. A scan during a rotation does not
+    show what is history, because it may miss names."""
     read = world.files.list
 
     def rotated_meanwhile(directory: str) -> list[tuple[str, int]]:
