@@ -98,6 +98,27 @@ class TallyColumns:
         found[LAST] = np.maximum.reduceat(table[LAST], begins)
         return cls(found, is_narrow)
 
+    @property
+    def begins(self) -> Int64s:
+        """For each agent, the column at which its tallies begin."""
+        agents = self.table[AGENT]
+        return np.flatnonzero(np.diff(agents, prepend=agents[:1] - 1))
+
+    @property
+    def agents(self) -> Int64s:
+        """The agents, in ascending order."""
+        agents: Int64s = self.table[AGENT, self.begins]
+        return agents
+
+    def has_agents(self, agents: Int64s) -> npt.NDArray[np.bool_]:
+        """For each of these agents, whether it has a tally."""
+        mine = self.table[AGENT]
+        if not len(mine):
+            return np.zeros(len(agents), np.bool_)
+        places = np.minimum(np.searchsorted(mine, agents), len(mine) - 1)
+        found: npt.NDArray[np.bool_] = mine[places] == agents
+        return found
+
     def narrowed(self) -> TallyColumns:
         """The same tallies with narrow checksums."""
         if self.is_narrow:
@@ -189,8 +210,7 @@ class BucketTallies(Mapping[int, Mapping[SenderKey, Tally]]):
     @cached_property
     def begins(self) -> Int64s:
         """For each agent, the column at which its tallies begin."""
-        agents = self.columns.table[AGENT]
-        return np.flatnonzero(np.diff(agents, prepend=agents[:1] - 1))
+        return self.columns.begins
 
     def __getitem__(self, agent: int) -> dict[SenderKey, Tally]:
         agents = self.columns.table[AGENT]

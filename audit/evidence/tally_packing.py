@@ -65,7 +65,7 @@ _NARROW_SHIFT: Final = 64 - NARROW_BITS
 def pack(tallies: TallyColumns, numbers: AgentNumbers) -> bytes:
     """The tallies as bytes."""
     table = tallies.table
-    begins = np.flatnonzero(np.diff(table[AGENT], prepend=table[AGENT, :1] - 1))
+    begins = tallies.begins
     numbered = numbers.of(table[AGENT, begins], table[SENDER, begins])
     order = np.argsort(numbered)
     lengths = np.diff(begins, append=table.shape[1])[order]

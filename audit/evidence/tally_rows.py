@@ -31,7 +31,7 @@ from skidway.audit.evidence.tallies import (
 from skidway.audit.evidence.tally_packing import pack, unpack
 from skidway.audit.topic.count_columns import COLUMNS, CountColumns
 
-KEPT_TALLIES_MAX: Final = 800_000
+KEPT_TALLIES_MAX: Final = 250_000
 KEPT_BUCKETS_MAX: Final = 20_000
 """Memory holds at most this many buckets, and at most this many tallies (of 80 bytes each)."""
 
@@ -109,9 +109,9 @@ class TallyRows:
 
     def _write_bucket(self, key: _Key, added: TallyColumns) -> None:
         known = self.of(key)
-        agents = np.unique(added.table[AGENT])
+        agents = added.agents
         if known is not None:
-            agents = np.setdiff1d(agents, known.table[AGENT], assume_unique=False)
+            agents = agents[~known.has_agents(agents)]
             added = known + added
         self._connection.executemany(
             "INSERT OR IGNORE INTO agents VALUES (?, ?)",
