@@ -3,6 +3,7 @@
 roster_file    reads the roster's file, and reads it again when it changes
 topic_buckets  the last verdict on each bucket of a topic, and what it depends on
 judge          judges what changed, in steps of bounded time
+judging_times  when the next step begins: at the moment at which buckets become due
 editions       what the collector knew after one step, from which all answers are made
 pruning        finds old buckets that the store need not keep
 history, history_store, history_answers    since when buckets have their verdicts, and why:

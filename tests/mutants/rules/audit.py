@@ -14,6 +14,7 @@ _EDITIONS = "tests/unit/audit/collector/test_editions.py::"
 _WEB = "tests/unit/audit/collector/test_web.py::"
 _METRICS = "tests/unit/audit/collector/test_metrics.py::"
 _JUDGE = "tests/unit/audit/collector/test_judge.py::"
+_TIMES = "tests/unit/audit/collector/test_judging_times.py::"
 _REBUILDING = "tests/unit/audit/evidence/test_rebuilding.py::"
 _QUESTION = "tests/unit/audit/reports/test_completeness_question.py::"
 _BY_DIFFERENCE = "tests/model/test_audit_by_difference.py::"
@@ -105,8 +106,8 @@ MUTANTS = (
     Mutant(
         "one acceptance covers a bucket with another cause",
         "audit/explanation/choice.py",
-        "        if set(_signature(each)) != own:\n            break\n",
-        "",
+        "takewhile(lambda x: set(_signature(x)) == own, ordered)",
+        "ordered",
         (f"{_WHY}test_one_acceptance_covers_all_buckets_with_the_same_causes",),
     ),
     Mutant(
@@ -2630,6 +2631,20 @@ MUTANTS = (
         ),
     ),
     Mutant(
+        "a bucket that becomes due waits for a usual step",
+        "audit/collector/judging_times.py",
+        "    return due_s + AFTER_DUE_S if due_s <= 1.5 * wait_s else wait_s\n",
+        "    return wait_s\n",
+        (f"{_TIMES}test_each_bucket_is_judged_when_it_becomes_due",),
+    ),
+    Mutant(
+        "judging takes more than a tenth of the time if buckets become due often",
+        "audit/collector/judging_times.py",
+        "    later = max(0, math.ceil((wait_s / 2 - due.next_s) / due.every_s))\n",
+        "    later = 0\n",
+        (f"{_TIMES}test_each_bucket_is_judged_when_it_becomes_due",),
+    ),
+    Mutant(
         "checksums become narrow before they were equal",
         "audit/collector/judge.py",
         "if verdict.status is Status.COMPLETE or (columns is not None and columns.is_balanced):\n",
@@ -2705,7 +2720,7 @@ MUTANTS = (
     Mutant(
         "the agents of a bucket that was known before are not noted",
         "audit/evidence/tally_rows.py",
-        "            agents = np.setdiff1d(agents, known.table[AGENT], assume_unique=False)\n",
+        "            agents = agents[~known.has_agents(agents)]\n",
         "            agents = agents[:0]\n",
         (
             "tests/unit/audit/evidence/test_tally_rows.py::"

@@ -818,9 +818,9 @@ MUTANTS = (
     Mutant(
         "what is behind a range is read on where a gap ends it",
         "loader/slices/slice_load.py",
-        "                self._position = self._piece.end  # the rest is a listed gap\n"
+        "                self._position = self._piece.end  # the range ends with a listed gap\n"
         "                break\n",
-        "                self._position = self._piece.end  # the rest is a listed gap\n"
+        "                self._position = self._piece.end  # the range ends with a listed gap\n"
         "                continue\n",
         (
             "tests/unit/loader/slices/test_slice_load.py::test_what_is_behind_a_range_does_not_end_it",
