@@ -101,15 +101,22 @@ class Site:
         return Program(limit(program, ROOM_KILOBYTES), self.folder / "count.out")
 
     def collector(self, limit: Limit = lambda program, _: program) -> Program:
-        program = skidway(
+        program = self._collector("store", self.port, self.metrics_port)
+        return Program(limit(program, ROOM_KILOBYTES), self.folder / "audit.out")
+
+    def second_collector(self, port: int) -> Program:
+        program = self._collector("second store", port, free_port())
+        return Program(program, self.folder / "second.out")
+
+    def _collector(self, store: str, port: int, metrics_port: int) -> list[str]:
+        return skidway(
             "audit", "run",
             "--set", f"bootstrap.servers={self.address}",
-            "--set", f"store.dir={self.folder / 'store'}",
+            "--set", f"store.dir={self.folder / store}",
             "--set", "tiers=agent,broker", "--set", "lateness.ms=0",
-            "--set", f"listener=127.0.0.1:{self.port}",
-            "--set", f"metrics.listener=127.0.0.1:{self.metrics_port}",
+            "--set", f"listener=127.0.0.1:{port}",
+            "--set", f"metrics.listener=127.0.0.1:{metrics_port}",
         )  # fmt: skip
-        return Program(limit(program, ROOM_KILOBYTES), self.folder / "audit.out")
 
     def ready(self) -> bool:
         return answers(f"http://127.0.0.1:{self.health_port}/health")
@@ -124,8 +131,9 @@ class Site:
     def complete(self) -> bool:
         return self.report()[0] == 0
 
-    def get(self, path: str) -> dict[str, Any]:
-        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=60) as answer:
+    def get(self, path: str, port: int | None = None) -> dict[str, Any]:
+        address = f"http://127.0.0.1:{port or self.port}{path}"
+        with urllib.request.urlopen(address, timeout=60) as answer:
             return dict(json.load(answer))
 
 
@@ -228,6 +236,37 @@ def test_a_collector_killed_and_rebuilt_says_the_same(site: Site) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     assert collector.stop() == 0
     assert counter.stop() == 0
+
+
+def test_two_collectors_agree(site: Site) -> None:
+    """Two collectors of a cluster show the same verdicts and counts for every bucket, although one
+    of them is killed with kill -9 while messages arrive."""
+    counter = site.counter().start().wait_until(site.ready)
+    ports = site.port, free_port()
+    first, second = site.collector().start(), site.second_collector(ports[1]).start()
+
+    def shown(path: str) -> list[dict[str, Any]]:
+        if not all(answers(f"http://127.0.0.1:{port}/index.json") for port in ports):
+            return []
+        return [site.get(path, port) for port in ports]
+
+    def are_complete() -> bool:
+        found = shown("/index.json")
+        return bool(found) and all(x["buckets_shown"] and not x["buckets_overdue"] for x in found)
+
+    for _ in range(4):
+        site.send()
+        second.kill()
+        second.start()
+    eventually(lambda: len(shown("/index.json")) == 2, every_s=0.2, what="both answer")
+    second.kill()
+    site.seal()
+    second.start()
+    eventually(are_complete, every_s=0.2, what="both say complete")
+    one, other = shown("/buckets.json")
+    assert one == other
+    assert _counted(one, "broker") == _counted(one, "agent") == site.sent
+    assert (first.stop(), second.stop(), counter.stop()) == (0, 0, 0)
 
 
 def test_the_history_is_asked_over_http_and_outlives_a_kill(site: Site) -> None:
