@@ -17,7 +17,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import resource
 import sqlite3
 import subprocess
 import sys
@@ -44,7 +43,7 @@ from skidway.audit.collector.editions import Editions, step_of
 from skidway.audit.collector.judge import Judge
 from skidway.audit.collector.judging_times import next_step_s
 from skidway.audit.collector.web.dashboard import Dashboard
-from skidway.audit.evidence.collection import REFRESH_S, TAKE_SHARE, WAITING_BYTES_MAX
+from skidway.audit.evidence.collection import REFRESH_S, TAKE_SHARE, WAITING_BYTES_MAX, drained
 from skidway.audit.evidence.hearing import Heard
 from skidway.audit.evidence.ledger import DATABASE, Ledger, Position
 from skidway.audit.judgement.policy import Policy
@@ -134,9 +133,9 @@ class Store:
         began = time.process_time()
         values, places = [x for x, _ in self._waiting], [x for _, x in self._waiting]
         reached = {PARTITION: Position(self._offset, "t")}
-        self.ledger.take(values, reached, self._clock.now_ms, places)
-        self.taking.append(time.process_time() - began)
         self._waiting, self._waiting_bytes = [], 0
+        self.ledger.take(drained(values), reached, self._clock.now_ms, places)
+        self.taking.append(time.process_time() - began)
         return self.taking[-1]
 
     def sizes_mb(self) -> dict[str, float]:
@@ -339,8 +338,10 @@ def _kept_gb(hosts: int) -> float:
 
 
 def _memory_mb() -> float:
-    """The greatest resident memory that this process has used so far, in MB."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    """The greatest resident memory that this process has used so far, in MiB. (getrusage also
+    counts the parent's memory, if it was greater when the parent started this process.)"""
+    status = Path("/proc/self/status").read_text()
+    return int(status.partition("VmHWM:")[2].split()[0]) / 1024
 
 
 def main(arguments: Sequence[str]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from prometheus_client import Counter as Metric
 
@@ -88,9 +88,9 @@ class Collection:
             tp: Position(at, self._topic_ids.get(tp.topic, "")) for tp, at in self._begins.items()
         }
         values, places = [x for x, _ in self._waiting], [x for _, x in self._waiting]
-        self._ledger.take(values, reached, self._clock.time_ms(), places)
-        _MESSAGES.inc(len(values))
         self._waiting, self._waiting_bytes, self._has_moved = [], 0, False
+        self._ledger.take(drained(values), reached, self._clock.time_ms(), places)
+        _MESSAGES.inc(len(places))
         self._take_at = began + TAKE_SHARE * (self._clock.monotonic() - began)
 
     def _heard(self, read: topic.Record, now: float, now_ms: int) -> Heard:
@@ -171,6 +171,14 @@ class Collection:
     def partitions(self) -> int:
         """The number of partitions that are read."""
         return len(self._begins)
+
+
+def drained(values: list[bytes]) -> Iterator[bytes]:
+    """Yields the values in their order, and empties the list, so that the memory of a decoded
+    message is free before the ledger writes its rows."""
+    values.reverse()
+    while values:
+        yield values.pop()
 
 
 def _id(found: TopicMetadata) -> str:
