@@ -88,9 +88,8 @@ class Adopts(Protocol):
     def __call__(self, found: Found, index: int, base: str, may_begin: bool) -> Answer:
         """Returns SAME if the compressed file has the bytes of a file that the agent knows; from
         then on, the agent reads the rest of that file from the compressed file. Returns UNKNOWN if
-        only a later look can find out whose bytes it has, and OTHER if no known file has them.
-        index: the index of the file's source. may_begin:
-        as in `Sighting`.
+        only a later look can find out whose bytes the compressed file has, and OTHER if they are
+        those of no known file. index: the index of the file's source. may_begin: as in `Sighting`.
         """
         ...
 

@@ -103,10 +103,11 @@ class Look:
     """What the agent knows about one directory during one look.
 
     since: by topic, the time (ms) that counts as the time of the last look by an earlier process.
-    before_ms: for a directory that no look has listed before, the time of the last look at the\n
-    others. before: the file that was at each path at the last look, or the path's anchor (see
-    `Place`). names_here: the names that the patterns found. others: unknown files, by directory.
-    unresolved: paths whose known files may be in compressed files that could not be read yet.
+    before_ms: for a directory that no look has listed before, the time of the last look at the
+    other directories. before: the file that was at each path at the last look, or the path's anchor
+    (see `Place`). names_here: the names that the patterns found. others: unknown files, by
+    directory. unresolved: paths whose known files may be in compressed files that could not be read
+    yet.
     """
 
     directory: str

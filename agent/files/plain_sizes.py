@@ -34,8 +34,8 @@ class Content(NamedTuple):
 
 
 class PlainSizes:
-    """Owns the plain size of each file, or the reason why it cannot be measured. The thread does
-    not change this object; it only passes sizes and reasons to `learn`.
+    """Owns the plain size of each file, or the reason why it cannot be measured. A thread of its
+    own measures the files that `ask` names, and passes each result to `learn`.
     """
 
     def __init__(self) -> None:

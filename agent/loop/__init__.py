@@ -1,7 +1,8 @@
 """The agent's loop runs in one thread, which owns everything that changes while the agent runs.
 
-loop one turn: handles acknowledgements, looks at files, stores intents, sends batches parts the
-objects that the loop works with beginning what a starting agent finds in the state, and what it
-writes first schedule when the agent searches the paths of all patterns for files unreadable_paths
-logs each path that cannot be read, once
+loop       one turn: handles acknowledgements, looks at files, stores intents, sends batches
+parts      the objects that the loop works with
+beginning  what a starting agent finds in the state, and what it writes first
+schedule   when the agent searches the paths of all patterns for files
+unreadable_paths  logs each path that cannot be read, once
 """
