@@ -9,8 +9,9 @@ pruning        finds old buckets that the store need not keep
 history, history_store, history_answers    since when buckets have their verdicts, and why:
     `history` decides what to note, `history_store` stores it, `history_answers` answers requests
 arrivals       when each tier first had all records of a bucket
-reject_examples    reads the texts of a rejected line and record of each topic, on its own thread
-loader_rejects     reads a record that the loader rejected
+reject_examples    for each topic, on a thread of its own: reads the text of one line that an agent
+    rejected and of one record that the loader rejected
+loader_rejects     finds the record that the loader rejected, and reads it
 risks          bytes and records that are not safe yet, and when they will be lost
 hours          answers programs that wait until all data of an hour is complete
 addresses      where the further parts of large answers are

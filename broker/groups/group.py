@@ -58,7 +58,7 @@ class Group:
         self._unsynced: set[str] = set()
         self._sync_by = 0.0
         self._stores = 0
-        # the number of the last `Store`, until the caller has stored the group
+        # the number of the `Store` that the caller has not carried out yet; None if there is none
         self._storing: int | None = None
         self._is_assigned = False  # whether this generation's assignment is stored
         self._held: dict[int, tuple[Token, Joined]] = {}

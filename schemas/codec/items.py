@@ -196,7 +196,8 @@ def _numbers(cursor: Cursor, counts: Ints) -> Ints:
     the previous one."""
     stops = cursor.chunk.last_bytes
     first = np.searchsorted(stops, cursor.at)
-    last = np.minimum(first + counts, len(stops)) - 1  # the padding ends the last number
+    # `stops` is never empty: the zero bytes after the data end even a number that the data cuts off
+    last = np.minimum(first + counts, len(stops)) - 1
     places = np.repeat(first, counts) + _ranks(counts) - 1
     ranks = _ranks(counts)
     behind = stops[np.clip(places, 0, len(stops) - 1)] + 1

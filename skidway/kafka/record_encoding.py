@@ -64,7 +64,7 @@ def records_of(
     origins: Origins | None,
     keys: pa.BinaryArray | None,
 ) -> memoryview:
-    """Returns the records of a batch, uncompressed."""
+    """Returns the encoded records of a new batch, which are not compressed yet."""
     count = len(values)
     if isinstance(values, Pieces):
         value, value_size = values, values.sizes

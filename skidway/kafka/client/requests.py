@@ -1,4 +1,4 @@
-"""Builds the calls of the requests that most programs send, and reads the responses to them."""
+"""Builds the requests that most programs send, and reads their responses."""
 
 from __future__ import annotations
 
