@@ -41,6 +41,9 @@ class CountState(StateDatabase):
 
     file_name: ClassVar[str] = notes.DATABASE
     additions: ClassVar[str] = ADDITIONS + notes.TABLES
+    what_now: ClassVar[str] = (
+        "move the directory away: new notes begin with the files that are still there"
+    )
 
     def segments(self) -> list[Segment]:
         """The segments of the notes."""

@@ -54,7 +54,7 @@ _ENVIRONMENT = (
     sqlite3.SQLITE_PERM,
     sqlite3.SQLITE_AUTH,
 )
-_DAMAGED_HINT = (
+_WHAT_NOW = (
     "bring back the newest good copy of it, or move the directory away: a new state reads all "
     "files again under new ids, and the audit will name the possible doubling"
 )
@@ -91,11 +91,13 @@ class StateDatabase:
     """Owns the connection. Every method may raise StateRefused if the database is damaged.
 
     file_name: the file in the state's directory. additions: the statements that make the tables
-    that the database lacks.
+    that the database lacks. what_now: the end of the error if the database is damaged: what an
+    operator can do.
     """
 
     file_name: ClassVar[str] = DATABASE
     additions: ClassVar[str] = ADDITIONS
+    what_now: ClassVar[str] = _WHAT_NOW
 
     def __init__(
         self, connection: sqlite3.Connection, name: str = DATABASE, *, is_new: bool = False
@@ -333,7 +335,7 @@ class StateDatabase:
         return self._damaged(str(error))
 
     def _damaged(self, what: str) -> StateRefused:
-        return StateRefused(f"the state {self._name} cannot be used: {what}; {_DAMAGED_HINT}")
+        return StateRefused(f"the state {self._name} cannot be used: {what}; {self.what_now}")
 
 
 Opened = TypeVar("Opened", bound=StateDatabase)
@@ -354,14 +356,14 @@ def open_as(kind: type[Opened], directory: Path, *, create: bool = True) -> Open
     if is_new:
         if Path(f"{path}-wal").exists():
             raise StateRefused(
-                f"the state {path} is gone, but its log {path}-wal is there; {_DAMAGED_HINT}"
+                f"the state {path} is gone, but its log {path}-wal is there; {kind.what_now}"
             )
         if not create:
             raise StateRefused(f"there is no state {path}; the agent has not run with it yet")
         _create_file(path)
     connection = sqlite3.connect(path, isolation_level=None, timeout=5)
     try:
-        _check(connection, path)
+        _check(connection, path, kind.what_now)
         connection.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
@@ -369,7 +371,7 @@ def open_as(kind: type[Opened], directory: Path, *, create: bool = True) -> Open
         return kind(connection, str(path), is_new=is_new)
     except sqlite3.Error as error:
         connection.close()
-        raise StateRefused(f"the state {path} cannot be used: {error}; {_DAMAGED_HINT}") from error
+        raise StateRefused(f"the state {path} cannot be used: {error}; {kind.what_now}") from error
     except SkidwayError:
         connection.close()
         raise
@@ -411,11 +413,11 @@ def _create_file(path: Path) -> None:
         raise SkidwayError(f"cannot create the state {path}: {error}") from error
 
 
-def _check(connection: sqlite3.Connection, path: Path) -> None:
+def _check(connection: sqlite3.Connection, path: Path, what_now: str) -> None:
     application = connection.execute("PRAGMA application_id").fetchone()[0]
     version = connection.execute("PRAGMA user_version").fetchone()[0]
     if application != APPLICATION_ID:
-        raise StateRefused(f"the state {path} is no agent's database, or empty; {_DAMAGED_HINT}")
+        raise StateRefused(f"the state {path} is no agent's database, or empty; {what_now}")
     if version != FORMAT:
         raise StateRefused(
             f"the state {path} has format {version}, this program knows {FORMAT}; "
@@ -423,7 +425,7 @@ def _check(connection: sqlite3.Connection, path: Path) -> None:
         )
     verdict = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
     if verdict != "ok":
-        raise StateRefused(f"the state {path} is damaged: {verdict}; {_DAMAGED_HINT}")
+        raise StateRefused(f"the state {path} is damaged: {verdict}; {what_now}")
 
 
 def _tracked(values: list[Any]) -> TrackedFile:

@@ -73,7 +73,9 @@ def _in_file(store: Store, file: LiveFile, bucket_ms: int) -> Counter[BucketKey]
         if opened is None:
             return None
         with opened:
-            for batch in pq.ParquetFile(opened).iter_batches(columns=["_agent", "timestamp_ms"]):
+            # Arrow's threads read through Python's file, and may still run when Python ends
+            columns = ["_agent", "timestamp_ms"]
+            for batch in pq.ParquetFile(opened).iter_batches(columns=columns, use_threads=False):
                 agents = batch.column("_agent").to_numpy(zero_copy_only=False)
                 times = batch.column("timestamp_ms").to_numpy(zero_copy_only=False)
                 starts = bucket.start(times, bucket_ms)

@@ -272,6 +272,18 @@ def test_the_state_of_an_agent_is_not_touched(tmp_path: Path) -> None:
         check_directory(tmp_path)
 
 
+def test_damaged_notes_are_refused_with_what_to_do(world: Counting) -> None:
+    """If the database of the notes is damaged, the agent that only counts does not start. The error
+    says what the operator can do with notes, and nothing about lines that were sent."""
+    world.write("a")
+    world.turn()
+    world.kill()
+    for path in world.directory.glob("count.db*"):
+        path.write_bytes(b"not a database" * 1_000)
+    with pytest.raises(StateRefused, match="move the directory away: new notes begin with"):
+        world.start()
+
+
 def test_notes_of_another_machine_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
