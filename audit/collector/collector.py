@@ -219,8 +219,8 @@ class _Loop:
             self._examine()
 
     def _prune(self) -> None:
-        """Deletes from the store a few of the old buckets, of the old digests (hashes that
-        recognize repeated messages) and of the old seals, which no verdict needs any more."""
+        """Deletes from the store a few old rows that no verdict needs any more: buckets, seals, and
+        digests (hashes that recognize repeated messages)."""
         if (
             self._old is None
             or self._old.before_ms is None

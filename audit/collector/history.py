@@ -33,9 +33,9 @@ Counts = Mapping[tuple[str, str], int]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One noted verdict. revision: 1, 2, ... time_ms: the audit's clock at the judgement. word: the
-    verdict as reports print it. is_complete: whether its status is complete. totals: the records by
-    tier."""
+    """One noted verdict. revision: the row's number in its bucket's history, from 1 on. time_ms:
+    the audit's clock at the judgement. word: the verdict as reports print it. is_complete: whether
+    its status is complete. totals: the records by tier."""
 
     revision: int
     time_ms: int

@@ -25,7 +25,7 @@ from skidway.kafka.source import Source
 
 HISTORY = "history.db"
 REVISIONS_MAX = 50
-DELETED_MAX = 1_000  # of one step
+DELETED_MAX = 1_000  # rows that one step deletes at most
 HOSTS_MAX = 500
 """If a bucket has more than this many agents, its causes name only the tier and no host, because
 this takes less work.

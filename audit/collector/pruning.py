@@ -36,7 +36,7 @@ from skidway.errors import SkidwayError
 
 DAY_MS = 86_400_000
 SETTLED_AFTER_MS = 2 * DAY_MS
-"""Messages are settled when they are so old."""
+"""Messages older than this are settled: their digests and most of their seals can be deleted."""
 
 DELETED_MAX = 20
 """The collecting thread deletes at most this many buckets at a time."""

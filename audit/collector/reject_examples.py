@@ -116,7 +116,8 @@ def reading(examples: RejectExamples, stopping: threading.Event) -> Iterator[Non
 
 
 def _wanted_lines(standing: Standing) -> dict[Source, BucketKey]:
-    """The newest bucket with rejects of each topic of rejects, of the topics with most rejects."""
+    """For at most TOPICS_MAX topics of rejects, those with the most rejects: the newest bucket with
+    rejects."""
     found: dict[Source, BucketKey] = {}
     rejects = [x for x in standing.topics if x.source.topic.endswith(REJECTED_SUFFIX) and x.records]
     for topic in sorted(rejects, key=lambda x: -x.records)[:TOPICS_MAX]:
@@ -127,8 +128,8 @@ def _wanted_lines(standing: Standing) -> dict[Source, BucketKey]:
 
 
 def _wanted_records(standing: Standing, notes: Notes) -> dict[Source, RejectedRecord]:
-    """The record that the newest load with rejects has named, of the topics with most rejects of
-    the loader."""
+    """For the topics of which the loader rejected the most records: the record that the note of the
+    newest load with rejects names."""
     named = loader_rejects.newest(notes)
     rejecting = [x for x in standing.topics if x.rejects and x.source in named]
     lines = [x for x in rejecting if not x.source.topic.endswith(REJECTED_SUFFIX)]

@@ -43,7 +43,7 @@ _KINDS = {
     Cause.RECORDS_DOUBLED: "doubled",
     Cause.CONTENT_DIFFERS: "differing",
 }
-"""The kind of the line for some causes. For all other causes, the line is missing."""
+"""For some causes, the kind of the first line. For all other causes, the kind is `missing`."""
 _RECORD_COLUMN = "line"
 _OF_REJECTS = (Cause.REJECTED, Cause.WRONG_PATTERN)
 

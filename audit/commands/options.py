@@ -121,7 +121,8 @@ def ledger_of(args: argparse.Namespace, given: AuditSettings | None, clock: Cloc
 
 
 def access_of(args: argparse.Namespace, given: AuditSettings | None) -> Access:
-    """How commands that are printed reach what they ask: with the options of this command."""
+    """Returns what the printed commands need to find the same evidence: this command's options, and
+    the addresses of brokers and registry."""
     brokers = args.bootstrap_server or ("" if given is None else given.bootstrap_servers)
     named = (("--config", args.config), ("--store", args.store))
     options = [word for name, value in named if value is not None for word in (name, str(value))]

@@ -61,8 +61,9 @@ class Records:
     shapeless: int = 0
 
     def add(self, shipped: Shipped | None, partition: int, log_offset: int) -> None:
-        """Adds a record, or counts why it was left out. shipped: None if the record's value does
-        not have the shape. Raises UsageError if there are too many records."""
+        """Adds a record. If the record is left out, increments the count of the reason. shipped:
+        None if the record's value does not have the shape that the user named (see shapes). Raises
+        UsageError if there are too many records."""
         if shipped is None:
             self.shapeless += 1
         elif not self._is_of_host(shipped.host):

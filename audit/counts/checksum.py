@@ -61,9 +61,9 @@ def narrow(checksum: int) -> int:
 
 
 def brief(checksum: int) -> int:
-    """The low 24 bits of a checksum that may be narrow. So a text that contains them is the same
-    before and after the checksum was made narrow. The low bits of a narrow checksum are 0. Of other
-    checksums this is true for one of 16 million."""
+    """Returns the low 24 bits that the whole checksum had, even if the checksum was made narrow. So
+    a text with these bits is the same before and after. A checksum whose low 24 bits are 0 is taken
+    for a narrow one; for one of 16 million whole checksums, this is wrong."""
     low = checksum & _NARROW_MASK
     return low or checksum >> _NARROW_SHIFT & _NARROW_MASK
 

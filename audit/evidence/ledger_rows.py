@@ -77,7 +77,7 @@ _NAMED_MAX = 1_000
 few lists."""
 
 _SEALING_MAX = 1 << 16
-"""Memory holds at most this many agents with the lists of topics that they sealed."""
+"""Memory holds the lists of sealed topics of at most this many agents."""
 
 _log = log.get(__name__)
 
@@ -97,8 +97,8 @@ WHERE x.agent != y.agent AND x.agent IN (SELECT value FROM json_each(?))
 
 
 class Rows:
-    """Writes messages into the tables, and owns the ids of sources and senders. A ledger has only
-    one writer."""
+    """Writes messages into the tables, and assigns the numbers by which the tables name source
+    topics and senders. A ledger has only one writer."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection

@@ -101,8 +101,8 @@ class LedgerSeals:
             each.topic.seals = parts[0] if len(parts) == 1 else _joined(parts)
 
     def _ends(self) -> dict[int, dict[int, list[SealNote]]]:
-        """The first and the newest seal of each epoch, by set of topics and agent, oldest first.
-        All topics of a set share these values."""
+        """By the id of a set of topics, then by agent: a list with the first and the newest seal of
+        each epoch, the oldest first. All topics of a set share these values."""
         found: dict[int, dict[int, list[SealNote]]] = {}
         rows = self._connection.execute("SELECT * FROM seal_ends ORDER BY agent, epoch")
         for agent, epoch, number, *ends in rows:

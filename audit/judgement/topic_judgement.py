@@ -210,8 +210,9 @@ class TopicJudgement:
     # A bucket by columns.
 
     def columns_of(self, bucket: BucketId) -> BucketColumns | None:
-        """The bucket as columns. None if the bucket's agents have to be judged one by one, because
-        the bucket has no columns, or because some evidence concerns all agents.
+        """The bucket as columns. None if the bucket's agents have to be judged one by one: if the
+        tallies are not stored as columns, if the tier agent is not expected, or if a counter has a
+        missing or a cloned message, which may change the result of every agent.
         """
         if self._last is None or self._last[0] != bucket:
             self._last = bucket, self._made_columns(bucket)

@@ -152,8 +152,9 @@ def _example_cell(found: BucketVerdict | None) -> Cell:
 
 
 def _line_cell(found: RejectedExample | None, *, everything: bool) -> Cell:
-    """The text of a line, for programs with its place. everything: whether the page shows the whole
-    text, with the reason and the place."""
+    """A cell with the text of a rejected line. JSON also has the reason, and the line's place in
+    its file and topic. everything: whether the page shows the whole text, with the reason and the
+    place."""
     if found is None:
         return Cell()
     place = f"{found.host}:{found.path}" if found.path else f"{found.tp} offset {found.offset}"

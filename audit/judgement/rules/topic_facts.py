@@ -48,14 +48,15 @@ class CommonFacts:
 
     @cached_property
     def ours_ahead_ms(self) -> int:
-        """How far the audit's clock is ahead. The property is computed only when an agent looks
-        silent, because the computation reads the clocks of all senders."""
+        """By how many ms the audit's clock is ahead of most senders' clocks; 0 if it is not ahead.
+        The property is computed only when an agent looks silent, because this takes long: it reads
+        the clocks of all senders."""
         return ours_ahead_ms(self.evidence, self.policy)
 
 
 class UsableSeals(Mapping[int, list[SealNote]]):
-    """The usable seals of each known agent, oldest first. The seals of an agent are computed only
-    when they are read.
+    """For each agent of the topic, the seals that the rules may use, oldest first (see
+    expectation.usable_seals). The seals of an agent are computed only when they are read.
     """
 
     def __init__(self, evidence: Evidence, expectation: Expectation) -> None:
