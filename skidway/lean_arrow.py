@@ -1,7 +1,7 @@
 """Leaves out the parts of Arrow that the programs never use, so that they start sooner and need
 less memory.
 
-pandas: if it is installed (pyspark needs it), Arrow imports it with the first array that it makes.
+pandas: if it is installed (pyspark needs it), Arrow imports it when Arrow makes its first array.
 This takes half a CPU second and 40 MB.
 
 pyarrow.vendored.docscrape: Arrow reads the documentation of its functions with this module in order

@@ -33,7 +33,7 @@ RECORD_OVERHEAD_MAX = 64
 VARINT_BYTES_MAX = 5
 VARLONG_BYTES_MAX = 10
 
-# header count 1, key length 6, key, value length 28: the same bytes before every origin
+# header count 1, key length 6, key, value length 28: the same in every record with an origin only
 ORIGIN_HEAD = b"\x02\x0c" + origin.ORIGIN_HEADER + b"\x38"
 ORIGIN = np.dtype(
     [("head", "S9"), ("agent", ">i8"), ("file", ">i8"), ("first", ">i8"), ("length", ">u4")]

@@ -5,8 +5,8 @@ of records. This module reads the headers of all batches as columns, and compare
 decompresses frames of Zstandard together, because making a decoder takes longer than decompressing
 a small batch.
 
-This module takes only batches that are certainly sound, and stops before the first other batch. The
-caller then passes that batch to `unpack`, which either accepts the batch or says what is wrong with
+This module takes only batches that pass all of its checks, and stops before the first other batch.
+The caller then passes that batch to `unpack`, which either accepts the batch or says what is wrong with
 it.
 """
 
@@ -58,7 +58,7 @@ HEADER = np.dtype(
         ("count", ">i4"),
     ]
 )
-"""The fields of `BatchHeader`."""
+"""The NumPy type of a batch's header, with the fields of `BatchHeader`."""
 
 assert HEADER.itemsize == HEADER_BYTES
 

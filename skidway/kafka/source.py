@@ -3,8 +3,8 @@
 A mirror topic (`dc1.hdfs-logs`) names its source in its topic configs (mirror.source.cluster,
 mirror.source.cluster.id, mirror.source.topic, mirror.source.topic.id). Any other topic is its own
 source. A source includes the ids of cluster and topic, so a deleted topic and a new topic of the
-same name are different sources. The source is part of the keys by which loader and counters
-recognize repeated records, of the audit's counts, and of the loader's manifests.
+same name are different sources. Loader and counters recognize repeated records by keys that include
+the source. The audit's counts and the loader's manifests also contain the source.
 """
 
 from __future__ import annotations

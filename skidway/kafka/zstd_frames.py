@@ -22,9 +22,9 @@ _BLOCKS_MAX = 64  # a frame of more blocks (8 MiB) is decompressed by itself
 
 
 def content_sizes(packed: memoryview, starts: Int64s, ends: Int64s) -> Int64s:
-    """Returns the content sizes that frames state. Piece i is packed[starts[i]:ends[i]]. The size
-    is -1 if the piece is not exactly one frame with a plausible size and without a dictionary. Such
-    a piece must be decompressed by itself."""
+    """Returns, for each i, the content size that the frame in packed[starts[i]:ends[i]] states. The
+    size is -1 if these bytes are not exactly one frame with a plausible size and without a
+    dictionary; the caller then decompresses them by themselves."""
     padded = np.zeros(len(packed) + _HEAD_BYTES_MAX, np.uint8)
     padded[: len(packed)] = packed
     words = np.ndarray(len(packed) + _HEAD_BYTES_MAX - 7, "<u8", padded, strides=(1,))

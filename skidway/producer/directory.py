@@ -65,7 +65,7 @@ class Directory:
             return known  # old, but usable
 
     def close(self) -> None:
-        """Closes the connection without waiting. If a thread is asking the brokers now, that thread
+        """Closes the connections without waiting. If a thread is asking the brokers now, that thread
         closes the client later."""
         self._closed = True
         if self._lock.acquire(blocking=False):

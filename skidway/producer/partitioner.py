@@ -41,7 +41,7 @@ def segments(
     partition: int | None,
     partitioner: Partitioner | None,
 ) -> list[Segment]:
-    """Returns the partition of each message. Consecutive messages to one partition are one
+    """Returns the messages as segments, in order. Consecutive messages to one partition are one
     segment."""
     if partition is not None and not 0 <= partition < count:
         raise UsageError(f"topic {topic} has the partitions 0 to {count - 1} only")
