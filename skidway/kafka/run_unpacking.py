@@ -6,8 +6,8 @@ decompresses frames of Zstandard together, because making a decoder takes longer
 a small batch.
 
 This module takes only batches that pass all of its checks, and stops before the first other batch.
-The caller then passes that batch to `unpack`, which either accepts the batch or says what is wrong with
-it.
+The caller then passes that batch to `unpack`, which either accepts the batch or says what is wrong
+with it.
 """
 
 from __future__ import annotations

@@ -5,7 +5,8 @@ future for each send. `from skidway.producer import Producer` is all that an app
 Reading order:
 
     settings        the producer's settings, with Kafka's names
-    sending         the result of a send: its future, which is done when its last batch is delivered or refused
+    sending         the result of a send: its future, which is done when all its batches are
+                    delivered or refused
     accumulator     gathers messages into batches, by size and by time; does no I/O
     partitioner     chooses the partition: by key, by the caller's function, or sticky at random
     directory       what the producer knows of topics

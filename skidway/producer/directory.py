@@ -65,8 +65,8 @@ class Directory:
             return known  # old, but usable
 
     def close(self) -> None:
-        """Closes the connections without waiting. If a thread is asking the brokers now, that thread
-        closes the client later."""
+        """Closes the connections without waiting. If a thread is asking the brokers now, that
+        thread closes them later."""
         self._closed = True
         if self._lock.acquire(blocking=False):
             self._release()
