@@ -33,8 +33,8 @@ def drawn(agent: int, period: int, period_ms: int, intent: Intent) -> Drawn:
 
 
 class Draw:
-    """The ranges with the lowest lots of one period, at most `limit` of them. All ranges that were
-    offered have the same chance, in whatever order they were offered."""
+    """Of one period: the ranges with the lowest lots (see `drawn`), at most `limit` of them. All
+    ranges that were offered have the same chance, in whatever order they were offered."""
 
     def __init__(self, period: int, limit: int, known: Sequence[Drawn] = ()) -> None:
         self.period = period
