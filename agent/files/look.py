@@ -184,7 +184,8 @@ class Look:
         return place.looked_ms >= 0 and moment.now_ms + STEP_MS < place.looked_ms + elapsed_ms
 
     def looked_ms(self, index: int) -> int:
-        """The time (ms) of the last look."""
+        """The time (ms) of the last look at the directory, which an earlier process may have
+        made."""
         place, now_ms = self.place, self.moment.now_ms
         if place.looked_ms >= 0:
             elapsed_ms = int((self.moment.now - place.looked_s) * 1000)
@@ -195,7 +196,7 @@ class Look:
         return min(first, now_ms)
 
     def since_ms(self, index: int) -> int:
-        """The time (ms) of the last look, minus SLACK_MS."""
+        """The result of `looked_ms`, minus SLACK_MS."""
         return self.looked_ms(index) - SLACK_MS
 
     def is_strange(self, path: str) -> bool:

@@ -1,7 +1,8 @@
 """Finds the members of JSON objects that `timestamp.fields` names, also inside other objects.
 
-time the member of the field `time` meta.time the member `time` of the object `meta` @meta.ts a
-member by an alias (other name) of its field: here `@meta` and `ts` are aliases
+time          the member of the field `time`
+meta.time     the member `time` of the object `meta`
+@meta.ts      the same, if `@meta` and `ts` are aliases of the fields `meta` and `time`
 """
 
 from __future__ import annotations
