@@ -20,8 +20,8 @@ from skidway.agent.values.tracked import TrackedFile
 # The class has many methods, because each answers one question about the known files from the same
 # dictionaries.
 class KnownFiles:
-    """Owns every TrackedFile. replaced: by path, those files that got a new id in place of their
-    old one since the last look while the agent did not have them open.
+    """Owns every TrackedFile. replaced: by path, the old file id of each file that has got a new id
+    since the last look, and that the agent did not have open then.
     """
 
     def __init__(self, host: Host, handles: Handles, directories: Directories) -> None:

@@ -216,15 +216,15 @@ class Recognition:
             self._begin(new, old)
 
     def _is_ignored(self, sighting: Sighting) -> bool:
-        """Whether a new file is too old to be read. A rotated file, a file that was found before, a
-        file that changed after the last look, and a file that may contain bytes of a known file are
-        never too old.
+        """Whether a new file is too old to be read. These are never too old: a rotated file, a file
+        that could not be opened at an earlier look, a file that changed after the last look, and a
+        compressed file that may contain a known file.
         """
         found, source = sighting.found, sighting.source
         if source.ignore_older_ms is None or sighting.base is not None or sighting.skip is not None:
             return False
         if not self._now_ms:
-            return True  # the first look, which is about to begin, decides
+            return True  # the first look has not begun; it decides
         if not is_old(source, found, self._now_ms) or self._unopened.has(found.key):
             return False
         if sighting.is_missed:

@@ -100,7 +100,7 @@ class Tracker:
         """
         self._forget_at = 0.0
         self.flying: dict[int, TrackedFile] = {}  # the files that have flights (bytes under way)
-        # tells whether a file id lost bytes
+        # returns whether bytes of a file id were lost
         self.has_lost: Callable[[int], bool] = lambda _file: False
 
     # --- facts for others ----------------------------------------------------------------------
@@ -350,7 +350,8 @@ class Tracker:
             self._rotations.wait_for(found, sighting.number, base, sighting.now)
 
     def _without_id(self) -> Iterator[UnbegunFile]:
-        """The files that have no file id, and that no other list contains."""
+        """The files that have no file id and could be opened: empty files, and files that are too
+        old."""
         for each in self._rotations.places():
             if not self._known.knows(each.found) and not self._unopened.has(each.found.key):
                 yield each
@@ -535,6 +536,6 @@ def _by_birth(tracked: TrackedFile) -> tuple[int, int]:
 
 
 def _by_age(generation_: tuple[Found, int, str]) -> int:
-    """Sorts originals before their copies."""
+    """A key for sorting: an original comes before its copies."""
     found = generation_[0]
     return found.changed_ns if found.born_ns is None else found.born_ns

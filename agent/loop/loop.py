@@ -260,8 +260,8 @@ class Loop:
 
     @property
     def reading_back(self) -> dict[str, object] | None:
-        """Facts, for the status page, about the records that the agent looks for in the brokers'
-        logs. None if it looks for no records.
+        """Facts, for /health, about the records that the agent looks for in the brokers' logs. None
+        if it looks for no records.
         """
         now = self._clock.monotonic()
         said, refused = self._inquiry.status(now) or {}, self._refused.status(now)
@@ -300,8 +300,8 @@ class Loop:
         """How many bytes of all files together are not settled yet. Any thread may read this
         property.
 
-        No lock protects the numbers of which the sum is made. So while the loop changes them, the
-        result may be wrong by the bytes of one reading.
+        No lock protects the numbers that are added up. So while the loop changes them, the result
+        may be wrong by the bytes of one reading.
         """
         return sum(tracked.pending for tracked in list(self.tracker.files.values()))
 

@@ -98,7 +98,7 @@ class DelimitedPattern:
             scan.good &= until > begin
         if group.kind == _NOT_BLANK:
             stop = b"" if group.stop is None else group.after[group.stop :][:1]
-            # a group that contains its stop does not match
+            # the group must not contain another blank than its stop
             scan.refuse(_BLANK.replace(stop, b""), begin, until)
         elif group.kind in (_REST, _SOME_REST) and not self._dot_all:
             scan.refuse(b"\n", begin, until)

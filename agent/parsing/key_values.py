@@ -214,8 +214,8 @@ def _faults(
 def _with_meanings(
     values: pa.StringArray, is_quoted: Booleans, is_flag: Booleans
 ) -> pa.StringArray:
-    """The values. In quoted values, each escape is replaced by its character; flags (keys without
-    `=`) get the value `true`.
+    """The values as they are meant: in quoted values, each escape is replaced by its character;
+    flags (keys without `=`) get the value `true`.
     """
     if is_flag.any():
         values = pc.if_else(pa.array(is_flag), _FLAG, values)

@@ -47,7 +47,7 @@ class Prepared:
 
     @property
     def warnings(self) -> list[str]:
-        """Sentences that warn the operator of settings with which the agent can run, but another
+        """Sentences that warn the operator: with the new settings the agent can run, but another
         program of Skidway cannot do its work."""
         schemas = {each.data.topic: each.recipe.schema.text for each in self.destinations}
         return [

@@ -188,8 +188,9 @@ class Sampler:
 
 
 def _is_whole(flight: Flight) -> bool:
-    """Whether brokers acknowledged all records of a flight (an intent that was sent), and its bytes
-    can be read at once, so that the records can be made again."""
+    """Whether the records of a flight (an intent that was sent) can be made again: brokers have
+    acknowledged all of them, and the intent has at most READ_BYTES, so that one read returns its
+    bytes."""
     outcome = flight.outcome
     assert outcome is not None
     apart = flight.lost_bytes or flight.uncertain_bytes

@@ -29,7 +29,7 @@ def without_backslashes(text: str) -> str:
 
 
 def without_doubled_quotes(text: str) -> str:
-    """The text of a quoted field of CSV."""
+    """The text, with one quotation mark in place of two, as CSV means it in a quoted field."""
     return text.replace('""', '"')
 
 
