@@ -45,9 +45,9 @@ class Links:
         self._led = dict(found)
 
     def moved(self, lay: Mapping[str, Found]) -> Iterator[tuple[Found, list[str] | None]]:
-        """Yields each link that points into another directory now. Each link comes with a list of
-        the files to which it may have pointed between the two looks, or with None if the agent
-        cannot guess these files.
+        """Yields each link that points into another directory than at the last look. Each link
+        comes with a list of the paths to which it may have pointed between the two looks, or with
+        None if the agent cannot guess these paths.
         """
         led = {}
         for path, found in lay.items():

@@ -60,8 +60,8 @@ class Mounts:
         return any(each is tracked for each in waiting)
 
     def may_come_back(self, tracked: TrackedFile, now: float) -> bool:
-        """Whether another device is mounted now where the file's file system was mounted. If so,
-        the earlier file system may be mounted again later, with the file.
+        """Whether the file may return with its file system: another device has been mounted in the
+        file's directory, for less than REMEMBERED_S.
         """
         if tracked.is_deleted:
             return False

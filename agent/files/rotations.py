@@ -11,9 +11,9 @@ directory to which the link points. The agent treats an unknown generation in on
                 file at the path. It must also have been made before the file that is at the path
                 now. This second condition does not apply if the file at the path is an old file
                 that came from another path
-    left alone  if it is older (written before the agent was installed), if a source excludes it, if
-                it had the same name at the last look, if it is a copy of a file that was read
-                (module `tracking`), or if the path still leads to the same file
+    left alone  if it has not changed since the last look (or since the agent was installed), if a
+                source excludes it, if it had the same name at the last look, if it is a copy of a
+                file that was read (module `tracking`), or if the path still leads to the same file
     declared    as a loss of unknown length if it is compressed, contains no known file, and cannot
                 be decompressed
 

@@ -2,18 +2,18 @@
 ids, and finds out which files are new, renamed, rotated, replaced or gone.
 
     found, unknown key (device, inode)        a new id begins at byte 0
-    found, known key, no doubt about identity the same id, whatever its path is now
+    found, known key, surely the same file    the same id, whatever its path is now
     shorter, or other bytes than were read    the id ends; another begins where the bytes are new
     other topic, or the topic was made again  the id ends; another id begins where it ended
     found nowhere, but the agent has it open  read to its end, then closed
     found nowhere, and not open               its unread bytes are declared lost, with unknown end
-    closed, and grew                          another id begins at the final length
+    closed, and grew                          another id begins where the closed id ended
     known inode, but another file (same_file) the id ends; another begins at byte 0
     known inode, perhaps another file         the id ends; another begins at byte 0, and the bytes
                                               that may be delivered twice are declared
     after a start, on another device, but     the same id: the machine numbers its disks anew
     with the same name, inode and bytes
-    unknown, under a name that rotation gave  a new id (see rotations)
+    unknown, under a name that rotation gave  a new id (module rotations)
 
 The agent declares each loss once, with its reason, when it notices the loss. The agent never skips
 bytes silently.

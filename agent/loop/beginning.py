@@ -57,9 +57,9 @@ def open_topics(intents: Iterable[Intent], recipes: Mapping[bytes, Recipe]) -> s
 def first_changes(
     state: StateDatabase, cluster: Cluster, destinations: Sequence[Destination], now_ms: int
 ) -> Changes:
-    """Writes the name and id of the cluster. For each new topic, writes the present time as the
-    time at which the agent first started with the topic. Deletes losses and recipes (settings by
-    which records were made) that are not needed any more.
+    """Returns the first changes that a starting agent writes to its state. They set the name and id
+    of the cluster. For each new topic, they set the present time as the time at which the agent
+    first started with the topic. They delete losses and recipes that are not needed any more.
     """
     changes = Changes()
     changes.forget_recipes()

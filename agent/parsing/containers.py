@@ -49,8 +49,8 @@ _PLAIN_CRI_LINE: Final = delimited.compiled(
 _STREAMS: Final = pa.array([b"stdout", b"stderr"])
 _IS_OF_TIME: Final = np.isin(np.arange(256), list(b"0123456789T:.Z+-"))
 _STRING: Final = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"?')
-"""Matches a string, or the beginning of a string that does not end, so that a search reads no byte
-of a line twice."""
+"""Matches a JSON string, also one that does not end in the line: then a search for the next match
+has nothing left to read, and reads no byte of the line twice."""
 _RFC3339: Final = TimeFormat("rfc3339")
 
 

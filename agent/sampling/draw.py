@@ -47,8 +47,8 @@ class Draw:
         return self._kept
 
     def offer(self, each: Drawn) -> tuple[bool, Drawn | None]:
-        """Offers a range. Returns whether the range is chosen now, and the range that it replaces;
-        None if it replaces none.
+        """Offers a range. Returns whether the range is chosen now, and the chosen range that it
+        replaces, or None.
         """
         if len(self._kept) >= self._limit and _order(each) >= _order(self._kept[-1]):
             return False, None
