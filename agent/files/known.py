@@ -92,7 +92,7 @@ class KnownFiles:
         self.copies.forget(tracked)
 
     def grew(self, tracked: TrackedFile, size: int, changed_ns: int, now: float) -> None:
-        """Notes a file's size and time of change. If the time has changed but the size has not
+        """Notes a file's size and time of change. If the time has changed but the file has not
         grown, the file must be verified again.
         """
         if size <= tracked.size and changed_ns != tracked.changed_ns:

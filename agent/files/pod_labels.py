@@ -2,8 +2,9 @@
 
 The labels of a pod are in a file that another program writes (`pod_metadata`). If that file is
 missing, cannot be read, or does not name the pod of a log, the log's next records get the same
-labels as its last ones; the first records get none. So the agent reads a log without waiting for
-its labels, and the last lines of a deleted pod have the same labels as the lines before them.
+labels as the records before them. The first records of a log then get no labels. So the agent reads
+a log without waiting for its labels, and the last lines of a deleted pod have the same labels as
+the lines before them.
 """
 
 from __future__ import annotations

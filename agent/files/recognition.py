@@ -38,8 +38,8 @@ module allows so many seconds for that.
 
 
 class Recognition:
-    """Decides what a file on the host is. Owns two sets of paths: where it has found a truncated
-    file since the last look, and where it has found another file with the inode of a known file.
+    """Decides what a file on the host is. Since the last look, collects two sets of paths: where it
+    has found a truncated file, and where it has found another file with the inode of a known file.
     """
 
     def __init__(

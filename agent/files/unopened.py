@@ -67,7 +67,7 @@ class Unopened:
 
     def skip_of(self, sighting: Sighting) -> int | None:
         """How many of a file's first bytes are skipped; None if no bytes are skipped. If the file
-        could not be opened at an earlier look, returns the number of that look.
+        could not be opened at an earlier look, returns the number that was noted then.
         """
         found = sighting.found
         before = self._files.get(found.key)

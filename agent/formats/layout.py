@@ -43,8 +43,8 @@ class Piece:
     the directive or literal text from which the piece was made. name: the directive's name. kind: a
     piece of kind `text` ends where the next literal text begins, so only a `literal` or `optional`
     piece may follow it; pieces of the kinds `literal`, `fixed`, `trace` and `newline` need no
-    literal text after them. The text of an `optional` piece may be missing in a record. A `mark`
-    matches the codes of a color, or blanks, and becomes no group.
+    literal text after them. The text of an `optional` piece may be missing in a record. A piece of
+    kind `mark` matches the escape codes of a color, or blanks, and becomes no group.
     """
 
     at: int

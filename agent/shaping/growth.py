@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 GROWTH_MAX: Final = 8
-"""The length of the longest text that takes the place of a private text (`[masked]`)."""
+"""The length of the longest text that a mask writes in place of a private text (`[masked]`)."""
 
 
 class Growth:
