@@ -486,8 +486,8 @@ class RunningAgent:
         before, self._destinations = self._destinations, prepared.destinations
         self._settings = prepared.settings
         self._loop.reload(prepared.settings, prepared.destinations, prepared.ends)
-        # The old topics stay, because batches of topics that no source names any more may still be
-        # on their way.
+        # The old topics stay in the set, because batches of topics that no source names any more
+        # may still be on their way.
         self._bound |= _topic_ids(prepared.destinations)
         self._producer.bind(self._bound)
         old, self._watch = self._watch, Watch(_patterns(prepared.settings))

@@ -178,8 +178,8 @@ class Loop:
         self._looks.take_longest(settings.reconcile_interval_ms / 1000)
 
     def touch(self, paths: Iterable[str], *, everything: bool = False) -> None:
-        """Looks at paths about which events came. everything: whether to look through all patterns,
-        because the changed paths are unknown.
+        """Examines the files at paths about which events came. everything: whether to look through
+        all patterns, because the changed paths are unknown.
         """
         now = self._clock.monotonic()
         for path in paths:

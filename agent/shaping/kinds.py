@@ -206,7 +206,7 @@ def _iban_end(text: str, begin: int) -> int | None:
 _OCTET = r"(?:25[0-5]|2[0-4][0-9]|[01]?[0-9]?[0-9])"
 _IPV4 = re.compile(rf"(?<![\w.])(?:{_OCTET}\.){{3}}{_OCTET}(?!\w|\.[0-9])")
 # No text makes this search slow: the lookahead is bounded, and one character class matches the
-# rest, so the search has nothing to try in two ways.
+# rest, so no text can match in two ways.
 _IPV6_LIKE = re.compile(r"(?<![\w:.])(?=(?:[0-9A-Fa-f]{0,4}:){2})[0-9A-Fa-f:.]+(?![\w:])")
 _IPV6_CHARACTERS_MAX = 45
 _IPV6_GROUPS = 8
