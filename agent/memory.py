@@ -1,14 +1,15 @@
 """Tells the C library, the kernel and Python's garbage collector how to manage the agent's memory.
 
-The agent fills and frees buffers of about a megabyte for each megabyte of lines. By default, glibc
-returns such memory to the kernel as soon as the memory is free, and the kernel clears the memory
-before the agent uses it again. Clearing can take a fifth of the agent's time. So a busy agent keeps
-some freed memory, and a quiet agent gives it back. Without glibc, the functions do nothing.
+For each megabyte of lines, the agent allocates and frees buffers of about a megabyte. By default,
+glibc returns such memory to the kernel as soon as the memory is free, and the kernel clears the
+memory before the agent uses it again. Clearing can take a fifth of the agent's time. So a busy
+agent keeps some freed memory, and a quiet agent gives it back. Without glibc, the functions do
+nothing.
 
-Most pages of the libraries' files are read only once, when the dynamic linker loads the libraries,
-or while the agent sends. A quiet agent takes these pages out of its memory. The kernel keeps these
-pages in its cache until it needs the memory. If the agent reads such a page again, the kernel maps
-the page again.
+Most memory pages of the shared libraries' files are read only once, when the dynamic linker loads
+the libraries, or only while the agent sends. A quiet agent takes these pages out of its memory. The
+kernel keeps these pages in its cache until it needs the memory. If the agent reads such a page
+again, the kernel maps the page again.
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ for the buffers that are filled next.
 """
 
 GARBAGE_AFTER: Final = 200_000
-"""Python's garbage collector searches for reference cycles whenever there are this many new
-objects. The number is high, because imports and searches for files make many objects but hardly any
+"""Python's garbage collector searches for reference cycles each time so many new objects have been
+made. The number is high, because imports and searches for files make many objects but hardly any
 cycle.
 """
 
@@ -89,8 +90,8 @@ def _is_library(mapping: str) -> bool:
 
 
 class _LibraryPages:
-    """The address ranges of unchanged pages of libraries. Reading smaps takes 30 ms, so this object
-    reads it once, and later only checks that the mappings are still there."""
+    """The address ranges of unchanged pages of libraries. Reading /proc/self/smaps takes 30 ms, so
+    this object reads it once. Later it only checks that the mappings still exist."""
 
     def __init__(self) -> None:
         self._found: list[str] | None = None

@@ -69,7 +69,7 @@ TROUBLED_AFTER_S = 10.0
 REGISTRY_TIMEOUT_S = 5.0
 CLIENT_ID = "skidway-agent"
 LIMITS_EVERY_S = 0.2
-"""The agent reads the file that the setting `read.until` names again after this many seconds."""
+"""Seconds between two reads of the file that the setting `read.until` names."""
 
 ASK_TIMEOUT_MS = 5_000
 """How many milliseconds a request to the cluster may take. The loop waits for the response, and
@@ -94,7 +94,7 @@ class Status:
     pending: Callable[[], int] | None = None
 
     def answer(self) -> Health:
-        """The present health, with the number of bytes that are pending now."""
+        """The present health, with the number of bytes that are not settled now."""
         health, pending = self.health, self.pending
         if pending is None:
             return health
@@ -102,8 +102,8 @@ class Status:
 
 
 def run(settings: AgentSettings, shutdown: Shutdown, configuration: Configuration) -> int:
-    """Runs the agent until the shutdown. Raises SkidwayError if the agent cannot go on before an
-    operator has decided something, for example because the state is damaged.
+    """Runs the agent until the shutdown. Raises SkidwayError if an operator must act before the
+    agent can continue, for example because the state is damaged.
 
     configuration: where the settings come from, so that the agent can read them again.
     """
@@ -172,7 +172,7 @@ def opened(settings: AgentSettings) -> Iterator[StateDatabase]:
 
 @contextmanager
 def opened_state(settings: AgentSettings) -> Iterator[StateDatabase]:
-    """Opens the state for a caller that has locked it. Raises StateRefused."""
+    """Opens the state, which the caller has locked. Raises StateRefused."""
     state = open_state(settings.state_dir)
     try:
         check_machine(state, identity.machine_id())
@@ -183,8 +183,8 @@ def opened_state(settings: AgentSettings) -> Iterator[StateDatabase]:
 
 @contextmanager
 def connected(settings: AgentSettings) -> Iterator[tuple[Client, Client]]:
-    """Yields two clients of the Kafka cluster. The first is for questions, and gives up soon if
-    brokers do not answer. The second sends the records.
+    """Yields two clients of the Kafka cluster. The first asks for metadata and offsets, and gives
+    up soon if brokers do not answer. The second sends the records.
     """
     with (
         Client(
@@ -247,9 +247,9 @@ def find(
 
 
 def newest_of(state: StateDatabase, client: Client, clock: Clock) -> Newest | None:
-    """The agent's newest message on the audit topic. None if this process has made the agent's
-    random id. Then nobody can have sent a message with this id, and a search for one would read the
-    whole topic in vain.
+    """The agent's newest message on the audit topic. None if this process has just made the agent's
+    id, which is random: then no message has this id, and the search is left out, because it would
+    read the whole topic.
     """
     if state.is_new:
         return None
@@ -287,7 +287,7 @@ def _pauses() -> Iterator[float]:
 
 @dataclass(frozen=True, slots=True)
 class Drained:
-    """The result of an agent's attempt to leave for good.
+    """The result of an agent's attempt to leave for good (`skidway agent drain`).
 
     A last word is a seal after which the audit waits for nothing more from this agent. said: how
     many topics have a last word. unsaid: the topics without a last word. obstacles: why these
@@ -303,7 +303,8 @@ class Drained:
 
 
 class RunningAgent:
-    """The loop with its sockets, its watch and its clock."""
+    """Runs the loop, and owns what the loop does not own: sockets, the watch on directories and the
+    clock."""
 
     def __init__(
         self,
@@ -391,8 +392,9 @@ class RunningAgent:
         )
 
     def _pending(self) -> int:
-        """The pending bytes. The loop does not call this method, because adding up the bytes of
-        many files is too slow for a turn. The thread that answers requests for metrics calls it.
+        """The number of bytes that are not settled. The thread that answers requests for metrics
+        calls this method. The loop does not, because adding up the bytes of many files is too slow
+        for a turn.
         """
         return self._loop.pending_bytes
 
@@ -426,8 +428,8 @@ class RunningAgent:
         self._loop.turn(deliveries)
 
     def _is_made_again(self, deliveries: Sequence[Delivery]) -> bool:
-        """Whether topics were deleted and made again. If so, the caller must not use these
-        deliveries."""
+        """Whether these deliveries show that topics were deleted and made again. If so, the caller
+        must not pass the deliveries to the loop."""
         self.made_again |= self._producer.made_again
         if not self.made_again and topics.has_fallen_back(deliveries, self._loop.offsets):
             self._refresh()
@@ -450,7 +452,7 @@ class RunningAgent:
             self._mind_reloads(self.reloader, now)
 
     def _mind_memory(self, now: float) -> None:
-        """If the agent has become quiet, gives freed memory back."""
+        """If the agent has become quiet, gives freed memory back to the kernel."""
         if not self._loop.is_quiet:
             if self._give_back_at is None:
                 self._give_back_at = now + memory.GIVE_BACK_S
@@ -469,7 +471,7 @@ class RunningAgent:
             reloader.begin(lambda: prepare(configuration, running, cluster, known))
         result = reloader.result()
         if result is not None:
-            self._status_at = now  # /health says at the next turn what became of the reload
+            self._status_at = now  # /health reports the reload's result at the next turn
         if isinstance(result, Refusal):
             reloader.refuse(result)
         elif result is not None:
@@ -484,8 +486,8 @@ class RunningAgent:
         before, self._destinations = self._destinations, prepared.destinations
         self._settings = prepared.settings
         self._loop.reload(prepared.settings, prepared.destinations, prepared.ends)
-        # The old topics stay, because batches of topics that no source names any more may still be
-        # on their way.
+        # The old topics stay in the set, because batches of topics that no source names any more
+        # may still be on their way.
         self._bound |= _topic_ids(prepared.destinations)
         self._producer.bind(self._bound)
         old, self._watch = self._watch, Watch(_patterns(prepared.settings))
@@ -585,8 +587,8 @@ def _patterns(settings: AgentSettings) -> list[Pattern]:
 
 
 def _of_schemas(before: Sequence[Destination], after: Sequence[Destination]) -> list[str]:
-    """Sentences that name the sources that are in both configurations, but whose schema in the
-    registry has changed.
+    """Sentences that name the sources whose schema in the registry has changed. Only for sources
+    that are in both configurations.
     """
     known = {each.data.topic: each.recipe.schema.id for each in before}
     said = (
@@ -595,7 +597,7 @@ def _of_schemas(before: Sequence[Destination], after: Sequence[Destination]) -> 
         for each in after
         if known.get(each.data.topic, each.recipe.schema.id) != each.recipe.schema.id
     )
-    return list(dict.fromkeys(said))  # a source and its replays have the same schema
+    return list(dict.fromkeys(said))  # a source and its replays give equal sentences
 
 
 def _topic_ids(destinations: Iterable[Destination]) -> dict[str, str]:

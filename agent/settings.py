@@ -1,8 +1,8 @@
 """Settings of `skidway agent`: every key, its default and its reason.
 
 The command line imports this module for each verb of `skidway agent`. Arrow takes long to load, and
-imports pandas if nobody prevents it. So a module that imports Arrow is imported only inside the
-checks that need Arrow.
+imports pandas if this is not prevented. So modules that import Arrow are imported here only inside
+the checks that need them.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ _DEFAULTS = ParserSettings()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MultilineSettings:
-    """How lines become a record of several lines."""
+    """The settings that say how several lines become one record."""
 
     type: Literal[
         "start", "continuation", "end", "java", "python", "go", "ruby", "dotnet", "indented"
@@ -174,13 +174,13 @@ class MultilineSettings:
     def rule(self) -> Rule:
         """The rule by which lines are joined."""
         if self.type in (START, CONTINUATION, END):
-            assert self.pattern is not None  # check() makes sure
+            assert self.pattern is not None  # check() refuses None
             return Rule(self.type, self.pattern, self.max_lines)
         return Rule(CONTINUATION, TRACES[self.type], self.max_lines)
 
     def check(self) -> None:
-        """Refuses a rule without a pattern, a pattern in addition to a language, and a pattern that
-        RE2 refuses.
+        """Refuses a rule without a pattern, a pattern in addition to a programming language, and a
+        pattern that RE2 refuses.
         """
         if (self.type in (START, CONTINUATION, END)) != (self.pattern is not None):
             raise ConfigurationRefused(
@@ -197,7 +197,7 @@ class MultilineSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimestampSettings:
-    """Which fields of a line have its event time, and in which format."""
+    """The settings that say which fields of a line have its event time, and in which format."""
 
     fields: list[str] = setting(
         "fields",
@@ -223,7 +223,7 @@ class TimestampSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelSettings:
-    """Which labels of its pod or container a record gets."""
+    """The settings that say which labels of its pod or container a record gets."""
 
     location: Path = setting(
         "location",
@@ -427,8 +427,8 @@ class SourceSettings:
 
     @property
     def path_patterns(self) -> tuple[str, ...]:
-        """The patterns of `path.pattern`, whose groups are fields. If several of them are found in
-        a path, the first counts.
+        """The patterns of `path.pattern`, whose groups are fields. If several of the patterns match
+        a path, the first of them counts.
         """
         if self.path_pattern is not None:
             return (self.path_pattern,)
@@ -436,7 +436,8 @@ class SourceSettings:
 
     @property
     def schema_file(self) -> Path | None:
-        """The file that `schema` names; None if there is no schema, or if it is a subject."""
+        """The file that the setting `schema` names; None if the setting is missing, or names a
+        subject of the registry."""
         is_file = self.schema is not None and self.schema.endswith(".avsc")
         return Path(str(self.schema)) if is_file else None
 
@@ -453,8 +454,9 @@ class SourceSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplaySource(SourceSettings):
-    """The source of the files that replay the repaired lines of another source. It has the settings
-    of the other source. The agent adds it by itself; it is not in the configuration.
+    """A source whose files contain the repaired lines of another source, to be sent again
+    (replayed). It has the settings of the other source. The agent makes this source itself; it is
+    not in the configuration.
     """
 
 
@@ -642,7 +644,7 @@ class AgentSettings(RegistrySecuritySettings):
         )
 
     def check(self) -> None:
-        """Checks values that depend on other values, or that must have a certain form."""
+        """Raises an error if settings contradict each other, or have an invalid form."""
         if not self.sources and self.sources_dir is None:
             raise ConfigurationRefused("sources: there is none, and sources.dir is not set")
         for source in self.sources:

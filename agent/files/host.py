@@ -34,8 +34,8 @@ class Status(NamedTuple):
 
 @dataclass(slots=True)
 class Scan:
-    """What a scan of the patterns found. unreadable: (path, reason) for each file or directory at
-    which the agent could not look. dead: the unreadable paths that are broken links.
+    """What a scan of the patterns found. unreadable: (path, reason) for each file or directory that
+    the agent could not examine. dead: the unreadable paths that are broken links.
     """
 
     found: list[Found] = field(default_factory=list)
@@ -78,8 +78,8 @@ class Host(Protocol):
         ...
 
     def look(self, path: str) -> Found | None:
-        """The regular file at a path; None if there is no regular file, or if the file cannot be
-        looked at.
+        """The regular file at a path; None if there is no regular file, or if the file's status
+        cannot be read.
         """
         ...
 

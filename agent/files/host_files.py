@@ -1,4 +1,4 @@
-"""One value with all facts about a host's files, which the modules of this package share."""
+"""One value with the objects that the modules of this package share: all facts about files."""
 
 from __future__ import annotations
 

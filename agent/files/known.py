@@ -17,11 +17,11 @@ from skidway.agent.values.found import FileKey, Found
 from skidway.agent.values.tracked import TrackedFile
 
 
-# The class has 27 methods, one for each question about the known files. All answers come from the
-# same few indexes.
+# The class has many methods, because each answers one question about the known files from the same
+# dictionaries.
 class KnownFiles:
-    """Owns every TrackedFile. replaced: by path, those files that got a new id in place of their
-    old one since the last look while the agent did not have them open.
+    """Owns every TrackedFile. replaced: by path, the old file id of each file that has got a new id
+    since the last look, and that the agent did not have open then.
     """
 
     def __init__(self, host: Host, handles: Handles, directories: Directories) -> None:
@@ -30,14 +30,14 @@ class KnownFiles:
         self._directories = directories
         self._by_key: dict[FileKey, TrackedFile] = {}
         self._changed: dict[int, TrackedFile] = {}
-        self._moved_to: dict[tuple[FileKey, int | None], FileKey] = {}  # new keys by old keys
+        self._moved_to: dict[tuple[FileKey, int | None], FileKey] = {}  # new keys, by old ones
         self._serial = 0
         self.files: dict[int, TrackedFile] = {}
         self.copies = Copies(host)
         self.replaced: dict[str, TrackedFile] = {}
         self.on_growth: Callable[[TrackedFile], None] = lambda _tracked: None
 
-    # --- which there are ----------------------------------------------------------------------
+    # --- the known files ----------------------------------------------------------------------
 
     def add(self, tracked: TrackedFile) -> None:
         """Adds a new file id, or a file id from the state. If several file ids belong to one inode,
@@ -53,7 +53,8 @@ class KnownFiles:
         return self._serial + 1
 
     def note(self, tracked: TrackedFile) -> None:
-        """Notes that facts about a file have changed and must be written to the state."""
+        """Notes that facts about a file have changed, so that the next `take_changed` returns the
+        file."""
         self._changed[tracked.file] = tracked
 
     def take_changed(self) -> list[TrackedFile]:
@@ -66,7 +67,7 @@ class KnownFiles:
         return self._by_key.get(key)
 
     def is_newest(self, tracked: TrackedFile) -> bool:
-        """Whether no later file id has the same key."""
+        """Whether no later file id has the same key (device, inode)."""
         return self._by_key.get(tracked.birth.key) is tracked
 
     def detach(self, tracked: TrackedFile) -> None:
@@ -101,7 +102,7 @@ class KnownFiles:
         tracked.size, tracked.changed_ns = max(size, tracked.size), changed_ns
         self.on_growth(tracked)
 
-    # --- where they are -----------------------------------------------------------------------
+    # --- where known files are ----------------------------------------------------------------
 
     def status_if_held(self, tracked: TrackedFile) -> Status | None:
         """The file's status; None if the agent does not have the file open, or cannot read its
@@ -139,7 +140,8 @@ class KnownFiles:
             return True
 
     def gone(self, base: str) -> list[TrackedFile]:
-        """The newest known files that were written at a path and no longer exist."""
+        """Of the newest known files that were written at the path `base`: those that no longer
+        exist."""
         return [each for each in self.copies.born_at(shown(base)) if not self.lies_at(each)]
 
     def move(self, tracked: TrackedFile, found: Found) -> None:
@@ -157,7 +159,7 @@ class KnownFiles:
         self.note(tracked)
 
     def lies_at(self, tracked: TrackedFile) -> str:
-        """The path of the file according to the directory listings of this look; "" if unknown."""
+        """The path of the file according to this look's listings of directories; "" if unknown."""
         if not self.is_newest(tracked) or tracked.is_deleted:
             return ""
         try:
@@ -169,7 +171,7 @@ class KnownFiles:
             return self.where(tracked.birth.key, tracked.birth.born_ns)
         return found.real_path
 
-    # --- what history asks (history.Known) ----------------------------------------------------
+    # --- called by history (history.Known) ----------------------------------------------------
 
     def knows(self, found: Found) -> bool:
         """Whether the found file is a known file, and not a new file with a deleted file's
@@ -180,9 +182,10 @@ class KnownFiles:
         return tracked.birth.born_ns == found.born_ns
 
     def where(self, key: FileKey, born_ns: int | None) -> str:
-        """The path at which a known file is now, in any directory; "" if unknown.
+        """The path at which the known file with this key and time of birth is now, in any
+        directory; "" if unknown.
 
-        A file that was compressed is also found by the key and time of birth that it had before its
+        A compressed file is also found by the key and time of birth that it had before its
         compression.
         """
         is_moved = (key, born_ns) in self._moved_to
@@ -208,20 +211,21 @@ class KnownFiles:
         return sorted(places - {"", base})
 
     def was_found_elsewhere(self, found: Found) -> bool:
-        """Whether a known file was first found at another path."""
+        """Whether `found` is a known file that was first found at another path."""
         tracked = self._by_key.get(found.key)
         return tracked is not None and tracked.birth.path != shown(found.path)
 
     def first_born(self, base: str) -> int | None:
-        """The time of birth of the oldest known file that was written at a path and still exists;
-        None if there is no such file, or if its time of birth is unknown.
+        """Of the known files that were written at the path `base` and still exist: the oldest one's
+        time of birth. None if there is no such file, or if its time of birth is unknown.
         """
         there = [each for each in self.copies.born_at(shown(base)) if self.lies_at(each)]
         return there[0].birth.born_ns if there else None
 
     def is_another(self, found: Found, beside: Sequence[str]) -> bool:
-        """Whether the found file is a new file that got a deleted file's inode. Otherwise it is the
-        known file after a truncation.
+        """Whether the found file is a new file that got a known file's inode. If not, it is the
+        known file, perhaps after a truncation. beside: the paths of the files beside it that may be
+        copies.
 
         The kernel gives a deleted file's inode to the next file, but not while a process has the
         deleted file open. A truncated file looks like that next file, because neither has the bytes
@@ -238,8 +242,8 @@ class KnownFiles:
         return bool(old.position) and not any(begins_like(self._host, path, old) for path in beside)
 
     def changed_times(self, directory: str) -> set[int]:
-        """The latest times of change (ns) that the agent has seen of the known files of a
-        directory.
+        """For each known file in a directory, the newest time of change (ns) that the agent has
+        seen.
         """
         times = set()
         for tracked in self.files.values():
@@ -252,14 +256,14 @@ class KnownFiles:
         return times
 
     def is_copy(self, found: Found, base: str) -> bool:
-        """Whether a found file is a copy of a file that was read, or that the agent reads at
-        `base`.
+        """Whether a found file is a copy of a file that the agent has read, or is reading at the
+        path `base`.
         """
         return not self.knows(found) and self.copies.is_left_alone(found, base)
 
     def is_rest(self, found: Found, base: str) -> bool:
-        """Whether a found file is a copy that contains unread bytes, which a truncation at a path
-        removed."""
+        """Whether a found file is a copy of the file at the path `base`, and has bytes that were
+        truncated there before the agent read them."""
         return not self.knows(found) and self.copies.is_rest(found, base)
 
     def has_copy(self, original: TrackedFile) -> bool:

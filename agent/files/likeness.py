@@ -27,8 +27,8 @@ def open_at(host: Host, path: str, key: FileKey) -> Handle | None:
 def compare(
     host: Host, found: Found, old: TrackedFile, *, is_held: bool, same_place: bool
 ) -> Answer:
-    """Whether the found file is the known file (see `Answer`). If the answer depends on the found
-    file's bytes, reads these bytes, and raises OSError if they cannot be read.
+    """Whether the found file is the known file (see `Answer`). Reads the found file's bytes only if
+    the answer depends on them. Raises OSError if they cannot be read.
     """
     evidence = Evidence(
         (old.birth.key, found.key),
@@ -45,8 +45,8 @@ def compare(
 
 
 def has_bytes_of(host: Host, path: str, old: TrackedFile) -> bool:
-    """Whether the file at `path` has the bytes that were read of `old`. If no bytes of `old` were
-    read, says whether the file has the first bytes of `old`.
+    """Whether the file at `path` has the bytes that the agent has read of `old`. If it has read
+    none, whether the file at `path` begins with the bytes with which `old` began when it was found.
 
     Raises OSError: FileNotFoundError if there is no file at `path`.
     """
@@ -63,8 +63,9 @@ def is_beginning_of(host: Host, found: Found, old: TrackedFile) -> bool:
     """Whether the found file is a beginning of the known file `old`: all of its bytes are the first
     bytes of `old`.
 
-    Compares the found file's first bytes. If `old` is still at its path, compares the found file's
-    last bytes as well. Raises OSError.
+    Compares the found file's first bytes with those of `old`. If `old` is still at its path, also
+    compares the found file's last bytes with the bytes at the same positions of `old`. Raises
+    OSError.
     """
     print_ = old.birth.fingerprint
     is_short = found.size < print_.length
@@ -123,8 +124,8 @@ def renumbered(host: Host, old: TrackedFile) -> FileKey | None:
 
 
 def _with_inode_of(host: Host, old: TrackedFile) -> Found | None:
-    """The file that has the known file's inode. This file is at the known file's path, or it is
-    elsewhere in the same directory and has the same time of birth.
+    """The file that has the known file's inode. It is at the known file's path; or it is elsewhere
+    in the same directory, and has the same time of birth as the known file.
     """
     inode, found = old.birth.key.inode, host.look(old.location)
     if found is not None and found.key.inode == inode:

@@ -3,11 +3,10 @@ patterns), for example after a deployment or at the start of a new day.
 
 Between two looks, a link may have pointed to other files as well. For example, `latest.log` pointed
 to `2026-11-19/app.log` at the last look, and points to `2026-11-21/app.log` now. On the 20th, when
-the agent did not look, the link pointed to a third file. The agent looks for such files in the
-neighbouring directories. The paths of these files differ from the two paths to which the link
-pointed only in numbers. The agent also looks for rotated files of such paths. If these two paths
-differ in more than numbers, the agent cannot know where to look, and declares that files may be
-unread.
+the agent did not look, the link pointed to a third file. The agent looks for such files, and for
+the files rotated from them, in the neighbouring directories. It assumes that their paths equal the
+link's two paths except for numbers. If the two paths themselves differ in more than numbers, the
+agent cannot know where to look, and declares that files may be unread.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ PLACES_MAX: Final = 5_000
 
 ID_LENGTH_MIN: Final = 8
 """`_shape` removes the name of a directory from the names of its files only if the directory's name
-has at least this many characters. The names of files may contain a shorter name by chance.
+has at least this many characters. A shorter name may occur in a file's name by chance.
 """
 
 
@@ -46,9 +45,9 @@ class Links:
         self._led = dict(found)
 
     def moved(self, lay: Mapping[str, Found]) -> Iterator[tuple[Found, list[str] | None]]:
-        """Yields each link that points into another directory now. Each link comes with a list of
-        the files to which it may have pointed between the two looks, or with None if the agent
-        cannot guess these files.
+        """Yields each link that points into another directory than at the last look. Each link
+        comes with a list of the paths to which it may have pointed between the two looks, or with
+        None if the agent cannot guess these paths.
         """
         led = {}
         for path, found in lay.items():
@@ -109,7 +108,7 @@ class Links:
 
 
 def _bases(name: str) -> list[str]:
-    """A file name, and the names of the logs of which it may be a generation."""
+    """The file name `name`, and the names of the logs of which this file may be a generation."""
     said = generation(name)
     return [name, *(() if said is None else said.bases)]
 

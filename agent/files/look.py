@@ -16,8 +16,8 @@ from skidway.agent.values.set_apart import Unseen
 from skidway.dataclass import dataclass
 
 SLACK_MS: Final = 5_000
-"""A generation is a rotated file. If a generation changed after the last look, its time of change
-may still be up to this many milliseconds earlier than that look.
+"""A generation is a rotated file. If a generation changes after a look, its time of change may
+still be up to this many milliseconds earlier than the time of that look.
 """
 
 STEP_MS: Final = 100
@@ -30,7 +30,7 @@ are not read at the same moment.
 @dataclass(slots=True)
 class Findings:
     """What a look found. generations: each generation with its source and the path from which it
-    was rotated. unreadable, passing: (topic, directory, reason) of directories about which this
+    was rotated. unreadable, passing: (topic, directory, reason) of each directory about which this
     look could not decide. A later look can decide about the directories in `passing`.
     """
 
@@ -78,7 +78,7 @@ class Place:
     unknown: frozenset[int] = frozenset()
 
     def seen(self) -> Seen:
-        """What that look found (see `Look.seen`)."""
+        """What the directory's last such look found, in the form of `Look.seen`."""
         return _seen({**self.members, **self.unjudged}, self.lay)
 
 
@@ -126,9 +126,9 @@ class Look:
     unknown: set[int] = field(default_factory=set)
 
     def seen(self) -> Seen:
-        """The names, inodes and times of birth of the logs and generations in the directory: what a
-        rotation would change. Times of birth are included, because the newest file may have the
-        inode of a deleted file.
+        """The names, inodes and times of birth of the logs and generations in the directory. A
+        rotation changes at least one of these facts. Times of birth are included, because a new
+        file may have the inode of a deleted file.
         """
         return _seen(self.members, self.here)
 
@@ -141,8 +141,8 @@ class Look:
         return is_first or base in self.elsewhere or base not in self.here
 
     def lay_plain(self, plain: str) -> bool:
-        """Whether the file with the name `plain` was in the directory at the last look. If so, its
-        compression had not ended at that look.
+        """Whether a file with the name `plain` was in the directory at the last look. If so, a
+        compressed file made from it was not complete at that look.
         """
         lay = (os.path.basename(each.real_path) for each in self.place.lay.values())
         return plain in self.place.members or plain in lay
@@ -157,9 +157,8 @@ class Look:
         return here.born_ns < self.looked_ms(index) * 1_000_000
 
     def is_made_since(self, found: Found) -> bool:
-        """Whether the found file's inode was made after the last look. The kernel may give a
-        deleted file's inode to a new file, and rotation may give the new file the deleted file's
-        name.
+        """Whether the found file was made after the last look. The name and the inode's number do
+        not prove this: a new file may have both the number and the name of a deleted file.
         """
         place, moment = self.place, self.moment
         if found.born_ns is None or place.looked_ms < 0:
@@ -168,7 +167,8 @@ class Look:
         return found.born_ns > min(place.looked_ms, moment.now_ms - elapsed_ms) * 1_000_000
 
     def is_set_back(self, index: int) -> bool:
-        """Whether the clock shows an earlier time than it showed before the agent started."""
+        """Whether the wall clock shows an earlier time than at the last look of the earlier
+        process."""
         if self.place.looked_ms >= 0:
             return False
         first = self.since.get(self.moment.sources[index].topic, 0)
@@ -176,15 +176,16 @@ class Look:
 
     @property
     def was_set_back(self) -> bool:
-        """Whether the wall clock was set back since the last look of this run. If so, a file that
-        was made later may have an earlier time of birth.
+        """Whether the wall clock was set back since this process last looked. If so, of two files
+        the one that was made later may have the earlier time of birth.
         """
         place, moment = self.place, self.moment
         elapsed_ms = (moment.now - place.looked_s) * 1000
         return place.looked_ms >= 0 and moment.now_ms + STEP_MS < place.looked_ms + elapsed_ms
 
     def looked_ms(self, index: int) -> int:
-        """The time (ms) of the last look."""
+        """The time (ms) of the last look at the directory, which an earlier process may have
+        made."""
         place, now_ms = self.place, self.moment.now_ms
         if place.looked_ms >= 0:
             elapsed_ms = int((self.moment.now - place.looked_s) * 1000)
@@ -195,7 +196,7 @@ class Look:
         return min(first, now_ms)
 
     def since_ms(self, index: int) -> int:
-        """The time (ms) of the last look, minus SLACK_MS."""
+        """The result of `looked_ms`, minus SLACK_MS."""
         return self.looked_ms(index) - SLACK_MS
 
     def is_strange(self, path: str) -> bool:

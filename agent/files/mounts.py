@@ -3,10 +3,10 @@ before the mount.
 
 Such files are not gone, but nobody can know which other files are in their directories. So for the
 first hour their directories count as unreadable. After that hour, missing files count as gone, and
-the agent declares their unread bytes lost. But the agent remembers for longer what it has read of
-these files. The file system may be mounted later with the same files, and the agent must not read
-them again. If a file system is unmounted while the agent runs, the agent also remembers the files
-of that file system.
+the agent declares their unread bytes lost. But for REMEMBERED_S, the agent remembers what it has
+read of these files. The file system may be mounted later with the same files, and the agent must
+not read them again. If a file system is unmounted while the agent runs, the agent also remembers
+the files of that file system.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ the file system before it mounts it.
 """
 
 REMEMBERED_S: Final = 30 * 86_400.0
-"""For this long, the agent remembers file ids that have ended, if their file system is missing."""
+"""If the file system of ended file ids is missing, the agent remembers these ids for so many
+seconds."""
 
 UNMOUNTED: Final = "the file system on which its files lay is not mounted"
 
@@ -59,8 +60,8 @@ class Mounts:
         return any(each is tracked for each in waiting)
 
     def may_come_back(self, tracked: TrackedFile, now: float) -> bool:
-        """Whether another device is mounted now where the file's file system was mounted. If so,
-        the earlier file system may be mounted again later, with the file.
+        """Whether the file may return with its file system: another device has been mounted in the
+        file's directory, for less than REMEMBERED_S.
         """
         if tracked.is_deleted:
             return False
@@ -71,8 +72,8 @@ class Mounts:
         return now - self._elsewhere.setdefault(directory, now) < REMEMBERED_S
 
     def arrived(self, now: float) -> list[TrackedFile]:
-        """The files whose file system is mounted now, and the files for which the agent waits no
-        longer. The oldest come first.
+        """Removes and returns the files whose file system is mounted now, and those for which the
+        agent has waited MOUNT_WAIT_S. The oldest come first.
         """
         if not self._away:
             return []

@@ -37,7 +37,8 @@ class News:
         self.set_apart.append(apart)
 
     def may_double(self, new: TrackedFile, first: int, end: int, old: TrackedFile) -> None:
-        """Notes that bytes of a file may have been delivered already, as bytes of another file."""
+        """Notes that the bytes of `new` from `first` to `end` may have been delivered already, as
+        bytes of `old`."""
         reason = f"these bytes may have been delivered as those of file {old.file} too"
         self.set_apart.append(SetApart(new, first, end, Certainty.UNCERTAIN, reason))
 
@@ -49,7 +50,7 @@ class News:
 
 
 def _together(ranges: Sequence[SetApart]) -> list[SetApart]:
-    """Merges the losses that have the same time, reason and topic into one loss."""
+    """Merges losses that have the same time, reason and topic."""
     alike: dict[tuple[str, str, str], list[SetApart]] = {}
     found = []
     for each in ranges:

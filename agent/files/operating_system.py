@@ -22,8 +22,8 @@ _MAGIC_BYTES: Final = 8
 
 
 class OpenFile:
-    """An open file. Every read gives its position, so the offset of the file's descriptor does not
-    matter.
+    """An open file. Every read passes its position to the kernel, and the descriptor's own offset
+    is not used.
     """
 
     __slots__ = ("descriptor",)
@@ -67,14 +67,14 @@ _FIND_TRIES: Final = 10
 
 class OperatingSystem:
     """Implements `Host` for this machine. Owns the description (`Found`) of the file that it last
-    saw at each path, and the time of the inode's last change. As long as nothing changes, each
-    search returns the same descriptions. So an agent that watches 20,000 quiet files does not make
-    and keep a second description of these files.
+    saw at each path, and the time at which that file's inode last changed. As long as nothing
+    changes, each search returns the same descriptions. This saves time and memory if the agent
+    watches, for example, 20,000 quiet files.
     """
 
     def __init__(self) -> None:
         self._seen: dict[str, Found] = {}
-        self._inode_changed: dict[str, int] = {}  # only if it differs from the file's `changed_ns`
+        self._inode_changed: dict[str, int] = {}  # ns; only if it is not `changed_ns`
         self._plain_sizes = PlainSizes()
 
     def open(self, path: str) -> Handle:
@@ -218,8 +218,9 @@ class OperatingSystem:
 
 
 def _is_at(path: str, status: os.stat_result) -> bool:
-    """Whether the file really is at a path that the kernel returned. The kernel appends a mark to
-    the path of a deleted file, but the name of a file may end in the same way.
+    """Whether the file really is at a path that the kernel returned. The kernel appends
+    ` (deleted)` to the path of a deleted file, but the name of an existing file may end in the same
+    way.
     """
     try:
         return os.path.samestat(os.stat(path), status)
@@ -245,7 +246,8 @@ def _real_path(path: str, is_link: bool, resolved: dict[str, str]) -> str:
 
 @lru_cache(64)
 def _shared(device: int) -> int:
-    """Returns the same object for each equal number, so that the files of a device share it."""
+    """Returns one object for equal numbers: to save memory, all files of a device share the
+    integer."""
     return device
 
 

@@ -20,7 +20,7 @@ Unreadable = list[tuple[str, str]]
 
 _MAGIC = re.compile(r"[*?\[]")
 DEPTH_MAX = 64
-"""How many levels of directories ** follows."""
+"""`**` matches at most this many levels of directories."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Pattern:
 
     @property
     def root(self) -> str:
-        """The directory above the first part with a wildcard. The agent watches this directory for
+        """The directory above the first name with a wildcard. The agent watches this directory for
         events.
         """
         parts = self.text.split("/")
@@ -108,7 +108,8 @@ def _walk(
 
 
 def _at(path: str, unreadable: Unreadable) -> Iterator[tuple[str, bool]]:
-    """Yields a path without a wildcard, if the path exists."""
+    """Yields the path, which has no wildcard, and whether it is a link; nothing if it does not
+    exist."""
     try:
         yield path, stat.S_ISLNK(os.lstat(path).st_mode)
     except (FileNotFoundError, NotADirectoryError):
@@ -152,7 +153,7 @@ def _is_directory(entry: os.DirEntry[str], unreadable: Unreadable) -> bool:
 
 
 def _entries(directory: str, unreadable: Unreadable, part: str = "*") -> list[os.DirEntry[str]]:
-    """The sorted entries of a directory whose names match `part`, a part of a pattern."""
+    """The sorted entries of a directory whose names match `part`, one name of a pattern's path."""
     match = re.compile(fnmatch.translate(part)).match
     hidden = part.startswith(".")
     try:

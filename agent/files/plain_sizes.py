@@ -18,8 +18,8 @@ _ASKED_MAX: Final = 1_000
 
 
 class Content(NamedTuple):
-    """Identifies the content of a compressed file. A complete compressed file does not change any
-    more.
+    """Identifies the content of a compressed file. Once the file is complete, its content does not
+    change.
     """
 
     device: int
@@ -34,8 +34,9 @@ class Content(NamedTuple):
 
 
 class PlainSizes:
-    """Owns the plain size of each file, or the reason why it cannot be measured. A thread of its
-    own measures the files that `ask` names, and passes each result to `learn`.
+    """Owns the plain size of each compressed file that was measured, or the reason why it cannot be
+    measured. `ask` starts a thread that measures the files passed to `ask`, and passes each result
+    to `learn`.
     """
 
     def __init__(self) -> None:
@@ -45,13 +46,13 @@ class PlainSizes:
         self._thread: threading.Thread | None = None
 
     def known(self, content: Content) -> int | OSError | None:
-        """The size in bytes, or the error that prevents its measurement; None if the file was not
-        measured yet.
+        """The plain size in bytes, or the error that prevents its measurement; None if the file was
+        not measured yet.
         """
         return self._found.get(content)
 
     def learn(self, content: Content, size: int | OSError) -> None:
-        """Notes a size, or the reason why the size cannot be measured."""
+        """Notes the plain size of a file, or the reason why it cannot be measured."""
         if len(self._found) >= _KNOWN_MAX:
             self._found.clear()
         self._found[content] = size
@@ -89,7 +90,7 @@ class PlainSizes:
 
 
 def _measure(path: str, content: Content) -> int | None:
-    """The plain size; None if another file, or no file, is at the path by now."""
+    """The plain size of the file at `path`; None if it no longer has this `content`, or is gone."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
     except FileNotFoundError:

@@ -1,9 +1,10 @@
 """Decides which labels the records of a file get, and from which position on.
 
 The labels of a pod are in a file that another program writes (`pod_metadata`). If that file is
-missing, cannot be read, or does not name the pod of a log, the log's records keep the labels that
-the log had last. A log begins without labels. So no log waits for labels, and the last lines of a
-deleted pod have the same labels as the lines before them.
+missing, cannot be read, or does not name the pod of a log, the log's next records get the same
+labels as the records before them. The first records of a log then get no labels. So the agent reads
+a log without waiting for its labels, and the last lines of a deleted pod have the same labels as
+the lines before them.
 """
 
 from __future__ import annotations
@@ -39,8 +40,8 @@ CHANGING: Final = "it changes while it is read"
 
 @dataclass(slots=True)
 class _File:
-    """A file with labels: its newest content that could be read. seen: the file when the agent last
-    looked at its content. fault: why the file cannot be read now.
+    """A file with labels: its newest content that could be read. seen: the file's size, time of
+    change and key when the agent last read its content. fault: why the file cannot be read now.
     """
 
     metadata: Metadata = field(default_factory=dict)
@@ -65,7 +66,7 @@ class PodLabels:
         return sum(each.fault is not None for each in self._files.values())
 
     def take_news(self) -> list[Unlabelled | Unreadable]:
-        """The news since the last call."""
+        """Returns and forgets the news since the last call."""
         news, self._news = self._news, []
         return news
 
@@ -104,8 +105,8 @@ class PodLabels:
 
 
 def present_labels(host: Host, source: LabelSource, path: str) -> tuple[Labels, str | None]:
-    """The labels that a log at `path` would get now, and a sentence that says why it gets none;
-    None if it gets labels or needs none."""
+    """Returns the labels that a log at `path` would get now. If the labels are unknown, also
+    returns a sentence that says why; otherwise None."""
     try:
         read = _read(host, source.location, None)
     except _Unread as unread:
@@ -118,7 +119,8 @@ def present_labels(host: Host, source: LabelSource, path: str) -> tuple[Labels, 
 
 
 class _Unread(Exception):
-    """The file cannot be read. seen: the file, if reading it again is useless until it changes."""
+    """The file cannot be read. seen: the file as it was found, if the agent needs to read it again
+    only after it has changed; otherwise None."""
 
     def __init__(self, reason: str, seen: Found | None = None) -> None:
         super().__init__(reason)
@@ -126,7 +128,8 @@ class _Unread(Exception):
 
 
 def _read(host: Host, location: str, seen: Found | None) -> tuple[Found, Metadata] | None:
-    """The file and its content; None if the file has not changed since `seen`. Raises _Unread."""
+    """The file at `location` and its content; None if it has not changed since `seen`. Raises
+    _Unread."""
     try:
         found = host.look(location)
     except ValueError as error:  # for example, a path with a character NUL

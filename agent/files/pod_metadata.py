@@ -23,9 +23,9 @@ import yaml
 
 METADATA_BYTES_MAX: Final = 16 << 20
 YAML_BYTES_MAX: Final = 64 << 10
-"""Larger YAML files are refused. YAML takes much longer to read than JSON, and the agent reads no
-logs meanwhile. The agent uses PyYAML's reader in Python, because the reader in C may overflow the
-stack.
+"""Larger YAML files are refused. Parsing YAML takes much longer than parsing JSON, and the agent
+reads no logs meanwhile. The agent uses PyYAML's reader in Python, because the reader in C may
+overflow the stack.
 """
 
 TEXT_CHARACTERS_MAX: Final = 1_024
@@ -48,8 +48,9 @@ class MetadataRefused(Exception):
 
 
 def keys_of(path: str) -> tuple[str, ...]:
-    """The keys under which the metadata may have the labels of the log at `path`, the most exact
-    key first. Empty if neither kubelet nor Docker writes logs to such a path.
+    """The keys under which the metadata may have the labels of the log at `path`: first the uid of
+    the pod or the id of the container, then `namespace/pod`. Empty if neither kubelet nor Docker
+    writes logs to such a path.
     """
     found = _PODS.search(path) or _CONTAINERS.search(path)
     if found is not None:

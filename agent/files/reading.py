@@ -3,14 +3,14 @@ bytes. A turn is one pass of the agent's loop, and a look is one search for the 
 
 Each turn first reads at most READ_BYTES of every file that may have new bytes, so that a busy file
 does not delay the other files. If there is room for more bytes in the turn, it reads again from the
-files that have more. Every read begins a little before the read position. If the bytes before
-the read position are not those that were read last time, the file was rewritten, or was cut and has
-grown again. Such a file gets a new file id.
+files that have more. Every read begins a little before the read position. If these bytes before the
+read position differ from those that were read there last time, the file was rewritten, or was
+truncated and has grown again. Such a file gets a new file id.
 
 A reading ends with the last whole record. The record after it may not be whole yet, so the agent
 reads it only when the file has not changed for `idle.flush.ms` (`timeout.ms` for a source with
-`multiline`). If a line does not end within READ_BYTES, the agent scans the line piece by piece, and
-keeps only the line's first bytes in memory.
+`multiline`). If a line does not end within READ_BYTES, the agent reads on in blocks of READ_BYTES,
+called pieces, to find the line's end. It keeps only the line's first bytes in memory.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ reading of the turn may exceed this limit.
 """
 
 TURN_FILES = 1000
-"""One turn of the agent's loop looks at this many files at most."""
+"""One turn of the agent's loop tries to read at most this many files."""
 
 LONG_LINE_BYTES_MAX = 1 << 30
 """If a line is longer than this, the agent cuts the line after this many bytes, because the length
@@ -45,14 +45,15 @@ in a record's origin has only 32 bits.
 """
 
 HOLE_PIECES = 4
-"""One turn scans at most this many pieces of a hole (a run of NUL bytes). A piece has
+"""In one turn, the agent scans at most this many pieces of a hole (a run of NUL bytes), each of
 READ_BYTES."""
 
 CLOSE_EVERY_S = 0.5
 """Seconds between two searches for files that are idle and can be closed."""
 
 ACTIVE_S = 2.0
-"""For this long after a read, every turn looks at the file again, even without an event."""
+"""For so many seconds after the agent has read bytes of a file, every turn tries to read the file
+again, even without an event."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,7 @@ class Taken:
 
 
 class FileReader:
-    """Owns the list of the files that the next turns look at."""
+    """Reads files. Owns the list of the files that the next turns try to read."""
 
     def __init__(
         self,
@@ -90,36 +91,36 @@ class FileReader:
         self._close_at = 0.0
         self._may_read = may_read
         self._ready: dict[int, TrackedFile] = {}
-        self._active: dict[int, float] = {}  # by file: until when turns look at the file again
+        self._active: dict[int, float] = {}  # by file: until when turns try to read it
         self._due: dict[int, float] = {}  # by file: when to read its last line or to end its id
         self.limits: Mapping[FileKey, int] | None = None
         tracker.when_grown(self.wake)
 
     def take_intervals(self, *, idle_flush_s: float, close_rotated_s: float) -> None:
-        """Takes the intervals of reloaded settings, and makes the next turn look at the files that
-        wait for the end of an interval.
+        """Takes the intervals of reloaded settings, and makes the next turn try to read the files
+        that wait for the end of an interval.
         """
         self._idle_flush_s, self._close_rotated_s = idle_flush_s, close_rotated_s
         for file in list(self._due):
             self._wake_file(file)
 
     def wake(self, tracked: TrackedFile) -> None:
-        """Makes the next turn look at a file, because something may have happened to the file."""
+        """Makes the next turn try to read a file, because the file may have changed."""
         self._ready[tracked.file] = tracked
 
     @property
     def has_ready(self) -> bool:
-        """Whether there are files at which the next turn must look."""
+        """Whether there are files that the next turn must try to read."""
         return bool(self._ready)
 
     @property
     def is_quiet(self) -> bool:
-        """Whether there are no files at which a turn must look, now or later."""
+        """Whether there are no files that a turn must try to read, now or later."""
         return not (self._ready or self._active or self._due)
 
     @property
     def is_active(self) -> bool:
-        """Whether files were read lately."""
+        """Whether files were read during the last ACTIVE_S."""
         return bool(self._active)
 
     def look_again(self, now: float) -> None:
@@ -148,7 +149,7 @@ class FileReader:
         )
 
     def take(self, now: float, read_ms: int, sequence: int) -> list[Taken]:
-        """Makes this turn's readings. The readings' intents get numbers from `sequence` + 1 on."""
+        """Makes this turn's readings, and numbers their intents from `sequence` + 1 on."""
         taken: list[Taken] = []
         room = TURN_BYTES
         later: list[TrackedFile] = []
@@ -159,7 +160,7 @@ class FileReader:
             if tracked.state is not FileState.OPEN or tracked.source is None:
                 continue
             if tracked.is_replaying:
-                # an intent has its next bytes; a later call of `look_again` wakes the file
+                # its next bytes have an intent already; `look_again` wakes the file later
                 continue
             one = None
             if self._may_read(tracked):
@@ -213,8 +214,8 @@ class FileReader:
         return Taken(tracked, tracked.reading(intent, data), flight)
 
     def _verify(self, tracked: TrackedFile, handle: Handle, now: float) -> bool:
-        """Before more of the file is read, checks that it is the file that was read before. If the
-        file may be another file, ends the file id.
+        """Before more of a file is read, checks that it is the file that was read before. If it may
+        be another file, ends the file id and returns False.
         """
         status = handle.status()
         point = tracked.last_point
@@ -274,7 +275,7 @@ class FileReader:
         data = handle.read(len(tail) + READ_BYTES, tracked.read_position - len(tail))
         status = handle.status()
         is_alike = data[: len(tail)] == tail if tail else _begins_as_announced(tracked, data)
-        if is_alike and tail and len(data) > len(tail):  # perhaps the file was cut and written anew
+        if is_alike and tail and len(data) > len(tail):  # perhaps truncated and written anew
             is_alike = _begins_still(tracked, handle)
         if not is_alike and status.size >= tracked.size:
             self._tracker.replace(tracked, CHANGED, now)
@@ -282,9 +283,10 @@ class FileReader:
         return data[len(tail) :] if self._note(tracked, status, now) else None
 
     def _note(self, tracked: TrackedFile, status: Status, now: float) -> bool:
-        """Notes the file's size and time of change. Returns False if the file has become shorter. A
-        write sets the time of change before the size. So if the time of change is new but the file
-        has not grown, this method leaves the decision to the next look.
+        """Notes the file's size and time of change. Returns False if the file has become shorter.
+        If the time of change is new but the file has not grown, this method leaves it to the next
+        look to decide whether the file was rewritten, because a write sets the time of change
+        before the size.
         """
         if status.size < tracked.size:
             reason = f"it was cut to {status.size} bytes, {tracked.size} were there"
@@ -310,7 +312,7 @@ class FileReader:
     def _go_through(
         self, tracked: TrackedFile, handle: Handle, line: LongLine, now: float
     ) -> tuple[bytes, int, int, int, bytes] | None:
-        """Scans the next piece of a line or hole that is too long to be read at once."""
+        """Scans the next piece of a line or hole that is longer than READ_BYTES."""
         lines = self._source(tracked).manner_of(tracked, handle).framer.lines
         for _ in range(HOLE_PIECES if line.is_hole else 1):
             at = tracked.read_position + line.scanned
@@ -352,8 +354,8 @@ class FileReader:
         return at_limit or now - tracked.grown_at >= self._flush_s(tracked)
 
     def _wait(self, tracked: TrackedFile, has_partial_line: bool, now: float) -> None:
-        """Called when no bytes can be read now. Notes the time at which, if nothing else happens,
-        the agent must read the file's last line or end the file id.
+        """Called when no bytes of the file can be read now. Notes the time at which the agent must
+        read the file's last line or end the file id, if the file does not change before.
         """
         if has_partial_line:
             self._due[tracked.file] = tracked.grown_at + self._flush_s(tracked)
@@ -390,9 +392,9 @@ def _end_in(piece: bytes, lines: LineFramer, *, is_hole: bool) -> int | None:
 
 
 def _scanned(piece: bytes, lines: LineFramer, *, is_hole: bool) -> int:
-    """How many bytes of a piece certainly belong to a long line or hole that continues after the
-    piece. NULs at the end of a line's piece are read again with the next piece, because a hole may
-    begin with them.
+    """How many bytes of a piece certainly belong to a long line, or to a hole, that continues after
+    the piece. If a piece of a line ends with NULs, they do not count: a hole may begin there. The
+    next piece begins with them.
     """
     return len(piece) - len(piece) % lines.unit if is_hole else lines.size_before_nuls(piece)
 
@@ -418,8 +420,8 @@ def _begins_still(tracked: TrackedFile, handle: Handle) -> bool:
 
 
 def _begins_as_announced(tracked: TrackedFile, data: bytes) -> bool:
-    """Whether the bytes of the file id's first reading begin like the file did when the file id was
-    made."""
+    """Whether the bytes that were read first for a file id begin with the bytes that the file had
+    when the id was made. True if they are not the first bytes of the file id."""
     print_ = tracked.birth.fingerprint
     if tracked.read_position:
         return True

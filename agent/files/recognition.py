@@ -2,10 +2,10 @@
 inode, or a known file that was rewritten. A look is one search through all patterns for the host's
 files.
 
-A `Sighting` describes a found file, and says why the file matters. Looks make sightings (tracking),
-and so does the reader if a file's bytes are not those that were read before. One decision may
-require another decision: about the known file that a compressed file contains, about the original
-of a copy, or about the successor of a replaced file.
+A `Sighting` describes a found file, and says why the file matters. Looks make sightings (module
+`tracking`), and so does `FileReader` if a file's bytes are not those that were read before. One
+decision may require another decision: about the known file that a compressed file contains, about
+the original of a copy, or about the successor of a replaced file.
 """
 
 from __future__ import annotations
@@ -32,15 +32,14 @@ from skidway.agent.values.set_apart import Unseen
 from skidway.agent.values.tracked import FileState, TrackedFile, Written
 
 WRITE_S = 10.0
-"""A write sets the file's time of change before its size. Between the two, the write may wait for
-the disk for this many seconds.
+"""A write sets the file's time of change before its size. It may wait for the disk in between: this
+module allows so many seconds for that.
 """
 
 
 class Recognition:
-    """Decides what a file on the host is. Owns two sets of paths. At the paths of the first set, it
-    found a truncated file since the last look. At the paths of the second set, it found another
-    file with the inode of a known file since the last look.
+    """Decides what a file on the host is. Since the last look, collects two sets of paths: where it
+    has found a truncated file, and where it has found another file with the inode of a known file.
     """
 
     def __init__(
@@ -66,15 +65,16 @@ class Recognition:
         self._now = 0.0
         self._now_ms = 0
         self._reborn: set[str] = set()  # see `Moment.reborn`
-        self._truncated: set[str] = set()  # paths where a file was cut
+        self._truncated: set[str] = set()  # paths where a file was truncated
 
     def begin_look(self, now: float, now_ms: int) -> None:
         """Notes the time of a look."""
         self._now, self._now_ms = now, now_ms
 
     def mark_changed(self, files: Iterable[Found]) -> None:
-        """Notes files without a file id that were written since the last look. Such a file may have
-        been copied and truncated in between, and then only the copy has the written bytes.
+        """Notes the files that have no file id and were written since the last look. Such a file
+        may have been copied and truncated since its last write; then only the copy has the written
+        bytes.
         """
         self._truncated.update(found.path for found in files)
 
@@ -106,7 +106,7 @@ class Recognition:
         if answer is None:
             return
         if tracked.state is not FileState.OPEN and not found.size:
-            if tracked.changed_ns != found.changed_ns:  # the file was written and cut again
+            if tracked.changed_ns != found.changed_ns:  # the file was written and truncated again
                 tracked.changed_ns = found.changed_ns
                 self._truncated.add(found.path)
         elif answer is not Answer.SAME:
@@ -149,8 +149,8 @@ class Recognition:
             self.see(sighting)
 
     def adopt(self, found: Found, index: int, base: str, may_begin: bool) -> Answer:
-        """Whether a compressed file contains a known file. If so, the agent reads the known file in
-        the compressed file from now on.
+        """Whether a compressed file contains a known file. If so, the agent reads the rest of the
+        known file from the compressed file.
         """
         sighting = Sighting(found, index, self._sources[index], self._now, base, may_begin)
         return self._compression.adopt(sighting, self._now_ms)
@@ -216,15 +216,15 @@ class Recognition:
             self._begin(new, old)
 
     def _is_ignored(self, sighting: Sighting) -> bool:
-        """Whether a new file is too old to be read. A rotated file, a file that was found before, a
-        file that changed after the last look, and a file that may contain bytes of a known file are
-        never too old.
+        """Whether a new file is too old to be read. These are never too old: a rotated file, a file
+        that could not be opened at an earlier look, a file that changed after the last look, and a
+        compressed file that may contain a known file.
         """
         found, source = sighting.found, sighting.source
         if source.ignore_older_ms is None or sighting.base is not None or sighting.skip is not None:
             return False
         if not self._now_ms:
-            return True  # the first look, which is about to begin, decides
+            return True  # the first look has not begun; it decides
         if not is_old(source, found, self._now_ms) or self._unopened.has(found.key):
             return False
         if sighting.is_missed:
@@ -237,8 +237,8 @@ class Recognition:
     def _begin(
         self, sighting: Sighting, old: TrackedFile | None, *, may_double: int = 0
     ) -> TrackedFile | None:
-        """Begins a file id. If the bytes of a compressed file are skipped, ends its file id at
-        once, because nobody writes to a compressed file.
+        """Begins a file id. If the agent skips the bytes of a compressed file, it ends the file id
+        at once, because no more bytes will be written to it.
         """
         new = self._births.begin(sighting, old, may_double=may_double)
         if new is not None and new.birth.begin and is_decompressed(sighting.found.real_path):
@@ -261,8 +261,8 @@ class Recognition:
             self._see_open(tracked, sighting)
 
     def _whole(self, sighting: Sighting) -> Sighting | None:
-        """Returns the sighting of a new file. If the file is compressed, the sighting has the plain
-        size. Returns None if the file is not new, or cannot be read yet.
+        """Returns the sighting; if its file is compressed, with the file's plain size. Returns None
+        if the file is not new, or cannot be read yet.
         """
         found = sighting.found
         if not is_decompressed(found.real_path):
@@ -283,9 +283,10 @@ class Recognition:
         return whole
 
     def _see_copy(self, sighting: Sighting, base: str) -> bool:
-        """Returns whether the found file is a copy. If it is certainly a copy, the agent reads only
-        the bytes that it had not read of the original. If the file may be a copy, the agent reads
-        the whole file, and declares that its bytes may be delivered twice.
+        """Returns True if the found file is, or may be, a copy of a known file, so that `_see_new`
+        has nothing more to do. If it is certainly a copy, the agent reads only the bytes that it
+        had not read of the original. Otherwise the agent reads the whole file, and declares that
+        its bytes may be delivered twice.
         """
         found = sighting.found
         if self._known.is_copy(found, base):
@@ -301,9 +302,9 @@ class Recognition:
         return self._begin(sighting, original, may_double=found.size) is not None
 
     def _is_put_off(self, sighting: Sighting, original: TrackedFile) -> bool:
-        """Whether a copy has to wait until the agent has noticed that its original was cut. The
-        copy has more bytes than the original has now, so the original was cut. The copy's unread
-        bytes begin at the position up to which the original was read before the cut.
+        """Whether a copy has to wait until the agent has noticed that its original was truncated.
+        The original was truncated if the copy has more bytes than the original has now. The copy's
+        unread bytes begin at the position up to which the original was read before the truncation.
         """
         found, source = sighting.found, sighting.source
         is_undecided = original.is_replaying or original.is_unproven
@@ -318,8 +319,8 @@ class Recognition:
         return True
 
     def _mind_unopened(self, sighting: Sighting) -> None:
-        """If the found file could not be opened before and is shorter now, declares the loss of the
-        bytes that were cut off."""
+        """If the found file could not be opened at earlier looks and is shorter now, declares the
+        loss of the bytes that were truncated."""
         found, source = sighting.found, sighting.source
         if self._unopened.was_cut(found):
             self._truncated.add(found.path)
@@ -343,12 +344,12 @@ class Recognition:
             self._unreadable.add(sighting.source.topic, found.path, error)
             return None
         if answer is Answer.UNKNOWN and not begins_like(self._host, found.real_path, tracked):
-            return Answer.SAME  # like a rewritten file: `tracked.marks` show which bytes are new
+            return Answer.SAME  # as for a rewritten file, `tracked.marks` show which bytes are new
         return answer
 
     def _see_another(self, old: TrackedFile, sighting: Sighting, answer: Answer) -> None:
-        """Begins a file id for a found file that has the inode of a known file, but is another
-        file, or may be another file. The agent reads it from its first byte.
+        """Begins a file id for a found file that has the inode of the known file `old`, but is, or
+        may be, another file. The agent reads the found file from its first byte.
         """
         found = sighting.found
         self._reborn.add(found.path)
@@ -419,9 +420,8 @@ class Recognition:
         """Whether the file was written to since the last look, but has not grown yet.
 
         A write sets the file's time of change before its size. If the size still has not changed
-        after WRITE_S, somebody may have cut the file and written the same bytes again. For example,
-        a job may write the same text at each run. After WRITE_S, the agent declares that lines may
-        be unread.
+        after WRITE_S, a program may have truncated the file and written the same bytes again, as a
+        job that writes the same text at each run. Then the agent declares that lines may be unread.
         """
         found, before = sighting.found, tracked.changed_ns
         is_same = found.size == size == tracked.promised and found.born_ns == tracked.birth.born_ns
@@ -443,8 +443,8 @@ class Recognition:
         return False
 
     def _note_rewritten(self, found: Found, sighting: Sighting) -> None:
-        """Notes that a file whose id has ended has other bytes than before. The file was cut. If
-        the file's time of birth is unknown, the file may also be another file with the same inode.
+        """Notes that a file whose id has ended has other bytes than before. So the file was
+        truncated; or, if its time of birth is unknown, it may be another file with the same inode.
         """
         if found.born_ns is None:
             self._reborn.add(found.path)
@@ -456,7 +456,8 @@ class Recognition:
 
 
 def _is_unchanged(tracked: TrackedFile, found: Found) -> bool:
-    """Whether the found file is unchanged since the agent ended its file id `tracked`."""
+    """Whether the found file is unchanged since the agent ended the file id `tracked` of this
+    file."""
     return (
         found.size in (tracked.length, UNMEASURED)
         and found.changed_ns == tracked.changed_ns

@@ -5,15 +5,15 @@ A meant path is a path that a pattern matches, such as `app.log`. Two looks at a
 two different files. Between the two looks, more files may have had this path, and rotation may have
 renamed them to names such as `app.log.1`. So if a look does not find the same file as the last
 look, it goes through the names in the path's directory. If the path is a link, it goes through the
-directory to which the link points. An unknown generation is
+directory to which the link points. The agent treats an unknown generation in one of three ways:
 
     read        if it changed after the last look, and if at that look it did not exist or was the
                 file at the path. It must also have been made before the file that is at the path
                 now. This second condition does not apply if the file at the path is an old file
                 that came from another path
-    left alone  if it is older (written before the agent was installed), if a source excludes it, if
-                it had the same name at the last look, if it is a copy of a file that was read
-                (tracking), or if the path still leads to the same file
+    left alone  if it has not changed since the last look (or since the agent was installed), if a
+                source excludes it, if it had the same name at the last look, if it is a copy of a
+                file that was read (module `tracking`), or if the path still leads to the same file
     declared    as a loss of unknown length if it is compressed, contains no known file, and cannot
                 be decompressed
 
@@ -25,17 +25,17 @@ generations. In both cases nobody can know whether generations were deleted, so 
 possible loss.
 
 A known file of the path may have a name that no known rotation program gives, or may be in another
-directory (strays). In both cases, the agent also reads each file that was made since the last look
-and has a fitting name. A name fits if it contains the name of the path, or differs from the known
-file's name only in digits. If the known file is the anchor, all other files in the path's directory
-that were made since the last look may be generations of the path, too, and the agent declares a
-possible loss.
+directory (module `strays`). In both cases, the agent also reads each file that was made since the
+last look and has a fitting name. A name fits if it contains the name of the path, or differs from
+the known file's name only in digits. If the known file is the anchor, all other files in the path's
+directory that were made since the last look may be generations of the path, too, and the agent
+declares a possible loss.
 
-If names change while the agent lists a directory, the listing proves nothing (stillness). When the
-agent starts, the time of the topic's last seal counts as the time of the last look. If the topic
-has no seal, the time of the agent's first start with the topic counts instead. The agent lists a
-directory again if its time of change has changed since the last look, or if a meant path in it
-leads to another file.
+If names change while the agent lists a directory, the listing proves nothing (module `stillness`).
+When the agent starts, the time of the topic's last seal counts as the time of the last look. If the
+topic has no seal, the time of the agent's first start with the topic counts instead. The agent
+lists a directory again if its time of change has changed since the last look, or if a meant path in
+it leads to another file.
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ CLEAN_AFTER_MS: Final = 2_000
 at the second change."""
 
 EMPTY_WAIT_S: Final = 3_600.0
-"""For this long, looks check an empty rotated file again, because its program may still write to
-it.
+"""For so many seconds, looks check an empty rotated file again, because its program may still write
+to it.
 """
 
 REPOINTED: Final = "the link leads elsewhere: what it led to in between may be unread"
@@ -138,7 +138,7 @@ class Rotations:
         }
 
     def leads_elsewhere(self, path: str, found: Found | None) -> bool:
-        """Whether a meant path leads to another file than at the last look, or to no file."""
+        """Whether a meant path leads to another file now than at the last look, or to no file."""
         before = self._lay.get(path)
         return before is not None and (found is None or found.key != before.key)
 
@@ -151,7 +151,7 @@ class Rotations:
         }
 
     def wait_for(self, found: Found, index: int, base: str, now: float) -> None:
-        """Remembers an empty generation, so that later looks check for EMPTY_WAIT_S whether it has
+        """Remembers an empty generation. For EMPTY_WAIT_S, later looks check whether it has got
         bytes."""
         self._waiting.setdefault(found.key, (found, index, base, now + EMPTY_WAIT_S))
 
@@ -174,7 +174,7 @@ class Rotations:
         files, by path.
 
         hidden: paths at or below which the agent cannot look now. For these paths, the agent keeps
-        what the last look found. If there is one such file in a directory, it keeps what the last
+        what the last look found. If a hidden path is in a directory, the agent keeps what the last
         look found in the whole directory.
         """
         moment = replace(moment, reborn=moment.reborn | self._again)
@@ -257,8 +257,8 @@ class Rotations:
     def _name(
         self, directory: str, here: Mapping[str, Found], moment: Moment, error: OSError
     ) -> None:
-        """Reports a directory that cannot be listed, once for each topic that has changed paths in
-        it.
+        """Reports a directory that cannot be listed: once for each topic with paths in it that lead
+        to other files than at the last look.
         """
         place = self._places.get(directory)
         if place is None:
@@ -327,8 +327,8 @@ class Rotations:
 
     def _is_restless(self, look: Look, changed_ns: int) -> bool:
         """Whether names were changing while the directory was listed. If so, the scan of the
-        patterns and the listing show different moments. Then the next look decides, and the agent
-        keeps what the last look found, so that it misses no file.
+        patterns and the listing show different moments. Then the agent keeps what the last look
+        found, and leaves the decision to the next look.
         """
         moment, place = look.moment, look.place
         left = [path for path in look.elsewhere if path in place.lay]
@@ -407,8 +407,8 @@ class Rotations:
                 moment.findings.generations.append((there, index, base))
 
     def _found_again(self, found: Found, sources: Sequence[TailedSource]) -> Found | None:
-        """The found file, at its present path. None if the file is gone, even if another file has
-        its inode by now. Also None if a pattern matches the present path, because a file at such a
+        """The found file, at its present path. None if the file is gone; a new file with its inode
+        does not count. Also None if a pattern matches the present path, because a file at such a
         path is no generation.
         """
         there = self._host.look(found.real_path)
@@ -431,7 +431,7 @@ def _lay_between(there: Found, now: Found, since_ms: int, *, is_set_back: bool) 
 
 
 def _moved(before: Mapping[str, Found], here: Mapping[str, Found]) -> set[str]:
-    """Paths that lead to another file than before, are new, or are gone."""
+    """The paths that lead to different files in `before` and `here`, or are in only one of them."""
     paths = {path for path, found in before.items() if path not in here}
     for path, found in here.items():
         old = before.get(path)

@@ -69,8 +69,8 @@ def same_file(evidence: Evidence) -> Answer:
 
 
 def compressed(*, is_same_time: bool, is_only: bool, count: int) -> Answer:
-    """Whether a compressed file contains a known file that is gone, if the first `count` plain
-    bytes of both are equal. A few equal bytes prove little, because short logs may be alike.
+    """Whether a compressed file contains a known file that is gone. Called if the first `count`
+    plain bytes of both are equal. A few equal bytes prove little, because short logs may be alike.
     is_same_time: whether both files have the same time of change, which compression programs copy.
     is_only: whether no other file that is gone begins with the same `count` bytes.
     """
@@ -84,8 +84,8 @@ def copied(*, births: tuple[int | None, int | None], is_in_place: bool, count: i
     out to be equal.
 
     births: the time of birth of the original, then that of the second file. is_in_place: whether
-    the original, whole or truncated, is at the path where it was first found. If so, no younger
-    file can have been renamed from that place to a name that rotation gives. If the original is not
+    the original, whole or truncated, is at the path where it was first found. If so, the second
+    file cannot be a younger log that was renamed from that path by rotation. If the original is not
     in place, the second file may be the next log of a program whose logs are alike. In this case
     the agent reads the second file. If the two files share many bytes, the agent declares that
     these bytes may be delivered twice.
@@ -101,9 +101,9 @@ def copied(*, births: tuple[int | None, int | None], is_in_place: bool, count: i
 
 
 def is_time_of(changed_ns: int, times: Iterable[int]) -> bool:
-    """Whether a time of change equals one of the times (ns). Programs may copy a time in whole µs
-    or whole seconds only. So if the time of change is in such a unit, a time that is equal in this
-    unit counts as equal.
+    """Whether a time of change equals one of the times (ns). Programs that copy a file's time may
+    round it down to µs or seconds. So if `changed_ns` is a whole number of µs or seconds, it also
+    equals each time that has the same number of them.
     """
     units = [unit for unit in (1, 1_000, 1_000_000_000) if changed_ns % unit == 0]
     return any(changed_ns == each - each % unit for each in times for unit in units)

@@ -64,7 +64,7 @@ class TailedSource:
         """
         if self.big_endian is not None and tracked.is_big_endian is None:
             head = handle.read(2, 0)
-            if len(head) == 2:  # in a shorter file, the mark may not be written completely yet
+            if len(head) == 2:  # a shorter file may have only a part of the byte order mark
                 tracked.is_big_endian = order_of(head) == UTF_16BE
         return self.manner(is_big_endian=bool(tracked.is_big_endian))
 
@@ -170,8 +170,8 @@ def source_of(tracked: TrackedFile, sources: Sequence[TailedSource]) -> int | No
 
 
 def member_of(path: str, sources: Sequence[TailedSource]) -> Member | None:
-    """The log from which a path was rotated, and its source, as a `Member`. None if a pattern
-    matches or excludes the path itself.
+    """The log from which the file at a path was rotated, and the log's source, as a `Member`. None
+    if a pattern matches or excludes the path itself.
     """
     directory, name = os.path.split(path)
     said = generation(name)
@@ -189,8 +189,8 @@ def member_of(path: str, sources: Sequence[TailedSource]) -> Member | None:
 def topics_of(
     members: Mapping[str, Member], left: Iterable[str], sources: Sequence[TailedSource]
 ) -> set[str]:
-    """The topics to which the generations in a directory belong, and the topics of the paths in
-    `left`. These are meant paths that lead to another file than at the last look.
+    """The topics of the generations in a directory, and the topics of the paths in `left`: meant
+    paths that lead to another file than at the last look.
     """
     topics = {sources[each.source].topic for each in members.values()}
     return topics | {each.topic for each in sources for path in left if means(each, path)}

@@ -3,9 +3,8 @@ directory. A look is one search for the host's files. Does no I/O.
 
 If files are renamed during a look, the scan of the patterns and the listing of the directory show
 different moments, and the listing may contain a renamed file twice or not at all. The agent then
-repeats the look, and meanwhile seals none of the directory's topics. If only names that no rotation
-gives have changed, the agent does not repeat the look. So if a file beside a log is no generation,
-it never delays the log.
+repeats the look, and meanwhile seals none of the directory's topics. Only changes of names that
+rotation may give make the agent repeat the look. So other files beside a log never delay its seals.
 """
 
 from __future__ import annotations
@@ -15,13 +14,13 @@ from typing import Final
 from skidway.dataclass import dataclass
 
 STILL_MS: Final = 50
-"""If the directory changed during a look, or less than this many milliseconds before a look, the
-look may have seen only a part of the renamings.
+"""If the directory changed during a look, or less than this many milliseconds before it, the look
+may have seen only some of the renamings.
 """
 
 RESTLESS_S: Final = 30.0
-"""In some directories, generations are being renamed at every look. After this many seconds, the
-agent accepts the listing of such a directory nevertheless.
+"""If files in a directory are being renamed at every look, the agent accepts the directory's
+listing after this many seconds nevertheless.
 """
 
 Seen = frozenset[tuple[str, object]]
@@ -33,8 +32,8 @@ name."""
 class Restless:
     """What successive looks found in a directory in which names change.
 
-    since: when the first of these looks began (s). seen: the result of `Look.seen` at the last of
-    these looks. seen_ms: when a look first got exactly this result.
+    since: when the first of these looks began (s, monotonic clock). seen: the result of `Look.seen`
+    at the last of these looks. seen_ms: when one of these looks first got this result.
     """
 
     since: float

@@ -2,18 +2,18 @@
 ids, and finds out which files are new, renamed, rotated, replaced or gone.
 
     found, unknown key (device, inode)        a new id begins at byte 0
-    found, known key, no doubt about identity the same id, whatever its path is now
+    found, known key, surely the same file    the same id, whatever its path is now
     shorter, or other bytes than were read    the id ends; another begins where the bytes are new
     other topic, or the topic was made again  the id ends; another id begins where it ended
     found nowhere, but the agent has it open  read to its end, then closed
     found nowhere, and not open               its unread bytes are declared lost, with unknown end
-    closed, and grew                          another id begins at the final length
+    closed, and grew                          another id begins where the closed id ended
     known inode, but another file (same_file) the id ends; another begins at byte 0
     known inode, perhaps another file         the id ends; another begins at byte 0, and the bytes
                                               that may be delivered twice are declared
     after a start, on another device, but     the same id: the machine numbers its disks anew
     with the same name, inode and bytes
-    unknown, under a name that rotation gave  a new id (see rotations)
+    unknown, under a name that rotation gave  a new id (module rotations)
 
 The agent declares each loss once, with its reason, when it notices the loss. The agent never skips
 bytes silently.
@@ -63,11 +63,11 @@ long after it was announced to the audit, so that operators can find out what wa
 """
 
 
-# The class has 33 methods. Some are called by other modules, and the others are the steps of a
-# look. The code that does not need a look is in the modules that this module imports.
+# The class has many methods: those that other modules call, and the steps of a look. Code that
+# needs no state of a look is in the modules that this module imports.
 class Tracker:
-    """Looks for the host's files, and lets `Recognition` decide what each file is. No method waits
-    for anything. All I/O is short and goes through `Host`.
+    """Looks for the host's files, and lets `Recognition` decide what each file is. No method sleeps
+    or uses the network. All I/O goes through `Host`.
     """
 
     def __init__(
@@ -100,10 +100,10 @@ class Tracker:
         """
         self._forget_at = 0.0
         self.flying: dict[int, TrackedFile] = {}  # the files that have flights (bytes under way)
-        # tells whether a file id lost bytes
+        # returns whether bytes of a file id were lost
         self.has_lost: Callable[[int], bool] = lambda _file: False
 
-    # --- what others see ----------------------------------------------------------------------
+    # --- facts for others ----------------------------------------------------------------------
 
     @property
     def files(self) -> dict[int, TrackedFile]:
@@ -112,7 +112,8 @@ class Tracker:
 
     @property
     def ended(self) -> dict[int, TrackedFile]:
-        """The file ids that ended and are not closed yet."""
+        """The file ids that have ended and are not closed yet, because some of their bytes are not
+        accounted for."""
         return self._endings.ended
 
     @property
@@ -122,7 +123,7 @@ class Tracker:
 
     @property
     def unreadable(self) -> dict[str, dict[str, str]]:
-        """For each topic and each path that could not be looked into, the reason."""
+        """For each topic, by path: why the path could not be listed or read."""
         return self._unreadable.by_topic
 
     @property
@@ -139,7 +140,7 @@ class Tracker:
         return self.news.doubts
 
     def when_grown(self, call: Callable[[TrackedFile], None]) -> None:
-        """Sets the function that is called for each file that may have something to read."""
+        """Sets the function that is called for each file that may have new bytes."""
         self._known.on_growth = call
 
     def load(
@@ -150,7 +151,7 @@ class Tracker:
         unopened: Iterable[UnopenedFile] = (),
         unbegun: Iterable[UnbegunFile] = (),
     ) -> None:
-        """Takes over the files that the state contains.
+        """Takes over the files that the agent's state contains.
 
         promised: by file id, the position at which the file's last intent ends. since: by topic,
         the time (ms) up to which the agent has seen all files on the host.
@@ -161,7 +162,7 @@ class Tracker:
             tracked.promised = max(promised.get(tracked.file, 0), tracked.read_position)
             tracked.size = max(tracked.promised, tracked.size)
             if tracked.promised > tracked.position:
-                tracked.changed_ns = None  # the stored time is from before the last read
+                tracked.changed_ns = None  # the state's time may be older than the last read
             tracked.source = source_of(tracked, self.sources)
             self._known.add(tracked)
             self._renumber(tracked)
@@ -204,8 +205,8 @@ class Tracker:
         return self._unbegun.take_changed()
 
     def launch(self, tracked: TrackedFile, flight: Flight) -> None:
-        """Adds a flight (an intent under way). Its bytes are being sent. Or they are lost or
-        uncertain, and wait until the file's earlier flights are done.
+        """Adds a flight (an intent under way). Its bytes are being sent; or they are lost or
+        uncertain, and become accounted for after the file's earlier flights.
         """
         tracked.flights += (flight,)
         self.flying[tracked.file] = tracked
@@ -227,7 +228,8 @@ class Tracker:
         self._unreadable.add(tracked.birth.topic, tracked.meant or tracked.location, error)
 
     def find_again(self, tracked: TrackedFile) -> bool:
-        """Whether a file still exists, although it is not at the path where the last look found it.
+        """Whether a file that is not at the path where the last look found it still exists
+        elsewhere.
 
         Notes the new path. Raises OSError if nobody can know whether the file still exists.
         """
@@ -243,8 +245,8 @@ class Tracker:
     # --- a look -------------------------------------------------------------------------------
 
     def reconcile(self, now: float, now_ms: int) -> None:
-        """Makes a look through all patterns. These looks find every change; events only make the
-        agent notice a change earlier.
+        """Makes a look through all patterns. Such looks find every change, even if the operating
+        system reports no event; events only make the agent notice a change earlier.
         """
         self._now_ms = now_ms
         self._recognition.begin_look(now, now_ms)
@@ -348,7 +350,8 @@ class Tracker:
             self._rotations.wait_for(found, sighting.number, base, sighting.now)
 
     def _without_id(self) -> Iterator[UnbegunFile]:
-        """The files that have no file id, and that no other list contains."""
+        """The files that have no file id and could be opened: empty files, and files that are too
+        old."""
         for each in self._rotations.places():
             if not self._known.knows(each.found) and not self._unopened.has(each.found.key):
                 yield each
@@ -478,8 +481,8 @@ class Tracker:
             self._known.grew(tracked, status.size, status.changed_ns, now)
 
     def _disown(self, tracked: TrackedFile, path: str | None) -> None:
-        """Ends the id of a file that still exists, because no source's pattern matches its path any
-        more.
+        """Ends the id of a file that still exists. Called if no source's pattern matches its path
+        any more.
         """
         found = None if path is None else self._host.look(path)
         if found is not None:
@@ -498,7 +501,7 @@ class Tracker:
             try:
                 path = self._known.find(tracked, is_held=True)
             except OSError:
-                return  # nobody knows
+                return  # nobody can know whether the file has changed
             if path is None:
                 return
             self._recognition.moved(tracked, path)
@@ -533,6 +536,6 @@ def _by_birth(tracked: TrackedFile) -> tuple[int, int]:
 
 
 def _by_age(generation_: tuple[Found, int, str]) -> int:
-    """Sorts originals before their copies."""
+    """A key for sorting: an original comes before its copies."""
     found = generation_[0]
     return found.changed_ns if found.born_ns is None else found.born_ns

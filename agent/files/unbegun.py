@@ -2,9 +2,9 @@
 look, which is a search for the host's files, makes the list anew.
 
 Such a file may be at a meant path (a path that a pattern matches), or may be an empty rotated file
-to which its program may still write. The state stores these files. A program may write to such a
-file, and rotate it, while no agent runs. Then only the state shows that the rotated file was at the
-path before, and that its bytes are therefore new.
+to which its program may still write. The agent's state stores these files. A program may write to
+such a file, and rotate it, while no agent runs. Then only the state shows that the rotated file was
+empty or ignored at the meant path before, and that its bytes are therefore new.
 """
 
 from __future__ import annotations
@@ -43,8 +43,7 @@ class Unbegun:
 
     def was_written(self, found: Found) -> bool:
         """Whether the found file was at a meant path without a file id at the last look, and has
-        changed since then. Its program may have written to it, and rotation may then have copied
-        and truncated it.
+        changed since then. Rotation may have copied and truncated it after a program wrote to it.
         """
         before = self._files.get(found.path)
         if before is None or before.base is not None:

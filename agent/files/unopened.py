@@ -62,12 +62,12 @@ class Unopened:
         if found.size < 0 or found.size >= before.found.size:
             return False
         self.remove(found.key)
-        self.add(before._replace(found=found, skip=None))  # the skipped bytes are gone
+        self.add(before._replace(found=found, skip=None))  # the bytes to skip were truncated
         return True
 
     def skip_of(self, sighting: Sighting) -> int | None:
-        """How many of a file's first bytes are skipped; None if no bytes are skipped. If an earlier
-        look could not open the file, returns the number that the earlier look noted.
+        """How many of a file's first bytes are skipped; None if no bytes are skipped. If the file
+        could not be opened at an earlier look, returns the number that was noted then.
         """
         found = sighting.found
         before = self._files.get(found.key)

@@ -27,8 +27,8 @@ class Unreadable:
         self._dead = set()
 
     def add_scan(self, topic: str, scan: Scan) -> None:
-        """Lists as unreadable the paths that a scan could not look into. The scan searched for the
-        patterns of one of the topic's sources.
+        """Lists as unreadable the paths that `scan` could not list or read. The scan searched for
+        the files of one of the topic's sources.
         """
         self._dead.update(scan.dead)
         for path, reason in scan.unreadable:

@@ -7,8 +7,8 @@ paths out of the set. Events can be lost if there are too many, if the kernel ha
 if the file system reports no events. The next look through the patterns finds what the lost events
 would have shown.
 
-An event costs more time than reading the line that caused the event. So while many events come, the
-agent watches nothing. The agent looks at busy files in every turn anyway.
+Handling an event takes more time than reading the line that caused the event. So while too many
+events come, the agent watches nothing. It tries to read busy files in every turn anyway.
 """
 
 from __future__ import annotations
@@ -57,7 +57,8 @@ _EVENTS: list[type[FileSystemEvent]] = [
 
 
 class Inbox(FileSystemEventHandler):
-    """A set of paths. The thread of watchdog puts paths into it, and the loop takes them out."""
+    """A set of changed paths. The thread of watchdog adds paths, and the agent's loop takes them
+    out."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -123,7 +124,8 @@ class Watch:
         self._failed: set[str] = set()
 
     def start(self) -> None:
-        """Starts watching. If a directory does not exist yet, `mind` tries to watch it later."""
+        """Starts watching. If a directory does not exist yet, later calls of `mind` try to watch
+        it."""
         self._observer.start()
         self._watch_all()
 
@@ -134,8 +136,8 @@ class Watch:
         self.inbox.close()
 
     def follow(self, directories: frozenset[str]) -> None:
-        """Watches the directories to which links point now. If `directories` is the same object as
-        in the previous call, nothing has changed.
+        """Watches the directories to which links point now. Does nothing if `directories` is the
+        same object as in the previous call.
         """
         if directories is self._asked:
             return
@@ -153,9 +155,9 @@ class Watch:
             self._watch_all()
 
     def mind(self, events: int, now: float) -> bool:
-        """Stops watching if too many events have come, and resumes it later. The loop calls this
-        method every turn. events: how many events have come since the last call. Returns True if
-        nothing was watched for a while, so that all patterns should be looked through.
+        """Stops watching if too many events have come, and resumes it later. The agent's loop calls
+        this method every turn. events: how many events have come since the last call. Returns True
+        if nothing was watched for a while, so that all patterns should be looked through.
         """
         if self._rest_until:
             if now < self._rest_until:

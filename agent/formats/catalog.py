@@ -25,12 +25,12 @@ from skidway.errors import ConfigurationRefused
 class Format:
     """How the records of a log are parsed.
 
-    what: for people, which programs write such logs. pattern: the regular expression of a record;
-    None if the parser is of another type. csv, logfmt: the columns of a parser of this type; empty
-    for parsers of other types. types: the types of the fields that are no strings. time: the groups
-    or columns that contain the event time, and the format of this time. start: the pattern of a
-    record's first line, or None if each line is a record. sample: records as the program writes
-    them.
+    what: a text that says which programs write such logs. pattern: the regular expression of a
+    record; None if the parser is of another type. csv, logfmt: the columns of a parser of this
+    type; empty for parsers of other types. types: by field, the type of each field that is no
+    string. time: the groups or columns that contain the event time, and the format of this time.
+    start: the pattern of a record's first line, or None if each line is a record. sample: records
+    as the program writes them.
     """
 
     name: str
@@ -44,8 +44,8 @@ class Format:
     start: str | None = None
 
     def document(self) -> dict[str, Any]:
-        """The format as a JSON document, in which the time and the pattern of the first line have
-        the form of a source's settings `timestamp` and `multiline`.
+        """The format as a JSON document. The time and the pattern of the first line have the form
+        of a source's settings `timestamp` and `multiline`.
         """
         entry: dict[str, Any] = {"what": self.what}
         if self.pattern is not None:
@@ -61,7 +61,7 @@ class Format:
         return {"format": self.name, **entry, "sample": self.sample}
 
     def text(self) -> str:
-        """The format for people, as YAML."""
+        """This log format as YAML text, to show to people."""
         return str(yaml.safe_dump(self.document(), sort_keys=False, width=1000))
 
     @property
@@ -109,18 +109,17 @@ def formats() -> dict[str, Format]:
 
 
 def applied(settings: AgentSettings) -> AgentSettings:
-    """The settings, with the changes that `of_source` makes: each source with `format` gets the
-    parser, `timestamp` and `multiline` of that format. Raises ConfigurationRefused if there is no
-    such format.
+    """The settings, with the changes that `of_source` makes in each source. Raises
+    ConfigurationRefused if there is no such format.
     """
     return replace(settings, sources=[of_source(each) for each in settings.sources])
 
 
 def of_source(source: SourceSettings) -> SourceSettings:
-    """The source, with the settings that its format or its conversion pattern stands for (parser,
-    `timestamp`, `multiline`). If the source itself has `timestamp` or `multiline`, these settings
-    stay. Raises ConfigurationRefused if there is no such format, or if lines written with the
-    pattern cannot be parsed.
+    """The source, with the settings `parser`, `timestamp` and `multiline` that its format or its
+    conversion pattern stands for. If the source itself sets `timestamp` or `multiline`, these
+    settings stay. Raises ConfigurationRefused if there is no such format, or if lines written with
+    the pattern cannot be parsed.
     """
     if source.parser.type in ("log4j", "python"):
         return _of_layout(source)
@@ -142,9 +141,9 @@ def of_source(source: SourceSettings) -> SourceSettings:
 
 def _of_layout(source: SourceSettings) -> SourceSettings:
     """The source, with a regular expression in place of its conversion pattern."""
-    from skidway.agent.formats import log4j, python_logging  # late: few sources need them
+    from skidway.agent.formats import log4j, python_logging  # late: few sources use them
 
-    assert source.parser.pattern is not None  # the settings make sure
+    assert source.parser.pattern is not None  # `ParserSettings` has checked it
     try:
         layout = (
             log4j.compiled(source.parser.pattern)

@@ -79,5 +79,5 @@ VARIABLES: Final = {
 
 UNBRACKETED: Final = r"[^\]]*?"
 """The regular expression for a thread's name in patterns that also have directives of BRACKETED. It
-matches no `]`, so that the text of such a directive never becomes a part of the thread's name.
+matches no `]`, so that the thread's name never takes the text that such a directive writes.
 """

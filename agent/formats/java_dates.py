@@ -69,8 +69,8 @@ _WHY: Final = {
 
 
 class DateRefused(SkidwayError):
-    """Dates that are written with a date pattern cannot be parsed. at: the index of the refused
-    part in the pattern.
+    """Raised for a date pattern if the dates that it writes cannot be parsed. at: the index in the
+    pattern of the part that is refused.
     """
 
     def __init__(self, at: int, why: str) -> None:
@@ -81,7 +81,7 @@ class DateRefused(SkidwayError):
 @dataclass(frozen=True, slots=True)
 class Date:
     """A compiled date pattern. pattern: a regular expression (RE2) for the time. rest: a regular
-    expression for the digits of the fraction of a second that come after these and are not used.
+    expression for the digits of the fraction of a second that come after the time and are not used.
     format: the time's format, as in the setting `timestamp`; None if the date pattern has no day,
     because a time without a day names no moment.
     """

@@ -20,7 +20,7 @@ _BLANKS: Final = " *"
 _FEW_BLANKS: Final = " *?"
 _BEGINS_LATER: Final = "(?:[^ ].*?)??"
 _REPEATS_MAX: Final = 1000
-"""RE2 repeats a part of a pattern at most this often."""
+"""The largest count that RE2 accepts in a repetition, such as `{0,1000}`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +39,12 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A part of a regular expression. at: the index in the conversion pattern of the directive or
-    text from which it was made. name: the name of the directive. kind: a piece of kind `text` ends
-    where the next literal text begins, so only a `literal` or `optional` piece may follow it;
-    pieces of the kinds `literal`, `fixed`, `trace` and `newline` need no literal text after them.
-    The text of an `optional` piece may be missing in a record. A `mark` matches the codes of a
-    color, or blanks, and becomes no group.
+    """A part of the regular expression that is made. at: the index, in the conversion pattern, of
+    the directive or literal text from which the piece was made. name: the directive's name. kind: a
+    piece of kind `text` ends where the next literal text begins, so only a `literal` or `optional`
+    piece may follow it; pieces of the kinds `literal`, `fixed`, `trace` and `newline` need no
+    literal text after them. The text of an `optional` piece may be missing in a record. A piece of
+    kind `mark` matches the escape codes of a color, or blanks, and becomes no group.
     """
 
     at: int
@@ -63,8 +63,8 @@ class Groups:
     types: dict[str, str] = field(default_factory=dict)
 
     def named(self, name: str, regex: str, kind: str = "string") -> str:
-        """Adds a group, and returns its regular expression. If another group has the name already,
-        the new group's name gets a number.
+        """Adds a group, and returns its regular expression. If another group already has this name,
+        appends a number to the new group's name.
         """
         name = re.sub(r"\W", "_", name, flags=re.ASCII)
         name = f"_{name}" if name[:1].isdigit() else name
@@ -140,14 +140,14 @@ def settled(pieces: Sequence[Piece]) -> list[Piece]:
 
 
 def _text_follows(pieces: Sequence[Piece]) -> bool:
-    """Whether the first piece that is not blanks is a text that may be empty, and is not the last
-    piece.
+    """Whether the first piece that does not stand for blanks is a text that may be empty, and is
+    not the last piece.
     """
     read = [piece for piece in pieces if piece.kind != "mark" and piece.name != " "]
     return len(read) > 1 and read[0].kind == "text" and TEXT in read[0].regex
 
 
 def _is_between_blanks(pieces: Sequence[Piece]) -> bool:
-    """Whether blanks, and nothing else, come before the next directive."""
+    """Whether only blanks come before the next directive."""
     read = [piece for piece in pieces if piece.kind != "mark" and piece.name != " "]
     return bool(read) and read[0].kind != "literal"

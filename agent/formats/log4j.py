@@ -4,11 +4,11 @@ r"""Compiles conversion patterns of log4j 1 and 2 and of Logback to the settings
     (?P<time>\d{4}-...) \[(?P<thread>.*?)\] (?P<level>\w+?) *\ (?P<logger>\S*?)\ \-\ (?P<message>.*)
 
 Each directive becomes a group; the module `directives` has the groups' names. Colors and
-parentheses only enclose other directives, and become no groups. If a directive's value is any text,
-the value ends where the literal text after the directive begins. So two such directives cannot
-follow one another. The message takes the rest of the record, so a stack trace is a part of the
-message. If log lines of a pattern cannot be divided into its directives again, the pattern is
-refused; the error message marks the place in the pattern.
+parentheses only enclose other directives, and become no groups. If a directive may write any text,
+the text ends where the pattern's next literal text begins. So two such directives need literal text
+between them. The message takes the rest of the record, so a stack trace is a part of the message.
+If lines that a pattern writes cannot be divided into its directives again, the pattern is refused.
+The error message marks the refused place in the pattern.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def compiled(pattern: str) -> Layout:
 
 def _expanded(pattern: str) -> str:
     """The pattern, with each variable (`${name}` or `${name:-default}`) replaced by its value."""
-    while (at := pattern.rfind("${")) >= 0:  # the last variable has no other variable inside
+    while (at := pattern.rfind("${")) >= 0:  # the last variable contains no other
         end = _bracket_end(pattern, at + 1)
         if end < 0:
             Groups(pattern).refuse(at, "this bracket is not closed")
@@ -86,7 +86,7 @@ def _expanded(pattern: str) -> str:
 
 
 def _bracket_end(text: str, at: int) -> int:
-    """The place after the bracket that closes the curly bracket at `at`; -1 if none closes it."""
+    """The index after the bracket that closes the curly bracket at `at`; -1 if none closes it."""
     depth = 0
     for place in range(at, len(text)):
         depth += {"{": 1, "}": -1}.get(text[place], 0)
@@ -113,8 +113,8 @@ def _without_tail(pieces: list[Piece]) -> list[Piece]:
 
 @dataclass(slots=True)
 class _Compiler:
-    """Reads a pattern from left to right. time, zone: of the pattern's first date that contains a
-    day, the group and the format, and the time zone.
+    """Reads a pattern from left to right. time: the group and the format of the pattern's first
+    date that contains a day. zone: the time zone of this date.
     """
 
     text: str
@@ -129,7 +129,7 @@ class _Compiler:
         return found
 
     def _until(self, at: int, closing: str) -> tuple[list[Piece], int]:
-        """The pieces up to a closing bracket, and the place of this bracket."""
+        """The pieces up to a closing bracket, and the index of this bracket."""
         found: list[Piece] = []
         begin = at
         while at < len(self.text) and self.text[at] != closing:
@@ -169,8 +169,8 @@ class _Compiler:
         return _padded([self._group(at, name, options)], match), end
 
     def _options(self, at: int) -> tuple[list[str], int]:
-        """The texts of the curly brackets that follow one another at a place, and the place after
-        the last bracket.
+        """The texts in the curly brackets that follow one another from index `at` on, and the index
+        after the last bracket.
         """
         found = []
         while self.text[at : at + 1] == "{":
@@ -238,7 +238,7 @@ def _padded(pieces: list[Piece], match: re.Match[str]) -> list[Piece]:
 
 
 def _literal(text: str, at: int) -> tuple[str, int]:
-    """The literal character at a place, and how many characters of the pattern stand for it."""
+    """The literal character at index `at`, and how many characters of the pattern stand for it."""
     if text.startswith("%%", at):
         return "%", 2
     if text[at] == "\\" and at + 1 < len(text):

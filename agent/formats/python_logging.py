@@ -3,8 +3,8 @@ r"""Compiles the formats of Python's logging to the settings of a regex parser.
     %(asctime)s %(levelname)-8s %(name)s: %(message)s
     {asctime} {levelname:<8} {name}: {message}
 
-Each attribute becomes a group; `_ATTRIBUTES` has the groups' names. The rules are those of `log4j`:
-if an attribute's value is any text, the value ends where the literal text after the attribute
+Each attribute becomes a group; `_ATTRIBUTES` has the groups' names. The rules are those of the
+module `log4j`: if an attribute may be any text, it ends where the format's next literal text
 begins, and the message takes the rest of the record. `%(asctime)s` is in the format that
 `parser.date_format` names.
 """

@@ -23,8 +23,8 @@ def check_cluster(
     destinations: Sequence[Destination],
     open_topics: set[str],
 ) -> None:
-    """Raises StateRefused if lines that are not acknowledged belong to another cluster, or to a
-    topic that was deleted and made again.
+    """Raises StateRefused if the state has lines that are not acknowledged and were to be sent to
+    another cluster, or to a topic that was deleted and made again since.
     """
     if not open_topics:
         return
@@ -49,8 +49,7 @@ def check_cluster(
 
 
 def open_topics(intents: Iterable[Intent], recipes: Mapping[bytes, Recipe]) -> set[str]:
-    """The data topics of the state's intents (byte ranges of files whose records the agent has
-    promised to send)."""
+    """The data topics of the state's intents."""
     named = (recipes.get(intent.recipe) for intent in intents)
     return {recipe.data.name for recipe in named if recipe is not None}
 
@@ -58,9 +57,9 @@ def open_topics(intents: Iterable[Intent], recipes: Mapping[bytes, Recipe]) -> s
 def first_changes(
     state: StateDatabase, cluster: Cluster, destinations: Sequence[Destination], now_ms: int
 ) -> Changes:
-    """Writes the name and id of the cluster. For each new topic, writes the present time as the
-    time at which the agent first started with the topic. Deletes losses and recipes (settings by
-    which records were made) that are not needed any more.
+    """Returns the first changes that a starting agent writes to its state. They set the name and id
+    of the cluster. For each new topic, they set the present time as the time at which the agent
+    first started with the topic. They delete losses and recipes that are not needed any more.
     """
     changes = Changes()
     changes.forget_recipes()
@@ -76,10 +75,10 @@ def first_changes(
 def without_floor(
     state: StateDatabase, destinations: Iterable[Destination]
 ) -> list[TopicPartition]:
-    """The partitions without a floor. A partition's floor is the offset from which the agent reads
-    the partition when it looks for records that may have arrived. Before a starting agent sends
-    anything, it asks the cluster for the log end offsets of the partitions without a floor. These
-    offsets become the floors.
+    """The partitions for which the state has no floor. A partition's floor is the offset from which
+    the agent reads the partition when it looks for records that may have arrived. Before a starting
+    agent sends anything, it asks the cluster for the log end offsets of the partitions without a
+    floor. These offsets become the floors.
 
     If the state has unsettled intents, the list is empty. Records of these intents may be before
     the log end offsets, so the partitions must be read from their beginning.
@@ -111,8 +110,8 @@ def floors(
 
 
 def _floors(state: StateDatabase, destinations: Iterable[Destination]) -> dict[TopicPartition, int]:
-    """The floors from the state, except the floors of topics that were deleted and made again
-    since."""
+    """The floors from the state. Leaves out topics that were deleted and made again after their
+    floors were stored."""
     ids = _topic_ids(destinations)
     return {
         tp: floor
@@ -128,8 +127,8 @@ def _topic_ids(destinations: Iterable[Destination]) -> dict[str, str]:
 
 def since(state: StateDatabase) -> dict[str, int]:
     """For each topic, the time (ms) of its last seal, which says that all lines up to this time are
-    counted. If a topic has no seal, returns the time at which the agent first started with the
-    topic. Files that changed after that time may be unknown to the agent.
+    counted. If a topic has no seal: the time at which the agent first started with the topic. Files
+    that changed after this time may be unknown to the agent.
     """
     found = state.since()
     for name, topic in state.topics().items():

@@ -1,6 +1,6 @@
 """Makes the agent's turns. An intent is a durable promise to send the records of a byte range. Each
-turn makes intents for the bytes that it reads, and the agent sends their records. When brokers have
-acknowledged an intent's records, the checkpoint moves past the intent.
+turn makes intents for the bytes that it reads, and then sends the records of these bytes. When
+brokers have acknowledged an intent's records, the checkpoint moves past the intent.
 
     deliveries -> settle
     logs       -> inquiry, refused                       (while records are looked for in logs)
@@ -13,8 +13,8 @@ acknowledged an intent's records, the checkpoint moves past the intent.
 
 In this picture, a flight is an intent that is being sent, a delta reports new counts to the audit,
 and a seal tells the audit up to which time the counts are complete. A reading is an intent with its
-bytes, and the press makes batches of readings. The inquiry and `refused` find out from the brokers'
-logs which records arrived.
+bytes, and the press makes batches of readings. The inquiry and `refused` read the logs of the
+brokers to find out which records have arrived.
 
 The loop runs in one thread. The loop owns every part whose state lasts longer than a turn; the
 module `parts` makes these parts. The loop sends a record only after the transaction with the
@@ -49,8 +49,8 @@ from skidway.kafka.compression import Codec
 from skidway.kafka.types import TopicPartition
 
 LOOK_AGAIN_S = 0.05
-"""A file that was read lately is looked at again after this many seconds, even if no event
-comes."""
+"""The loop tries to read a file that had new bytes lately again after this many seconds, even if no
+event comes."""
 
 PATIENCE_S = 0.2
 """The longest time (s) for which the loop sleeps after a turn."""
@@ -112,7 +112,7 @@ class Loop:
         self.is_stopping = False
         self.full_reason: str | None = None
 
-    # --- what the program calls -----------------------------------------------------------------
+    # --- called by the program -----------------------------------------------------------------
 
     def update(self, destinations: Sequence[Destination]) -> None:
         """Takes new destinations (topics with their partitions and recipes), because topics may
@@ -128,11 +128,12 @@ class Loop:
 
     @property
     def topics(self) -> frozenset[str]:
-        """The topics that the agent knows: it may have sent records to them."""
+        """The topics to which the agent may have sent records."""
         return self._topics.names
 
     def refusal(self, destinations: Sequence[Destination]) -> str | None:
-        """Why the running agent cannot use these destinations now; None if it can."""
+        """A sentence that says why the running agent cannot use these destinations now; None if it
+        can."""
         if self.is_stopping or self._accounts.leaving.is_asked:
             return "the agent is ending"
         if self.full_reason is not None:
@@ -148,9 +149,9 @@ class Loop:
         ends: Mapping[TopicPartition, int],
     ) -> None:
         """Takes other settings between two turns. The effect is that of a restart with these
-        settings. Before it calls `reload`, the caller makes sure that `refusal` returns None. The
-        next turn looks through all patterns before it reads, and its transaction stores the new
-        destinations. Bytes that already have an intent are sent as the intent says.
+        settings. Must only be called if `refusal` returns None. The next turn looks through all
+        patterns before it reads, and its transaction stores the new destinations. Bytes that
+        already have an intent are sent as the intent says.
 
         ends: the log end offsets of the partitions of topics that are not in `topics`.
         """
@@ -177,8 +178,8 @@ class Loop:
         self._looks.take_longest(settings.reconcile_interval_ms / 1000)
 
     def touch(self, paths: Iterable[str], *, everything: bool = False) -> None:
-        """Looks at paths about which events came. everything: whether to look through all patterns,
-        because the changed paths are unknown.
+        """Examines the files at paths about which events came. everything: whether to look through
+        all patterns, because the changed paths are unknown.
         """
         now = self._clock.monotonic()
         for path in paths:
@@ -187,14 +188,15 @@ class Loop:
             self._looks.ask(now)
 
     def limit(self, limits: Mapping[FileKey, int]) -> None:
-        """Sets the files that the agent reads, and for each file the position up to which it reads.
-        From now on it reads no other files."""
+        """From now on, the agent reads only the files in `limits`, each up to the given
+        position."""
         self.reader.limits = limits
 
     def leave(self) -> None:
-        """Begins to leave for good: the agent sends a last word for each topic. The last word of a
-        topic is a seal after which the audit waits for nothing more from this agent. The agent
-        sends it as soon as all bytes of the topic's files are read and acknowledged.
+        """Begins to leave for good, as for `skidway agent drain`: the agent sends a last word for
+        each topic. The last word of a topic is a seal after which the audit waits for nothing more
+        from this agent. The agent sends it as soon as all bytes of the topic's files are read and
+        acknowledged.
         """
         self._accounts.leaving.is_asked = True
 
@@ -219,7 +221,7 @@ class Loop:
         return self._sealed.keys() - self._accounts.leaving.kept
 
     def obstacles(self) -> list[str]:
-        """Sentences for people that say what still prevents the agent from sending last words."""
+        """Sentences that tell an operator what still prevents the agent from sending last words."""
         tracker = self.tracker
         return list(obstacles(self.unsaid, tracker.files.values(), tracker.unreadable))
 
@@ -259,8 +261,8 @@ class Loop:
 
     @property
     def reading_back(self) -> dict[str, object] | None:
-        """Says, for people, which records the agent looks for in the brokers' logs. None if the
-        agent looks for no records.
+        """Facts, for /health, about the records that the agent looks for in the brokers' logs. None
+        if it looks for no records.
         """
         now = self._clock.monotonic()
         said, refused = self._inquiry.status(now) or {}, self._refused.status(now)
@@ -268,8 +270,8 @@ class Loop:
 
     @property
     def not_read_back(self) -> dict[TopicPartition, float]:
-        """For each partition in which the agent looks for records, the time (s) since its broker
-        last sent something.
+        """For each partition in which the agent looks for records, the time (s) since the
+        partition's broker last answered.
         """
         now = self._clock.monotonic()
         return {**self._refused.silent_s(now), **self._inquiry.silent_s(now)}
@@ -277,8 +279,8 @@ class Loop:
     @property
     def is_settled(self) -> bool:
         """Whether all bytes that have an intent are settled and counted, and all messages to the
-        audit are published. Bytes are settled if they are, for example, acknowledged or declared
-        lost.
+        audit are published. Bytes are settled if, for example, their records are acknowledged, or
+        they are declared lost.
         """
         return (
             self._unwritten is None
@@ -299,8 +301,8 @@ class Loop:
         """How many bytes of all files together are not settled yet. Any thread may read this
         property.
 
-        No lock protects the values. So while the loop changes the values of a file, the number may
-        be wrong by the bytes of one reading.
+        No lock protects the numbers that are added up. So while the loop changes them, the result
+        may be wrong by the bytes of one reading.
         """
         return sum(tracked.pending for tracked in list(self.tracker.files.values()))
 
@@ -406,8 +408,8 @@ class Loop:
         self._sampler.passed(passed.flights, now_ms, changes)
 
     def _account(self, changes: Changes, now: float, now_ms: int) -> None:
-        """Makes the messages to the audit, each when it is due: deltas, daily announcements of
-        files, seals and heartbeats."""
+        """Makes the messages to the audit that are due: deltas, daily announcements of files, seals
+        and heartbeats."""
         number = self._accounts.number
         self._accounts.account(changes, now, now_ms, at_once=self.is_stopping)
         self._register.repeat(now, now_ms)

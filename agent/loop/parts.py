@@ -42,7 +42,7 @@ from skidway.kafka.types import TopicPartition
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What an agent gets from outside: its host, its clock and its brokers.
+    """What the loop's parts get from outside: the host, the clock and the brokers.
 
     sink: takes batches. logs: makes a new `Logs` at each call. ends: the log end offsets of the
     partitions that `beginning.without_floor` returned.
@@ -59,8 +59,8 @@ class Surroundings:
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """All parts of a loop. first: changes that are to be written at the start of the agent; the
-    first turn's transaction contains them.
+    """All parts of a loop. first: the changes that a starting agent writes to its state. The first
+    turn's transaction contains them.
     """
 
     mail: Mail
@@ -97,7 +97,7 @@ def make_parts(
 
 
 class _Maker:
-    """Makes the parts, once. Owns the values that most parts need."""
+    """Makes the parts of one loop. Owns the values that most parts need."""
 
     def __init__(
         self,
@@ -122,7 +122,7 @@ class _Maker:
         self._handles = Handles(surroundings.host, settings.max_open_files)
 
     def parts(self) -> Parts:
-        """Makes each part after the parts that it needs."""
+        """Makes all parts: each part after those that it needs."""
         settings, state, clock = self._settings, self._state, self._around.clock
         cluster, destinations = self._around.cluster, self._destinations
         waiting = beginning.open_topics(self._intents, self._recipes)

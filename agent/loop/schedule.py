@@ -1,6 +1,6 @@
 """Decides when the agent next searches the paths of all patterns for files; such a search is a
-look. It looks often if there are few files, seldom if there are many files, and soon after an event
-has shown that files may have changed.
+look. The agent looks often if there are few files, and seldom if there are many. It looks soon
+after an event has shown that files may have changed.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ time."""
 
 INTERVAL_MIN_S: Final = 1.0
 ASKED_AFTER_S: Final = 0.1
-"""How many seconds after an event the look begins. Events come in bursts, and one look covers a
-whole burst.
+"""How many seconds after an event the look begins. Events come in bursts; after this delay, one
+look finds the changes of a whole burst.
 """
 
 
@@ -42,9 +42,7 @@ class Schedule:
         self._at = min(self._at, max(now + ASKED_AFTER_S, self._not_before))
 
     def take_longest(self, longest_s: float) -> None:
-        """Takes a new value for the longest interval between two looks, and makes the next look due
-        at once.
-        """
+        """Replaces the longest interval between two looks, and makes the next look due at once."""
         self._longest_s = longest_s
         self._at = 0.0
 

@@ -8,9 +8,9 @@
                                   logfmt  key=value, keys are fields
 
 A parser is a pure function of a line and of `now_ms`, the moment at which the line was read. So the
-result for a line does not depend on other lines. If the line is parsed again later, the result is
-the same. A line that cannot be parsed becomes a Reject with a reason from a closed set. Parsers
-never drop such a line, and never raise an error for it.
+result for a line does not depend on other lines, and parsing the line again with the same `now_ms`
+gives the same result. A line that cannot be parsed becomes a Reject with a reason from a closed
+set. Parsers never drop such a line, and never raise an error for it.
 
 Modules in reading order. `skidway.agent.batches.parsers` picks the parser of a source.
 

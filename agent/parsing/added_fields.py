@@ -2,8 +2,8 @@
 and from the labels of its file's pod.
 
 The setting `path.pattern` (RE2) is searched in the path, and the pattern's named groups are fields.
-If the file is renamed, this module still uses the path under which the agent announced the file to
-the audit, so the fields stay the same.
+If the file is renamed, the fields stay the same, because this module still uses the path under
+which the agent announced the file to the audit.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from skidway.errors import ConfigurationRefused
 
 
 def path_groups(patterns: Sequence[str]) -> list[str]:
-    """The names of the patterns' groups, sorted. Raises ConfigurationRefused if RE2 refuses a
-    pattern, or if the patterns have different groups.
+    """The names of the groups that all patterns have, sorted. Raises ConfigurationRefused if RE2
+    refuses a pattern, or if the patterns have different groups.
     """
     found: list[list[str]] = []
     for pattern in patterns:

@@ -3,8 +3,8 @@ bytes are the byte order mark.
 
 With `encoding: utf-16`, the first two bytes of a file decide its byte order. A file id names one
 immutable sequence of bytes, so these two bytes and the byte order never change. Each intent names a
-recipe (the settings with which its records are made), and the recipe keeps the byte order: recipes
-name utf-16le or utf-16be, and never utf-16. A file without a mark is little-endian, as programs for
+recipe (the settings with which its records are made). The recipe contains the byte order: it names
+utf-16le or utf-16be, and never utf-16. A file without a mark is little-endian, as programs for
 Windows write it.
 """
 
@@ -63,7 +63,7 @@ def in_order(text: bytes, encoding: str) -> bytes:
 
 
 def has_order(text: bytes) -> bool:
-    """Whether the text, in UTF-16, begins with a byte order mark."""
+    """Whether `text`, in UTF-16, begins with a byte order mark."""
     return text.startswith((_MARKS[UTF_16LE], _MARKS[UTF_16BE]))
 
 

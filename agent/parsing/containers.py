@@ -6,9 +6,9 @@ in a line of the runtime's format.
 
 A runtime divides a long line into parts: in a cri log, P instead of F says that the line's next
 part follows; in a docker log, the text of such a part does not end with \n. If the texts of several
-lines belong together, the framer makes one record of these lines, and `ContainerParser` makes one
-text of the record. If a line's stream (stdout or stderr) is not the stream of the line before it,
-the two lines are never joined.
+lines belong together, the framer (which divides bytes into records) makes one record of these
+lines, and `ContainerParser` joins the record's texts. If a line's stream (stdout or stderr) is not
+the stream of the line before it, the two lines are never joined.
 
 Source: the Kubernetes CRI logging format (kubelet's log directory), Docker's documentation of
 json-file.
@@ -49,8 +49,8 @@ _PLAIN_CRI_LINE: Final = delimited.compiled(
 _STREAMS: Final = pa.array([b"stdout", b"stderr"])
 _IS_OF_TIME: Final = np.isin(np.arange(256), list(b"0123456789T:.Z+-"))
 _STRING: Final = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"?')
-"""Matches a string, or the beginning of a string that does not end, so that a search reads no byte
-of a line twice."""
+"""Matches a JSON string, also one that does not end in the line: then a search for the next match
+has nothing left to read, and reads no byte of the line twice."""
 _RFC3339: Final = TimeFormat("rfc3339")
 
 
@@ -70,7 +70,8 @@ class Unwrapped:
 
 
 def unwrap(kind: str, lines: pa.BinaryArray) -> Unwrapped:
-    """Takes the container's text, the stream and the time out of each line. kind: CRI or DOCKER."""
+    """Extracts the container's text, the stream and the time from each line. kind: CRI or
+    DOCKER."""
     return _unwrap_cri(lines) if kind == CRI else _unwrap_docker(lines)
 
 
@@ -87,7 +88,8 @@ def whole_texts(lines: Unwrapped) -> pa.BinaryArray:
 
 
 def is_alone(lines: Unwrapped) -> Booleans:
-    """For each line, whether it must not be in the same record as the line before it."""
+    """For each line, whether it must not be in the same record as the line before it: their streams
+    differ, or one of the two is not in the runtime's format."""
     alone = ~lines.is_good | _differs(lines)
     alone[1:] |= ~lines.is_good[:-1]
     return alone
@@ -175,8 +177,8 @@ def _joined(lines: Unwrapped, first: Int64s, count: int) -> pa.BinaryArray:
 
 def _concatenated(texts: pa.BinaryArray, first: Int64s) -> pa.BinaryArray:
     """Joins neighbouring texts. first: for each joined text, the index of the first of its parts in
-    `texts`. The bytes of the parts already follow one another in memory, so the function copies no
-    bytes, and only makes new bounds.
+    `texts`. The bytes of the parts already follow one another in memory. So the function copies no
+    bytes, and only makes a new array of offsets.
     """
     bounds = np.frombuffer(texts.buffers()[1], np.int32)[texts.offset :]
     bounds = np.ascontiguousarray(bounds[np.append(first, len(texts))])
@@ -244,8 +246,8 @@ def _unwrap_docker(lines: pa.BinaryArray) -> Unwrapped:
 
 
 def _is_shallow(line: bytes) -> bool:
-    """Whether the line's JSON is nested so little that the decoder can read it, however deep the
-    caller's stack is."""
+    """Whether the line's JSON is nested so little that the decoder can read it at any depth of the
+    caller's stack."""
     brackets = line.count(b"[") + line.count(b"{")
     if brackets > DEPTH_MAX:
         line = _STRING.sub(b"", line)

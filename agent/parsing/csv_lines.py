@@ -3,19 +3,19 @@ r"""Parses lines of values with a delimiter between them (CSV, RFC 4180).
     4711,"Smith, John","5"" disk",         ->  4711 | Smith, John | 5" disk | (empty)
 
 A value that begins with a quotation mark ends at the next quotation mark that is not doubled. A
-delimiter or a line end between these two marks belongs to the value. If a value does not begin with
-a quotation mark, quotation marks inside the value stand for themselves. If a quoted value does not
-end in its record, only this record is rejected. So an open quotation mark never changes the values
-of later records.
+delimiter or a line end between these two quotation marks belongs to the value. If a value does not
+begin with a quotation mark, quotation marks inside the value stand for themselves. If a quoted
+value does not end in its record, only this record is rejected. So a quotation mark that is never
+closed does not change the values of later records.
 
 If the setting `parser.header` is set, a line with exactly this text is a header. Otherwise a line
 is a header if its values are the names of the columns. So only a line's own bytes decide whether it
 is a header, and not its place in the file. A header is no data: it is left out, and counted as
 filtered by the rule CSV_HEADER, because the agent must account for every line.
 
-Lines in which each quotation mark is at the edge of a value or is doubled are all cut together with
-Arrow's functions. In such a line, a delimiter is inside a value if the number of quotation marks
-before the delimiter is odd. Other lines are cut one by one.
+A line is regular if each of its quotation marks is at the edge of a value or is doubled. In such a
+line, a delimiter is inside a value if the number of quotation marks before the delimiter is odd.
+All regular lines are cut together with Arrow's functions; other lines are cut one by one.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ AFTER_QUOTE: Final = "a quoted value has text behind its last quotation mark"
 class CsvParser:
     """Cuts lines into the values of named columns. header: the text of a header line; None if a
     header consists of the names of the columns. skips_headers: whether headers are left out. If
-    not, they are rejected, as by earlier versions of the agent, whose intents must give the same
-    records.
+    not, they are rejected, as earlier versions of the agent did: intents that such a version stored
+    must still give the same records.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class CsvParser:
             counts[row] = len(values) if type(values) is list else -1
         if self._header is not None:
             is_header = valid & _is(strings, self._header)
-            # the same reject as an earlier version of the agent made
+            # an earlier version of the agent made this reject
             if self._header_reason == NO_MATCH:
                 is_header &= counts == len(self._columns)
             rejects += self._headers(is_header)
@@ -138,8 +138,8 @@ def split(line: str, delimiter: str) -> list[str] | str:
 
 
 def _quoted(line: str, at: int) -> tuple[str, int]:
-    """The quoted value that begins at a place, and the place after the value. The second place is
-    -1 if the value does not end.
+    """The quoted value that begins at index `at`, and the index after the value; -1 if the value
+    does not end.
     """
     parts = []
     while True:
@@ -154,7 +154,7 @@ def _quoted(line: str, at: int) -> tuple[str, int]:
 
 @dataclass(frozen=True, slots=True)
 class _Cuts:
-    """Where the values of lines begin and end. delimiters: the places of all delimiters between
+    """Where the values of lines begin and end. delimiters: the positions of all delimiters between
     values (not of those inside quoted values). counts: the number of values of each line. is_odd:
     which lines have a quotation mark that is neither at the edge of a value nor doubled; these
     lines are not cut here, but one by one.

@@ -8,15 +8,15 @@ group can end in one way only:
     .*, .+             at the end of the pattern
 
 The first such character of the literal is the group's stop. In `(?P<name>[^ ]+): `, the stop is the
-blank. Wherever the group begins, the next stop in the line belongs to the literal. So this stop in
-the line must be the literal's stop, and it fixes where the literal begins and the group ends. The
-result is always the same as that of RE2; a property test compares the two. For patterns that are
-not simple, the regex parser uses RE2. (`[^\]+` is not simple: for RE2, the backslash makes the
-bracket a part of the class, and the class continues after the bracket.)
+blank. The group cannot contain this character. So where the character next occurs in the line,
+after the group's beginning, it must be the one in the literal. This fixes where the group ends and
+the literal begins. The result is always the same as that of RE2; a property test compares the two.
+For patterns that are not simple, the regex parser uses RE2. (`[^\]+` is not simple: for RE2, the
+backslash makes the bracket a part of the class, and the class continues after the bracket.)
 
-All lines are scanned at once. One comparison finds all places of a delimiter in the buffer of all
-lines. For each line, the scan then takes from these places the first that the line has not passed
-yet.
+All lines are scanned at once. One comparison finds all positions of a delimiter in the buffer of
+all lines. For each line, the scan then takes the first of these positions after the part of the
+line that is already matched.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class DelimitedPattern:
             scan.good &= until > begin
         if group.kind == _NOT_BLANK:
             stop = b"" if group.stop is None else group.after[group.stop :][:1]
-            # the group must not contain its stops
+            # the group must not contain another blank than its stop
             scan.refuse(_BLANK.replace(stop, b""), begin, until)
         elif group.kind in (_REST, _SOME_REST) and not self._dot_all:
             scan.refuse(b"\n", begin, until)
@@ -134,7 +134,7 @@ def compiled(pattern: str, *, dot_all: bool = False) -> DelimitedPattern | None:
 
 
 def _literal(text: str, at: int) -> tuple[bytes, int]:
-    """The literal that begins at a place of a pattern, and the place after it."""
+    """The literal that begins at index `at` of a pattern, and the index after it."""
     found = _LITERAL.match(text, at)
     if found is None:
         return b"", at
@@ -156,8 +156,8 @@ def _stop(kind: str, after: bytes) -> int | None:
 
 
 class _Scan:
-    """A scan of all lines: the place at which each line is read next, and which lines have matched
-    so far.
+    """A scan of all lines: for each line, the position from which it is scanned next, and whether
+    it has matched so far.
     """
 
     def __init__(self, data: bytes, at: Int64s, end: Int64s, good: Booleans) -> None:
@@ -165,12 +165,12 @@ class _Scan:
         self.at, self.end, self.good = at, end, good
         self._found: dict[int, Int64s] = {}
         self._stop: int | None = None
-        self._index = at  # for each line: which of the stop's places comes next
+        self._index = at  # for each line: which of the stop's positions is next
 
     def next(self, stop: int) -> Int64s:
-        """For each line, the first place of the byte `stop` at or after the place at which the line
-        is read next. If a line has no such byte, marks it as not matching, and returns the line's
-        end for it.
+        """For each line, the first position of the byte `stop` at or after the position from which
+        the line is scanned next. A line without such a byte does not match; for it, returns the
+        line's end.
         """
         places = self._places(stop)
         if stop != self._stop:
@@ -180,13 +180,13 @@ class _Scan:
         return found
 
     def take_stop(self) -> None:
-        """Moves each line's place past the byte that `next` has found there."""
+        """Moves each line's position past the byte that `next` has found in the line."""
         self.at = np.minimum(self.at + 1, self.end)
         self._index = self._index + 1
 
     def take(self, literal: bytes) -> None:
-        """Moves each line's place past a literal. Marks the lines that have other bytes there as
-        not matching.
+        """Moves each line's position past a literal. Lines that have other bytes at their position
+        do not match.
         """
         for byte in literal:
             self.good &= self.at < self.end
@@ -196,8 +196,7 @@ class _Scan:
                 self._index = self._index + 1
 
     def refuse(self, bytes_: bytes, first: Int64s, end: Int64s) -> None:
-        """Marks the lines that have one of these bytes between `first` and `end` as not
-        matching."""
+        """Lines that have one of the bytes `bytes_` between `first` and `end` do not match."""
         controls = self._controls()
         if len(controls):
             table = np.zeros(_PRINTABLE, np.bool_)
@@ -212,7 +211,7 @@ class _Scan:
             self.good &= np.searchsorted(places, first) == np.searchsorted(places, end)
 
     def _places(self, byte: int) -> Int64s:
-        """All places of a byte in the buffer, in rising order, and after them the place after the
+        """All positions of a byte in the buffer, in rising order, and then the position after the
         last line."""
         places = self._found.get(byte)
         if places is None:
@@ -221,7 +220,7 @@ class _Scan:
         return places
 
     def _controls(self) -> Int64s:
-        """All places of control characters, which are few in most logs."""
+        """All positions of control characters, which are few in most logs."""
         places = self._found.get(-1)
         if places is None:
             is_control = self._data[:-1] < _PRINTABLE  # without the last byte, a line end
@@ -231,8 +230,7 @@ class _Scan:
         return places
 
     def require_digits(self, first: Int64s, end: Int64s) -> None:
-        """Marks the lines that have another byte than a digit between `first` and `end` as not
-        matching."""
+        """Lines that have another byte than a digit between `first` and `end` do not match."""
         first, end = (np.where(self.good, each, self.end) for each in (first, end))
         texts = slices(self._text, first, end).view(pa.string())
         self.good &= np.asarray(pc.ascii_is_decimal(texts), np.bool_)

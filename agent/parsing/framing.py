@@ -8,10 +8,10 @@ remembers nothing between calls.
 
 LF and CRLF both end a line, and do not belong to its value. A blank line is a record. The last line
 of a range may lack its terminator: if the file has not changed for `idle.flush.ms`, the agent reads
-such a line too. In this case the record ends where the range ends. Readers recognise a record
-without a terminator, because the length in the record's origin is then exactly the length of its
-value. The framing of a range does not depend on other ranges. So if the agent reads a range again,
-the range yields the same records.
+such a line too. In this case the record ends where the range ends. The length in a record's origin
+includes the terminator. So if this length equals the length of the value, the record has no
+terminator. The framing of a range does not depend on other ranges. So if the agent reads a range
+again, the range yields the same records.
 
 A hole is a run of NUL bytes that takes the place of lines. A power loss can leave a hole. A program
 can also leave a hole if it continues to write at its old position after its log was truncated. A
@@ -42,8 +42,8 @@ from skidway.dataclass import dataclass
 FRAMING_VERSION = 1
 
 READ_BYTES = 1 << 20
-"""How many bytes of a file are read at once. A line that does not end within this many bytes is
-over-long, even if the source's `max.line.bytes` is higher.
+"""How many bytes of a file are read at once. A longer line counts as too long, even if the source's
+`max.line.bytes` is higher.
 """
 
 HOLE_BYTES: Final = 256
@@ -62,9 +62,9 @@ class Frames:
     without it.
 
     are_lines: whether each record is one line, so that line ends are only at the ends of records.
-    pieces: how many records are only a part of what the source's multiline settings call a record.
-    is_hole: for each record whether it is a hole; None if there are no holes. unit: how
-    many bytes a code unit has.
+    pieces: how many of these records are only a part of the lines that the source's multiline
+    settings would join into one record. is_hole: for each record whether it is a hole; None if
+    there are no holes. unit: how many bytes a code unit has.
     """
 
     first: Int64s
@@ -84,7 +84,7 @@ class Frames:
         return self.end - self.first
 
     def behind(self, row: int) -> Frames:
-        """The records from number `row` on."""
+        """The records from index `row` on."""
         is_hole = None if self.is_hole is None else self.is_hole[row:]
         first, content_end, end = self.first[row:], self.content_end[row:], self.end[row:]
         return replace(self, first=first, content_end=content_end, end=end, is_hole=is_hole)

@@ -1,8 +1,8 @@
 """The rules that say which lines become one record, as settings and recipes contain them. The
 module `multiline` joins the lines.
 
-The agent's settings import this module, even if nothing needs Arrow afterwards. Arrow takes long to
-load, so this module does not import it.
+This module does not import Arrow, which takes long to load: the agent's settings import this module
+even for commands that do not need Arrow.
 """
 
 from __future__ import annotations
@@ -38,13 +38,14 @@ TRACES: Final = {
     ),
     "indented": r"^[ \t]",
 }
-"""For each language, which lines of a stack trace belong to the line before them."""
+"""For each programming language: a pattern of the lines of a stack trace that belong to the line
+before them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """How lines are joined. A rule is stored in a recipe. So it contains the pattern, and not the
-    name of a language, whose pattern may differ in another version of the agent.
+    """How lines are joined. A recipe stores the rule. So the rule contains a pattern, not the name
+    of a programming language: the language's pattern may differ in another version of the agent.
     """
 
     kind: Literal["start", "continuation", "end"]

@@ -3,13 +3,13 @@ schema.
 
 A member is found by the name of its field, or by one of the field's aliases. If the schema has a
 field `_extra` (a map of strings), this field takes the members that have no field of their own.
-Otherwise such members are left out. If a value does not have its field's type, and the field may be
-null, `_extra` takes the value, and the field is null. In `_extra`, strings stay as they are, and
-other values are written as JSON. If the object has no member for a field, the field gets its
-default, or null if it has no default and may be null. Values must have the field's type: the parser
-turns no string into a number, and no fraction into an integer. The value of a timestamp field is a
-number, as Avro stores it, or an RFC 3339 string. Numbers beyond JSON (NaN, Infinity) are refused,
-and so are numbers that are too large for a double (1e400).
+Otherwise such members are left out. If a value does not have the type of its field, and this field
+may be null, `_extra` takes the value, and the field becomes null. In `_extra`, strings stay as they
+are, and other values are written as JSON. If the object has no member for a field, the field gets
+its default, or null if it has no default and may be null. Values must have the field's type: the
+parser turns no string into a number, and no fraction into an integer. The value of a timestamp
+field is a number, as Avro stores it, or an RFC 3339 string. Numbers beyond JSON (NaN, Infinity) are
+refused, and so are numbers that are too large for a double (1e400).
 
 The parser decodes each line separately, so that the result for a line never depends on other lines.
 """
@@ -75,7 +75,7 @@ class JsonParser:
         """keeps_unreadable: whether a line whose time cannot be read becomes a row without an event
         time, and is not rejected. takes_extra: whether the schema's field EXTRA takes members that
         fit no other field. aliases: other names of members; None if fields have no other names.
-        removed: members that need no field, because a rule removes them.
+        removed: members that need no field, because a rule of the setting `shape` removes them.
         """
         self._time_paths = [path_of(name, schema, removed, aliases) for name in time_fields]
         self._aliases = aliases
@@ -132,7 +132,7 @@ class JsonParser:
 
     def _unknown(self, objects: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """For each object, the members that have no field. An empty list if the schema has no field
-        EXTRA that could take them.
+        EXTRA.
         """
         if self._extra is None:
             return []
@@ -165,8 +165,8 @@ class JsonParser:
 def _objects(
     strings: pa.StringArray, rejects: list[Reject]
 ) -> tuple[list[int], list[dict[str, Any]]]:
-    """The row numbers and values of the texts that are JSON objects. A text is None if its line is
-    already rejected.
+    """The row numbers and the decoded values of the texts that are JSON objects. A text is None if
+    its line is already rejected.
     """
     rows: list[int] = []
     objects: list[dict[str, Any]] = []
@@ -198,7 +198,7 @@ def _members(objects: list[dict[str, Any]], name: str, default: Any) -> list[Any
 
 
 def _is_odd(strings: pa.StringArray) -> list[bool | None]:
-    """Which texts may have a number that becomes infinite, or may be nested too deep."""
+    """Which texts may have a number that is too large for a double, or may be nested too deep."""
     brackets = pc.add(pc.count_substring(strings, "["), pc.count_substring(strings, "{"))
     may_be_infinite = pc.match_substring_regex(strings, _MAY_BE_INFINITE)
     is_odd: list[bool | None] = pc.or_(may_be_infinite, pc.greater(brackets, DEPTH_MAX)).to_pylist()
@@ -246,8 +246,8 @@ def _finite(text: str) -> float:
 _DECODER: Any = json.JSONDecoder(parse_constant=_refuse_constant)
 _EXACT_DECODER = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite)
 _MAY_BE_INFINITE = r"[eE]\+?[0-9]{3}|[0-9]{200}"
-"""Each line with a number that becomes infinite matches this pattern. Only the lines that match are
-decoded with `_finite`, because it makes the decoder slower.
+"""Each line with a number that is too large for a double matches this pattern. Only the lines that
+match are decoded with `_finite`, because it makes the decoder slower.
 """
 
 
@@ -261,7 +261,7 @@ def _joined(values: list[Any]) -> str | None:
 def _strings(texts: list[str | None]) -> pa.StringArray:
     try:
         return pa.array(texts, pa.string())
-    except ValueError:  # a text with half of a surrogate pair cannot be a time
+    except ValueError:  # a text with an unpaired surrogate is no time
         return pa.array([None if t is None else t.encode("utf-8", "replace") for t in texts]).cast(
             pa.string()
         )
@@ -292,7 +292,8 @@ def _text_of(value: Any) -> str:
 
 
 def _clean(text: str) -> str:
-    """The text with `?` in place of halves of surrogate pairs, which UTF-8 cannot have."""
+    """The text with `?` in place of unpaired surrogates, which JSON can escape but UTF-8 cannot
+    encode."""
     return text.encode("utf-8", "replace").decode()
 
 
@@ -300,8 +301,8 @@ def _clean(text: str) -> str:
 
 
 def _column(values: list[Any], field: pa.Field, now_ms: int) -> tuple[pa.Array, list[int]]:
-    """Returns the values in the field's type, and the indexes of the values that do not fit. These
-    values are null in the array.
+    """Returns an array of the values in the field's type, and the indexes of the values that do not
+    fit this type. In the array, these values are null.
     """
     unfit: list[int] = []
     if types.is_timestamp(field.type):
@@ -324,8 +325,8 @@ def _column(values: list[Any], field: pa.Field, now_ms: int) -> tuple[pa.Array, 
 
 def _one_by_one(values: list[Any], field: pa.Field, unfit: list[int]) -> tuple[pa.Array, list[int]]:
     """Converts the values one at a time, to find those that Arrow refuses: numbers that are too
-    large, and strings with half of a surrogate pair. They become null, and their indexes are added
-    to `unfit`.
+    large, and strings with an unpaired surrogate. They become null, and their indexes are added to
+    `unfit`.
     """
     for index, value in enumerate(values):
         try:

@@ -48,7 +48,7 @@ _MEANINGS: Final = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f"}
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """The pairs of all lines, in the order in which the lines have them. line: for each pair the
+    """The pairs of all lines, in the order in which they are in the lines. line: for each pair the
     index of its line. faults: for each line that cannot be cut into pairs, a sentence that says
     why.
     """
@@ -113,7 +113,7 @@ def split(line: str) -> list[tuple[str, str]] | str:
 
 
 def unescaped(text: str) -> str:
-    """The text, with each escape replaced by the character that it means. Halves of surrogate pairs
+    """The text, with each escape replaced by the character that it means. Unpaired surrogates
     become `?`, because UTF-8 cannot encode them.
     """
     return _ESCAPE.sub(_meaning, text)
@@ -136,7 +136,7 @@ def _meaning(found: re.Match[str]) -> str:
 
 
 class _Scan:
-    """The bytes of all lines, and the places of blanks and quotation marks in them."""
+    """The bytes of all lines, and the positions of blanks and quotation marks in them."""
 
     def __init__(self, lines: pa.StringArray) -> None:
         self.data, self.first, self.end = spans(lines)
@@ -166,15 +166,15 @@ class _Scan:
         return begin, end, self._line_of(begin)
 
     def equals_after(self, begin: Int64s) -> Int64s:
-        """For each place in `begin`, the first place at or after it with an `=`; a place after all
-        lines if there is none.
+        """For each position in `begin`, the position of the first `=` at or after it; if there is
+        none, a position after all lines.
         """
         equals = np.append(np.flatnonzero(self.text[:-1] == _EQUALS), len(self.data))
         return equals[np.searchsorted(equals, begin)]
 
     def odd_lines(self, quoted: Int64s) -> Booleans:
         """Which lines must be cut one by one, because of their quotation marks or backslashes.
-        quoted: the places of the quotation marks with which values begin.
+        quoted: the positions of the quotation marks with which values begin.
 
         In all other lines, the first, third, fifth mark and so on begin a value, and the mark after
         each of them ends the value, and is followed by a blank or by the line's end.
@@ -201,7 +201,7 @@ class _Scan:
 def _faults(
     line: Int64s, has_value: Booleans, lacks_key: Booleans, valid: pa.Array, is_odd: Booleans
 ) -> dict[int, str]:
-    """Those of the lines that are cut together that cannot be cut into pairs, each with a sentence
+    """Of the lines that are cut together: those that cannot be cut into pairs, each with a sentence
     that says why."""
     count = len(is_odd)
     is_cut = np.asarray(valid) & ~is_odd
@@ -214,8 +214,8 @@ def _faults(
 def _with_meanings(
     values: pa.StringArray, is_quoted: Booleans, is_flag: Booleans
 ) -> pa.StringArray:
-    """The values. In quoted values, each escape is replaced by its character; flags (keys without
-    `=`) get the value `true`.
+    """The values as they are meant: in quoted values, each escape is replaced by its character;
+    flags (keys without `=`) get the value `true`.
     """
     if is_flag.any():
         values = pc.if_else(pa.array(is_flag), _FLAG, values)

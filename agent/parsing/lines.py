@@ -19,9 +19,9 @@ def cut(data: bytes, frames: Frames) -> pa.BinaryArray:
 
 def slices(data: bytes, first: Int64s, end: Int64s) -> pa.BinaryArray:
     """data[first[i]:end[i]] for every i. The slices must be in rising order and must not overlap.
-    The starts and ends of the slices become the offsets of an array. In this array, slices
-    alternate with the bytes between two slices, so every second element is a slice. To take every
-    second element is the cheapest way to cut many slices out of one buffer.
+    The starts and ends of the slices become the offsets of an Arrow array. In this array, slices
+    alternate with the bytes between them, so the function returns every second element. This is the
+    cheapest way to cut many slices out of one buffer.
     """
     count = len(first)
     if count == 0:
@@ -51,8 +51,8 @@ def text(values: pa.BinaryArray) -> tuple[pa.StringArray, Int64s]:
 
 def repaired(values: pa.BinaryArray, encoding: str = UTF_8) -> tuple[pa.BinaryArray, Int64s]:
     """Returns the values as UTF-8, with U+FFFD in place of bytes that are not in the encoding, and
-    the rows in which bytes were replaced. If a character is begun but not complete, all its bytes
-    together become one U+FFFD, as Unicode recommends.
+    the rows in which bytes were replaced. All bytes of an incomplete character together become one
+    U+FFFD, as Unicode recommends.
     """
     if encoding != UTF_8:
         return _decoded(values, encoding)
@@ -83,8 +83,8 @@ def sizes(values: pa.BinaryArray) -> Int64s:
 
 
 def spans(lines: pa.StringArray) -> tuple[bytes, Int64s, Int64s]:
-    """The bytes of all lines, with one further byte at the end, and where each line begins and ends
-    in these bytes.
+    """Returns the bytes of all lines, followed by one further byte, and the positions at which each
+    line begins and ends in these bytes.
     """
     if not len(lines):
         return b"\n", np.zeros(0, np.int64), np.zeros(0, np.int64)

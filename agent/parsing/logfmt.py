@@ -153,7 +153,8 @@ def _reject(rows: Int64s, reason: str, detail: str, good: Booleans, rejects: lis
 
 
 class _Index:
-    """Finds the pairs of lines by key, and remembers which pairs no field has taken."""
+    """Finds the pairs of lines by key, and remembers which pairs belong to no field yet. (A field
+    *takes* a pair if its value comes from the pair.)"""
 
     def __init__(self, pairs: Pairs, count: int, aliases: Mapping[str, str]) -> None:
         self._pairs, self._count = pairs, count
@@ -166,8 +167,9 @@ class _Index:
         self._is_free = np.ones(len(self._codes), np.bool_)
 
     def take(self, name: str) -> tuple[pa.StringArray, Booleans]:
-        """The texts of a field, one for each line, and which lines have no text for it. If a line
-        has both the field's own name and one of its other names as keys, the own name counts.
+        """Returns the texts of a field, one for each line, and which lines have no text for it. If
+        a line has both the field's name and one of its aliases as keys, the pair with the name
+        counts.
         """
         at = self._places(name)
         self.known(name)
@@ -181,7 +183,7 @@ class _Index:
         return self._pairs.values.take(pa.array(at, mask=at == _NOBODY))
 
     def known(self, name: str) -> None:
-        """Notes that a field takes all pairs whose key is its name or one of its other names."""
+        """Notes that a field takes all pairs whose key is its name or one of its aliases."""
         for key in (name, *self._aliases.get(name, ())):
             if key in self._code:
                 self._is_free[self._codes == self._code[key]] = False

@@ -1,11 +1,12 @@
-"""Names the place inside a JSON value that does not have the type of its field.
+"""Makes the sentence that says which part of a JSON value does not have the type of its field.
 
     a        the field itself         a[]    an item of the array a
     a.b      the member b of a        a{}    a value of the map a
 
     field order.lines[].price: not a value of double
 
-The last line above is such a sentence. It contains names of the schema, but no text of the line.
+The last line above is an example. The sentence contains names of the schema, but no text of the
+line.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from pyarrow import types
 
 
 def detail(value: Any, field: pa.Field) -> str:
-    """The sentence for a value that does not fit its field. If a value has several places that do
-    not fit, the sentence names the first place.
+    """The sentence for a value that does not fit its field. If several parts of the value do not
+    fit, the sentence names the first.
     """
     found = _misfit(value, field)
     place, why = ("", f"not a value of {field.type}") if found is None else found
@@ -26,7 +27,8 @@ def detail(value: Any, field: pa.Field) -> str:
 
 
 def plain_types(kind: pa.DataType) -> set[type]:
-    """The Python types of the JSON values that fit a type that has no other types inside."""
+    """The Python types of the JSON values that fit `kind`. Only the type of None if `kind` contains
+    other types, as a list does."""
     none = type(None)
     if types.is_integer(kind) or types.is_timestamp(kind):
         return {int, none}
@@ -40,7 +42,7 @@ def plain_types(kind: pa.DataType) -> set[type]:
 
 
 def _misfit(value: Any, field: pa.Field) -> tuple[str, str] | None:
-    """The place inside a value, and what is wrong there; None if the whole value fits."""
+    """Returns which part of a value does not fit, and why; None if the whole value fits."""
     kind = field.type
     if value is None:
         return None if field.nullable else ("", "the value is missing or null")
@@ -71,5 +73,5 @@ def _is_leaf(value: Any, kind: pa.DataType) -> bool:
     try:
         pa.array([value], kind)
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, ValueError, TypeError):
-        return False  # a number that is too large, or a text with half a surrogate pair
+        return False  # a number is too large, or a text has an unpaired surrogate
     return True

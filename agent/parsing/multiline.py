@@ -9,20 +9,21 @@ A pattern (RE2) decides for each line whether a record begins or ends there:
 The pattern is searched in the line, without its line end. If bytes of the line are not in the
 source's encoding, they count as U+FFFD. The runtime of a container may divide a line into parts.
 The kinds `start` and `continuation` search the pattern only in the line's first part, and the kind
-`end` only in the last part. So no decision depends on a part that may be in another range. A byte
-order mark at the beginning of a line is not part of the searched text.
+`end` only in the last part. So no decision depends on a part that is in another range. A byte order
+mark at the beginning of a line is not part of the searched text.
 
 A record also ends before a line if the record would otherwise have more than `lines_max` lines, or
-more bytes than the source's `max.line.bytes`. And a record ends where its range ends. If the file
-does not change for a time, the agent ends the range after the last whole line; lines that come
-later become another record. If one of these limits or a range's end divides a record, each of its
-parts is counted as a piece.
+more bytes than the source's `max.line.bytes`. And a record ends where its range (the bytes that are
+framed together) ends. If the file does not change for `timeout.ms`, the agent ends the range after
+the last whole line; lines that come later become another record. If one of these limits or a
+range's end divides a record, each of its parts is counted as a piece.
 
 Lines are joined only within a range, and a range always begins with a new record. So if the range
-is read again, its records are the same. They also stay the same if the range is divided in two at
-the end of a record, because nothing before a record's first line decides where the record ends.
+is read again, its records are the same. The records also stay the same if the range is divided in
+two at the end of a record, because where a record ends does not depend on what is before its first
+line.
 
-A hole (a run of NUL bytes, see framing) is a record of its own.
+A hole (a run of NUL bytes, see the module `framing`) is a record of its own.
 
 A record's value contains the line ends between its lines as they are in the file.
 """
@@ -62,8 +63,8 @@ def check_rule(rule: Rule) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Joints:
-    """What each line shows about the records' ends if the lines beside it are not looked at. One
-    entry per line.
+    """What each line by itself, without the lines beside it, says about where records begin and
+    end. One entry per line.
 
     begins: whether a record begins with the line. closes: whether the line's record certainly ends
     with the line. is_beginning, is_end: whether the line can be the first, or the last, line of a
@@ -131,9 +132,9 @@ class JoiningFramer:
             lines = tail
         else:
             joints = self._joints(data, lines)
-        # A record is said to begin with the first of the lines, although the line before it may be
-        # missing. This does no harm: either a later line begins a record, or the first line is the
-        # range's first.
+        # The first of these lines counts as the beginning of a record, although the record may
+        # begin in an earlier line. This does no harm: either a later line begins a record, or the
+        # first line is the range's first.
         begins = joints.begins.copy()
         begins[0] = True
         last = int(np.flatnonzero(self._divided(lines, begins))[-1])
@@ -185,7 +186,7 @@ class JoiningFramer:
 
     def _divided(self, lines: Frames, begins: Booleans) -> Booleans:
         """Divides records that are too large. begins: for each line, whether a record begins there;
-        the first value is true. Returns `begins` with the beginnings of the further records.
+        the first value is true. Returns the same values after the division.
         """
         first = np.flatnonzero(begins)
         last = np.append(first[1:], len(lines)) - 1

@@ -44,7 +44,7 @@ EXTRA: Final = "_extra"
 
 @dataclass(frozen=True, slots=True)
 class Reject:
-    """A line from which no row can be made. row: the line's index among the given lines. reason:
+    """A line from which no row can be made. row: the line's index among the parsed lines. reason:
     one of REASONS, or CSV_HEADER. detail: a sentence.
     """
 
@@ -55,7 +55,7 @@ class Reject:
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """The rows and rejects that a parser made of lines.
+    """The rows and rejects that a parser has made of lines.
 
     rows: for each row of `batch` the index of its line, in rising order. event_ms: for each row of
     `batch` the event time of its line; NO_TIME if the line has none. rejects: the other lines, in
@@ -89,9 +89,9 @@ def has_time_mark(schema: pa.Schema) -> bool:
 
 
 def in_places(parsed: Parsed, places: Int64s) -> Parsed:
-    """Returns `parsed` with other line numbers. A parser that was given only some of the lines has
-    numbered these from 0. In the result, each of them has its number among all lines. places: for
-    each parsed line, its number among all lines.
+    """Returns `parsed` with other line numbers. `parsed` is the result for only some of the lines,
+    which it numbers from 0. In the result, each of these lines has its number among all lines.
+    places: for each parsed line, its number among all lines.
     """
     rejects = [Reject(int(places[r.row]), r.reason, r.detail) for r in parsed.rejects]
     return Parsed(places[parsed.rows], parsed.batch, parsed.event_ms, rejects)

@@ -5,7 +5,7 @@ r"""Parses lines that have a JSON object after a prefix, or in one of their fiel
 A regular expression finds the object: the setting `parser.json_field` names the group with the
 object's text. The other groups are fields, and so are the members of the object. If a group and a
 member have the same name, the field takes the group, because the prefix comes from the logging
-program itself. The member is then treated as a member without a field. If the group with the
+program itself. The member is then treated like a member that has no field. If the group with the
 object's text is empty, the line is parsed as if the object had no members; so the object may be in
 an optional part of the pattern.
 """
@@ -53,8 +53,8 @@ class PrefixedJsonParser:
 
 
 def prefix_groups(pattern: str, json_field: str) -> list[str]:
-    """The groups of a pattern without that of the JSON object. Raises ConfigurationRefused if the
-    pattern has no such group.
+    """The names of a pattern's groups, except `json_field`, the group of the JSON object. Raises
+    ConfigurationRefused if the pattern has no such group.
     """
     groups = groups_of(pattern)
     if json_field not in groups:

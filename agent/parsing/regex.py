@@ -1,8 +1,8 @@
 r"""Parses lines with a regular expression (RE2). The expression must match the whole line, and its
 named groups are the fields.
 
-Groups are strings, and `text_fields` converts them to the types of the schema's fields. If a line
-matches without a group (because the group is optional), the group's string is empty.
+Groups are strings, and `text_fields` converts them to the types of the schema's fields. If an
+optional group matches nothing in a line, the group's string is empty.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ def groups_of(pattern: str) -> list[str]:
     pattern, or if the groups have no names or equal names."""
     nothing = pa.array([], pa.string())
     try:
-        # not the pattern of `anchored`, so that RE2's error message quotes the pattern as it was
-        # written
+        # Does not use `anchored`, so that RE2's error message quotes the pattern as it is in the
+        # settings.
         pc.extract_regex(nothing, pattern)
         extracted = pc.extract_regex(nothing, anchored(pattern))
     except pa.ArrowInvalid as error:

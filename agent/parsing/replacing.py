@@ -1,11 +1,12 @@
 """Parsers for lines in encodings other than UTF-8, and for lines with bytes that are invalid in
 their encoding.
 
-ReplacingParser replaces invalid bytes, and marks the record.
+ReplacingParser replaces invalid bytes by U+FFFD, and marks the record. DecodingParser rejects lines
+with invalid bytes.
 
-The mark is a boolean field of the schema, and no record header, because only fields reach HDFS. The
-mark is true if bytes of the line were replaced. A U+FFFD that the line itself contains does not
-make the mark true.
+This mark is a boolean field of the schema, and no record header, because only fields reach HDFS. It
+is true if bytes of the line were replaced. A U+FFFD that the line itself contains does not make the
+mark true.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ class DecodingParser:
 
 
 def without_mark(schema: pa.Schema) -> pa.Schema:
-    """The schema without the mark, that is, with the fields that the other parser fills. Raises
+    """The schema without the mark, that is, with the fields that the wrapped parser fills. Raises
     ConfigurationRefused if the schema has no field for the mark.
     """
     at = schema.get_field_index(MARK)

@@ -42,9 +42,10 @@ _DETAIL: Final = "the line is no line of a replay: skidway agent replay makes su
 
 @dataclass(frozen=True, slots=True)
 class Envelope:
-    """A repaired record. key: the origin (agent, file, first byte) of the rejected record.
-    original: the origin of the record that was rejected first. is_text: whether somebody wrote the
-    line as text; then it is UTF-8, even if its source has another encoding.
+    """A repaired record with its origins: a line of a replay's file, as a value. key: the origin
+    (agent, file, first byte) of the rejected record. original: the origin of the record that was
+    rejected first. is_text: whether the record's bytes come from the member "line"; then they are
+    UTF-8, even if the source has another encoding.
     """
 
     topic: str
@@ -56,8 +57,8 @@ class Envelope:
     is_text: bool = field(default=False, compare=False)
 
     def line_in(self, encoding: str) -> bytes | None:
-        """The line in this encoding (the encoding of its source), without a byte order mark. None
-        if the encoding does not have all characters of the text.
+        """The record's bytes in the encoding of its source, without a byte order mark. None if this
+        encoding does not have all characters of the text.
         """
         if not self.is_text:
             return in_order(self.line, encoding)
@@ -69,7 +70,7 @@ class Envelope:
             return None
 
     def text(self) -> bytes:
-        """The envelope as one line of a replay's file. Equal envelopes give the same bytes."""
+        """This value as one line of a replay's file. Equal values give the same bytes."""
         document: dict[str, Any] = {
             "topic": self.topic,
             "line_base64": base64.b64encode(self.line).decode(),
@@ -82,7 +83,7 @@ class Envelope:
 
 
 def read(line: bytes) -> Envelope | None:
-    """Reads a line of a replay's file; None if the line does not have the form of such a line."""
+    """Reads a line of a replay's file. Returns None if it is not a valid line of such a file."""
     try:
         document = json.loads(line)
         topic, host, path = (_text(document[name]) for name in ("topic", "host", "path"))
@@ -96,9 +97,9 @@ def read(line: bytes) -> Envelope | None:
 
 
 class ReplayParser:
-    """Lets the parser of their source parse repaired records, and adds the origin of the record
-    that was rejected first. Fields that come from a path are found in the path of the rejected
-    record.
+    """Parses repaired records with the parser of their source, and adds to each row the origin of
+    the record that was rejected first. Fields that come from a path are taken from the rejected
+    record's path.
     """
 
     def __init__(self, inner: Parser, schema: pa.Schema, added: AddedFields, encoding: str) -> None:

@@ -1,7 +1,7 @@
 """The runtimes of containers, as settings name them, and the paths of their logs.
 
-The agent's settings import this module, even if nothing needs Arrow afterwards. Arrow takes long to
-load, so this module does not import it.
+This module does not import Arrow, which takes long to load: the agent's settings import this module
+even for commands that do not need Arrow.
 """
 
 from __future__ import annotations
@@ -15,6 +15,5 @@ KUBERNETES: Final = (
     r"/pods/(?P<namespace>[^/_]+)_(?P<pod>[^/_]+)_[^/]*/(?P<container>[^/]+)/[^/]+$",
     r"/containers/(?P<pod>[^/_]+)_(?P<namespace>[^/_]+)_(?P<container>[^/]+)-[0-9a-f]{64}\.log$",
 )
-"""Patterns for the two places of kubelet's logs: /var/log/pods, and the links in
-/var/log/containers.
+"""Patterns for the paths of kubelet's logs: in /var/log/pods, and the links in /var/log/containers.
 """

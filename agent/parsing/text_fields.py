@@ -36,9 +36,9 @@ _CONVERTIBLE = (types.is_integer, types.is_floating, types.is_boolean)
 
 @dataclass(frozen=True, slots=True)
 class TextTimes:
-    """Which texts have the event time of a line, and in which format; None if lines have no time.
-    keeps_unreadable: whether a line whose time cannot be read becomes a row without an event time,
-    and is not rejected.
+    """The names of the texts that have a line's event time, and the time's format, which is None if
+    lines have no time. keeps_unreadable: whether a line whose time cannot be read becomes a row
+    without an event time, and is not rejected.
     """
 
     fields: tuple[str, ...] = ()
@@ -148,8 +148,8 @@ class TextFields:
 
 
 def time_field(schema: pa.Schema, names: Sequence[str]) -> pa.Field | None:
-    """The schema's field for the parsed time; None if there is none. names: the names of the texts,
-    which fill other fields.
+    """The schema's field for the parsed time; None if there is none. names: the names of the texts;
+    the fields with these names take the texts, not the parsed time.
     """
     for name in TIME_FIELDS:
         at = schema.get_field_index(name)
@@ -180,6 +180,7 @@ def converted(column: pa.StringArray, field: pa.Field) -> tuple[pa.Array, np.nda
 
 
 def moments(event_ms: Int64s, field: pa.Field, now_ms: int) -> pa.Array:
-    """Returns event times in the field's type, with the moment of reading for NO_TIME."""
+    """Returns event times in the field's type, with `now_ms`, the moment of reading, for
+    NO_TIME."""
     event_ms = np.where(event_ms == NO_TIME, np.int64(now_ms), event_ms)
     return pa.array(event_ms, pa.timestamp("ms", "UTC")).cast(field.type, safe=False)

@@ -2,7 +2,7 @@
 
 time          the member of the field `time`
 meta.time     the member `time` of the object `meta`
-@meta.ts      the same, by another name (an alias) of a field
+@meta.ts      the same, if `@meta` and `ts` are aliases of the fields `meta` and `time`
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from skidway.agent.parsing.aliases import Aliases
 from skidway.errors import ConfigurationRefused
 
 Path = tuple[str, ...]
-"""The names of the members from the outermost object to the time."""
+"""The names of the members that lead from the line's object to the time."""
 
 
 def path_of(
     name: str, schema: pa.Schema, removed: Collection[str], aliases: Aliases | None
 ) -> Path:
-    """The path to the member that a name of `timestamp.fields` means, in objects whose members have
-    the names of their fields. removed: members that need no field. Raises ConfigurationRefused if
-    the schema has no such member.
+    """The path to the member that an entry of `timestamp.fields` means. The path names fields, not
+    aliases. removed: members that need no field. Raises ConfigurationRefused if the schema has no
+    such member.
     """
     for parts in ([name], name.split(".")):
         path = _path(parts, aliases)

@@ -2,12 +2,12 @@
 
 Formats consist of Python's strptime directives: %Y %y %m %d %j %H %I %M %S %f %p %z %a %A %b %B and
 %%. Python's rules apply: white space matches one or more blanks, numbers may lack their leading
-zero, and upper and lower case do not differ. Names are English. A leap second (:60) is the second
-after :59. One rule differs from Python: each directive reads as many digits as its number may have
-(%d reads two digits if two digits follow). So adjacent numbers (%y%m%d) need their leading zeros;
-Python would also accept such numbers without the zeros, and guess where each number ends. A format
-can also be a name: `rfc3339` (fraction and zone may be missing), `epoch` (seconds, with or without
-a fraction), `epoch_ms`, `epoch_us` or `epoch_ns`.
+zero, and upper and lower case do not differ. Names are English. A leap second (:60) is read as the
+second after :59. One rule differs from Python: each directive reads as many digits as its number
+may have (%d reads two digits if two digits follow). So adjacent numbers (%y%m%d) need their leading
+zeros; Python would also accept such numbers without the zeros, and guess where each number ends. A
+format can also be a name: `rfc3339` (fraction and zone may be missing), `epoch` (seconds, with or
+without a fraction), `epoch_ms`, `epoch_us` or `epoch_ns`.
 
 If a format has no year, the parser chooses the latest year in which the time is at most a day after
 `now_ms`, the moment at which the line was read. So a line that is parsed again with the same
@@ -15,8 +15,8 @@ If a format has no year, the parser chooses the latest year in which the time is
 time happens twice because clocks were changed, the parser chooses the first of the two moments.
 
 The column becomes a matrix of characters with one row per value. The parser reads each directive in
-all rows at once. As long as the next directive begins at the same place in all rows, the parser
-stores this place as one number. Otherwise it stores one number per row.
+all rows at once. As long as the next directive begins at the same position in all rows, the parser
+stores this position as one number. Otherwise it stores one number per row.
 """
 
 from __future__ import annotations
@@ -131,8 +131,8 @@ class TimeFormat:
 
 @dataclass(slots=True)
 class _Scan:
-    """The place (`at`) at which the parser reads next, for all rows or for each row, and the values
-    that it has found in each row so far."""
+    """The position (`at`) at which the parser reads next, for all rows or for each row, and the
+    values that it has found in each row so far."""
 
     matrix: npt.NDArray[np.uint8]  # rows x (WIDTH_MAX + a margin of zeros)
     width: Int64s  # characters of each row
@@ -157,7 +157,7 @@ class _Scan:
         return self.at
 
     def move(self, used: int | Int64s) -> None:
-        """Moves the place in each row by `used` characters. `at` stays one number as long as all
+        """Moves the position in each row by `used` characters. `at` stays one number as long as all
         rows move by the same number of characters.
         """
         if not isinstance(used, int) and isinstance(self.at, int):
@@ -246,8 +246,8 @@ def _zone(name: str) -> tzinfo:
 
 
 def _number(name: str, digits: int, least: int, most: int, *, exact: bool = False) -> _Step:
-    """Reads one to `digits` digits. If another digit would make the number exceed `most`, the next
-    directive reads that digit.
+    """Reads one to `digits` digits. Stops before a digit that would make the number exceed `most`;
+    the next directive reads that digit.
     """
 
     def step(scan: _Scan) -> None:

@@ -8,10 +8,10 @@
                                                      v
                     the loop takes the settings between two turns, or the reloader says why not
 
-If new settings are refused, the agent continues with its present settings. For lines, a reload has
-the same effect as a restart: bytes that already have an intent are sent as the intent says, and the
-new settings apply to all later bytes. But unlike a restart, a reload keeps files open, so the agent
-can still read files that were deleted.
+If new settings are refused, the agent continues with its present settings. For the lines that are
+sent, a reload has the same effect as a restart: bytes that already have an intent are sent as the
+intent says, and the new settings apply to all later bytes. But unlike a restart, a reload keeps
+files open, so the agent can still read files that have been deleted.
 
 difference   which settings differ, and which of them need a restart
 standing     whether the files of the configuration differ from the settings in use

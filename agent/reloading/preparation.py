@@ -1,5 +1,5 @@
 """Prepares new settings in a thread, because the registry and the cluster may take long to answer.
-The thread gets values and returns values; it owns no state.
+The thread works on copies: it shares no state with the agent's loop.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ class Prepared:
 
     @property
     def warnings(self) -> list[str]:
-        """Sentences for the operator about settings with which the agent can run, but with which
-        another program of Skidway cannot do its work."""
+        """Sentences that warn the operator: with the new settings the agent can run, but another
+        program of Skidway cannot do its work."""
         schemas = {each.data.topic: each.recipe.schema.text for each in self.destinations}
         return [
             f"source of topic {topic}: {words}"
@@ -79,8 +79,8 @@ def check(running: AgentSettings, new: AgentSettings) -> None:
 def prepare(
     configuration: Configuration, running: AgentSettings, cluster: Cluster, known: frozenset[str]
 ) -> Prepared:
-    """Reads and checks the settings, registers their schemas, and creates their topics. Raises
-    SkidwayError or KafkaError if the agent cannot take them.
+    """Reads and checks the new settings, registers their schemas, and creates their topics. Raises
+    SkidwayError or KafkaError if the agent cannot take the settings.
 
     known: the topics that the agent knows already.
     """

@@ -65,8 +65,8 @@ class Reloader:
 
     @property
     def is_due(self) -> bool:
-        """Whether somebody has asked for a reload, and no preparation is under way, so that one
-        must begin."""
+        """Whether somebody has asked for a reload and no preparation is under way. If so, a
+        preparation must begin."""
         return self._preparation is None and (self._is_asked or bool(self._waiting))
 
     def begin(self, work: Callable[[], Prepared]) -> None:
@@ -77,9 +77,7 @@ class Reloader:
         self._preparation = Preparation(work)
 
     def result(self) -> Prepared | Refusal | None:
-        """Returns the result of the preparation when it has ended. Returns each result only once;
-        otherwise None.
-        """
+        """Returns the result of the preparation if it has ended, and only once; otherwise None."""
         result = None if self._preparation is None else self._preparation.result()
         if result is not None:
             self._preparation = None

@@ -1,14 +1,14 @@
-"""The files with which `skidway agent reload` asks the running agent for a reload, and with which
-the agent answers.
+"""The files with which the command `skidway agent reload` asks the running agent for a reload, and
+with which the agent answers.
 
     <state.dir>/reload/<id>.request   an empty file, which the command makes
     <state.dir>/reload/<id>.taken     the same file; the agent renames it when it begins
     <state.dir>/reload/<id>.answer    JSON; the agent writes it, and the command deletes it
     <state.dir>/reload/<id>.unsaid    the file .taken, renamed: the agent could not write an answer
 
-Unlike a signal, files need no process id. So the command cannot signal a wrong process, and it also
-reaches an agent in a container that shares the directory. Every user who may write to the agent's
-state directory may ask for a reload.
+Unlike a signal, files need no process id. So the command cannot reach a wrong process. It also
+reaches an agent in a container if the container shares the directory. Every user who may write to
+the agent's state directory may ask for a reload.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ ANSWER: Final = ".answer"
 UNSAID: Final = ".unsaid"
 ANSWERS_MAX: Final = 100
 """Commands that are killed leave their files in the folder of the requests. If the folder has more
-files than this, the agent deletes the answers.
+files than this, the agent deletes the answers in it.
 """
 
 
@@ -47,7 +47,8 @@ class Answer:
 
 
 class Requests:
-    """The agent's side. Owns the folder while the agent runs."""
+    """The requests, as the agent sees them. Owns the folder of the requests while the agent
+    runs."""
 
     def __init__(self, state_dir: Path) -> None:
         self._folder = state_dir / FOLDER
@@ -95,7 +96,8 @@ class Requests:
 
 
 class Asking:
-    """The command's side: one request. The end of the `with` block deletes the request's files."""
+    """One request, as the command sees it. The end of the `with` block deletes the request's
+    files."""
 
     def __init__(self, state_dir: Path) -> None:
         self._state_dir = state_dir

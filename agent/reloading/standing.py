@@ -41,10 +41,10 @@ def schema_files(settings: AgentSettings) -> list[Path]:
 
 
 class Standing:
-    """Owns what is known about the files of the configuration.
+    """Owns what the agent knows about the configuration files.
 
     differs_since_ms: since when the files differ from the settings in use; None if they do not
-    differ. refusal: why the agent cannot use the settings in the files; None if no reason is known.
+    differ. refusal: why the agent cannot use the settings in the files; None if it knows no reason.
     """
 
     def __init__(self, configuration: Configuration, running: Loaded, clock: Clock) -> None:
@@ -57,12 +57,12 @@ class Standing:
         self.refusal: str | None = None
 
     def look(self, now: float) -> None:
-        """Looks at the files if the last look was LOOK_EVERY_S seconds ago, or longer."""
+        """Checks the files, if the last check was at least LOOK_EVERY_S seconds ago."""
         if now < self._look_at:
             return
         is_first, self._look_at = not self._look_at, now + LOOK_EVERY_S
         if is_first:
-            return  # the files were read just now
+            return  # the settings in use were just read from them
         if self._stamp_now() != self._stamp:
             self._compare()
 
@@ -81,7 +81,8 @@ class Standing:
             self.refusal = reason
 
     def _compare(self) -> None:
-        """Reads the files. If they change meanwhile, the next look reads them again."""
+        """Reads the files and compares them with the settings in use. If the files change
+        meanwhile, the next `look` reads them again."""
         self._stamp = self._stamp_now()
         try:
             differs, self.refusal = loaded(self._configuration.read()) != self._running, None

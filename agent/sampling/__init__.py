@@ -4,14 +4,14 @@ the audit what every record must contain.
 draw     which ranges are chosen: a pure function of agent id, period and range
 sampler  keeps the chosen ranges in the state, and publishes at most one of them in a turn
 
-Equal counts prove that the brokers and the output have a record of each line. Equal counts do not
-prove that the record has the line's content. As long as the file exists, the agent can prove this,
-too: it reads a range again, makes the records with the same recipe and the same time of reading,
-and publishes a checksum of each record's content. `skidway audit sample` compares the checksums
-with the rows in the output and the records in the topics.
+If all tiers have equal counts, the brokers and the output have a record of each line. But equal
+counts do not prove that the record has the line's content. As long as the file exists, the agent
+can prove this, too: it reads a range again, makes the records with the same recipe and the same
+time of reading, and publishes a checksum of each record's content. `skidway audit sample` compares
+the checksums with the rows in the output and the records in the topics.
 
-A period (a day by default) has a fixed number of chosen ranges, however much the host writes. A
-range is the byte range of one intent. When the checkpoint passes an intent, the intent gets a lot
+In each period (a day by default), a fixed number of ranges is chosen, however much the host writes.
+A range is the byte range of one intent. When the checkpoint passes an intent, the intent gets a lot
 (a random-looking number), which is a hash of agent id, period and place (file and first byte). The
 table `drawn` keeps the intents with the lowest lots. The transaction in which the checkpoint passes
 an intent also changes this table. So each range of the period has the same chance, the agent need

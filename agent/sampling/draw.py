@@ -33,8 +33,8 @@ def drawn(agent: int, period: int, period_ms: int, intent: Intent) -> Drawn:
 
 
 class Draw:
-    """The ranges with the lowest lots of one period, at most `limit` of them. All ranges that were
-    offered have the same chance, in whatever order they were offered."""
+    """Of one period: the ranges with the lowest lots (see `drawn`), at most `limit` of them. All
+    ranges that were offered have the same chance, in whatever order they were offered."""
 
     def __init__(self, period: int, limit: int, known: Sequence[Drawn] = ()) -> None:
         self.period = period
@@ -47,8 +47,8 @@ class Draw:
         return self._kept
 
     def offer(self, each: Drawn) -> tuple[bool, Drawn | None]:
-        """Offers a range. Returns whether the range is chosen now, and the range that it replaces;
-        None if it replaces none.
+        """Offers a range. Returns whether the range is chosen now, and the chosen range that it
+        replaces, or None.
         """
         if len(self._kept) >= self._limit and _order(each) >= _order(self._kept[-1]):
             return False, None

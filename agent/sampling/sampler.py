@@ -1,4 +1,5 @@
-"""Keeps the chosen ranges in the state. When a period has ended, publishes the period's ranges."""
+"""Keeps the chosen ranges in the state. When a period has ended, publishes what the records of its
+ranges must contain."""
 
 from __future__ import annotations
 
@@ -60,8 +61,9 @@ class Sampler:
 
     def take_settings(self, settings: AgentSettings) -> None:
         """Takes reloaded settings. If the length of a period has changed, the choice begins anew
-        with a new period. If the agent must not choose ranges any more, it drops the ranges that it
-        has chosen, because an audit of an older version may not know the messages."""
+        with a new period. If the new settings forbid sampling, drops the ranges that were chosen:
+        an operator may have turned sampling off because an audit of an older version does not know
+        the messages."""
         self._limit, self._period_ms = settings.sample_ranges, settings.sample_interval_ms
         if not self._limit:
             self._draws.clear()
@@ -117,9 +119,9 @@ class Sampler:
         events.sampled(sample)
 
     def _end_periods(self, now_ms: int, changes: Changes) -> None:
-        """Gives the chosen ranges of periods that have ended their numbers. A period ends when the
-        clock reaches its end. So if the clock is set back into an earlier period, the later period
-        does not end early."""
+        """Numbers the chosen ranges of each period that has ended. A period ends when the clock
+        reaches its end. So if the clock is set back into an earlier period, the later period does
+        not end early."""
         for key in [key for key in self._draws if sum(key) <= now_ms]:
             kept = self._draws.pop(key).kept
             numbered = [
@@ -149,7 +151,7 @@ class Sampler:
         return self._told(each, now_ms, records)
 
     def _read(self, tracked: TrackedFile, each: Drawn) -> bytes | None:
-        """The range's bytes; None if they were changed or cut off."""
+        """The range's bytes; None if they were changed or truncated."""
         intent = each.intent
         was_open = self._handles.held(tracked.file) is not None
         data = self._handles.get(tracked).read(intent.length, intent.first)
@@ -186,8 +188,9 @@ class Sampler:
 
 
 def _is_whole(flight: Flight) -> bool:
-    """Whether brokers acknowledged all records of a flight (an intent that was sent), and its bytes
-    can be read at once, so that the records can be made again."""
+    """Whether the records of a flight (an intent that was sent) can be made again: brokers have
+    acknowledged all of them, and the intent has at most READ_BYTES, so that one read returns its
+    bytes."""
     outcome = flight.outcome
     assert outcome is not None
     apart = flight.lost_bytes or flight.uncertain_bytes

@@ -25,8 +25,8 @@ _PROBES = ("", "ab", "xy", "09", "--", ". ,")
 
 
 def check(text: str, rules: Sequence[Rule], schema: pa.Schema) -> pa.Schema:
-    """The schema of the records after the rules. text: the text of the rules. schema: that of the
-    records before the rules. Raises ShapeRefused.
+    """Checks the rules. Returns the schema of the records after the rules. text: the text of the
+    rules. schema: the schema of the records before the rules. Raises ShapeRefused.
     """
     check = _Check(text.split("\n"), schema)
     for rule in rules:
@@ -166,7 +166,7 @@ class _Check:
 
 
 def _finds_nothing(pattern: str) -> bool:
-    """Whether a pattern matches a place without text, such as the beginning of a word."""
+    """Whether a pattern can match an empty text, such as the beginning of a word (`\\b`)."""
     probes = pa.array(_PROBES)
     found = pc.match_substring_regex(probes, pattern)
     rest = pc.replace_substring_regex(probes, pattern, "")

@@ -55,7 +55,7 @@ def _scalar(value: Literal, kind: pa.DataType) -> pa.Scalar:
 
 
 def _column(batch: pa.RecordBatch, name: str) -> pa.Array:
-    """A column, in a type that can hold every value with which a rule may compare the column."""
+    """A column, converted to a type that also has every value with which a rule may compare it."""
     column = batch.column(name)
     if types.is_dictionary(column.type):
         return column.cast(pa.string())

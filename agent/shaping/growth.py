@@ -1,10 +1,10 @@
 """Limits how much longer masks make a text.
 
 One rule makes a text at most GROWTH_MAX times as long: it puts at most eight characters in place of
-one character. But a second rule may also find the characters that the first one has put there, and
-several rules could make a line of 1 MiB larger than the memory. So a record is rejected as soon as
-all masks of a field together have made its text more than GROWTH_MAX times as long. The result
-depends only on the record and the rules.
+one character. But a second rule may also replace the characters that the first rule has put there.
+So several rules could make a text from a line of 1 MiB that needs more memory than the host has.
+Therefore a record is rejected as soon as all masks of a field together have made its text more than
+GROWTH_MAX times as long. The result depends only on the record and the rules.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 GROWTH_MAX: Final = 8
-"""The length of the longest text that takes the place of a private text (`[masked]`)."""
+"""The length of the longest text that a mask writes in place of a private text (`[masked]`)."""
 
 
 class Growth:

@@ -40,8 +40,9 @@ _URL_USER = r"""://[^\s/:@"'<>]*:"""
 
 
 def _values(names: str, shown: str) -> tuple[tuple[str, str], ...]:
-    """Patterns for the values after names, each with its replacement. Quotes around a value stay,
-    and a number after a quoted name gets the quotes of the name, so JSON stays JSON.
+    """Patterns for the values after one of the names, as in `password=...`, each with its
+    replacement. Quotes around a value stay. The text that replaces a number after a quoted name
+    gets the same quotes as the name, so JSON stays JSON.
     """
     name = rf"(?i)((?:{names})s?"
     quoted_name = rf"""{name}(\\*["']){_BETWEEN})"""
@@ -64,9 +65,9 @@ def _values(names: str, shown: str) -> tuple[tuple[str, str], ...]:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of text to mask. shown: the text that replaces it. hint: an RE2 pattern that is found
-    in every row that may contain the kind. patterns: RE2 patterns, each with its replacement.
-    replace: a function that makes further replacements in one text in which the hint was found.
+    """A kind of text to mask. shown: the text that replaces it. hint: an RE2 pattern that matches
+    in every row that may contain such a text. patterns: RE2 patterns, each with its replacement.
+    replace: a function that makes further replacements in one text in which the hint matches.
     """
 
     shown: str
@@ -102,7 +103,7 @@ _CARD_LIKE = r"(?:^|[^\w.])[2-6][0-9]{3}(?:[0-9]{9}|[ -][0-9]{2})"
 
 
 def is_card(digits: str) -> bool:
-    """Whether digits have the length, the first digit and the check digit of a card's number."""
+    """Whether `digits` have the length, the first digit and the check digit of a card's number."""
     if len(digits) not in CARD_DIGITS or digits[0] not in _FIRST_DIGITS:
         return False
     doubled = (int(each) * 2 for each in digits[-2::-2])
@@ -205,7 +206,7 @@ def _iban_end(text: str, begin: int) -> int | None:
 _OCTET = r"(?:25[0-5]|2[0-4][0-9]|[01]?[0-9]?[0-9])"
 _IPV4 = re.compile(rf"(?<![\w.])(?:{_OCTET}\.){{3}}{_OCTET}(?!\w|\.[0-9])")
 # No text makes this search slow: the lookahead is bounded, and one character class matches the
-# rest, so no text matches in two ways.
+# rest, so no text can match in two ways.
 _IPV6_LIKE = re.compile(r"(?<![\w:.])(?=(?:[0-9A-Fa-f]{0,4}:){2})[0-9A-Fa-f:.]+(?![\w:])")
 _IPV6_CHARACTERS_MAX = 45
 _IPV6_GROUPS = 8

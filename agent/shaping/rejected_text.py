@@ -1,7 +1,7 @@
 """Decides which part of a rejected line may be sent to `<topic>.rejected`.
 
-A rejected line has no fields to which the rules of `shape` could be applied. But private texts in
-it must not be sent. So the rules have this effect on the whole text of the line:
+A rejected line has no fields to which the rules of `shape` could be applied. But its private texts
+must not be sent. So the rules have this effect on the whole text of the line:
 
 * All rules `mask FIELD for` and `mask FIELD matching` are applied to the whole text, whichever
   field they name.
@@ -35,25 +35,26 @@ from skidway.agent.shaping.rules import Rule
 from skidway.agent.shaping.unescaped import WAYS
 
 WITHHELD: Final = b"[withheld]"
-"""The line of a reject whose text is withheld."""
+"""The agent sends this in place of a rejected line whose text is withheld."""
 
 WITHHELD_DETAIL: Final = "withheld, because the rules of shape hash, remove or mask fields"
 
 HEAD_BYTES_LEFT_OUT: Final = 4_096
-"""If only the head (the first bytes) of a line is known, the head may end inside a private text,
-whose first part no mask recognizes. So this many bytes at the end of the head are not sent.
+"""If only the head (the first bytes) of a line is known, the head may end inside a private text. No
+mask recognizes the first part of such a text. So this many bytes at the end of the head are not
+sent.
 """
 
 _OUTSIDE_TOKENS = re.compile(r"[^\w.%+'@=/-]")
-"""A character that ends every token, key and address that a kind recognizes."""
+"""Matches the characters that no token, key or address can contain, so that each of them ends
+it."""
 
 _ANCHOR = re.compile(r"(?<!\\)(?:\\\\)*(?:\\[AzbB]|\$|(?<!\[)\^)")
 
 
 class RejectedText:
     """Applies a source's rules to its rejected lines. encoding: the encoding of the lines. A masked
-    line is written in this encoding too, because people read the rejects of a source in one
-    encoding.
+    line is sent in this encoding too, so that all rejects of a source have one encoding.
     """
 
     def __init__(self, rules: Sequence[Rule], encoding: str) -> None:
@@ -104,8 +105,9 @@ class RejectedText:
 
     def _may_cut(self, head: bytes) -> bool:
         """Whether leaving out the end of a head may cut a private text in two: its first part would
-        be sent, and no mask recognizes it. This is possible if there is a pattern, which may match
-        a text of any length. A token must end at a blank, a quote or another such character.
+        be sent, and no mask recognizes it. This is possible if a rule has a pattern, because it may
+        match a text of any length. It is also possible if the end of the head has no character that
+        ends a token, such as a blank or a quote.
         """
         if self._patterns:
             return True
@@ -113,7 +115,8 @@ class RejectedText:
         return _OUTSIDE_TOKENS.search(end.replace("\ufffd", "")) is None
 
     def _hides(self, text: str, masked: str) -> bool:
-        """Whether the escapes of a text hide something from the masks. masked: the masked text."""
+        """Whether the escapes of `text` hide a private text from the masks. masked: the text after
+        the masks."""
         for way in WAYS:
             plain, plain_masked = text, masked
             for step in way:
@@ -137,7 +140,7 @@ class RejectedText:
         return line if line.decode(self._encoding, "replace") == masked else WITHHELD
 
     def _masked(self, text: str) -> str:
-        safe = text.encode("utf-8", "replace").decode()  # Arrow has no single surrogates
+        safe = text.encode("utf-8", "replace").decode()  # Arrow has no unpaired surrogates
         masked = str(mask_kinds(pa.array([safe], pa.string()), self._kinds)[0].as_py())
         for pattern in self._patterns:
             masked = str(mask_matching(pa.array([masked], pa.string()), pattern)[0].as_py())

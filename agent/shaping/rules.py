@@ -37,8 +37,8 @@ Literal = str | int | float | bool
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a word is in the text: line and column, both from 1. All places count as equal, so that
-    two rules that differ only in their places are equal.
+    """Where a word is in the text: line and column, both from 1. All values of this class compare
+    as equal, so that two rules are equal if they differ only in where they are in the text.
     """
 
     line: int
@@ -64,8 +64,8 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The condition that a field's value stands in a relation to the given value; false if the
-    field is null. how: the relation, one of ORDERS or SEARCHES."""
+    """The condition that compares a field with a given value; false if the field is null. how: the
+    comparison, one of ORDERS or SEARCHES."""
 
     field: Field
     how: str
@@ -131,8 +131,8 @@ class Keep:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Keeps `kept` of every `of` records for which the condition is true, on average. Keeps all
-    other records. where: None if the rule is for all records.
+    """Of the records for which the condition `where` is true, keeps on average `kept` of every
+    `of`. Keeps all other records. where: None if the rule is for all records.
     """
 
     kept: int
@@ -203,7 +203,7 @@ def filters_of(rules: Iterable[Rule]) -> list[str]:
 
 def default_name(where: Condition | None, verb: str) -> str:
     """The name of a rule that has no name in the text: the rule's own text, cut to
-    NAME_CHARACTERS_MAX characters. So the name does not change if other rules are added.
+    NAME_CHARACTERS_MAX characters. Unlike a number, this name stays if other rules are added.
     """
     text = verb if where is None else f"{verb}{_before(verb)}{condition_text(where)}"
     if len(text) <= NAME_CHARACTERS_MAX:

@@ -1,6 +1,6 @@
 """Chooses a share of records by a hash of their origins, and never by chance.
 
-The hash is the one with which the audit makes its checksums, but mixed with the name of the rule.
+The hash is the one with which the audit makes its checksums, but also depends on the rule's name.
 So if the agent sends records again, it chooses the same records; and two rules of one source choose
 independently of each other.
 """
@@ -21,7 +21,8 @@ _SHIFTS = (np.uint64(30), np.uint64(27), np.uint64(31))
 
 
 def chosen(origins: Origins, name: str, kept: int, of: int) -> npt.NDArray[np.bool_]:
-    """Which of these records belong to the share kept / of. name: the name of the rule."""
+    """Whether each record is chosen; `kept` of every `of` records are, on average. name: the name
+    of the rule."""
     hashes = record_hash(origins.agent, origins.file, origins.first, origins.length)
     mixed = hashes ^ np.uint64(_salt(name))
     mixed ^= mixed >> _SHIFTS[0]

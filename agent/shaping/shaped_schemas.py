@@ -26,8 +26,8 @@ def changes_fields(rules: Sequence[Rule]) -> bool:
 
 
 def shaped(text: str, rules: Sequence[Rule]) -> str:
-    """The schema after the rules. text: the schema before them, with all fields that the rules
-    name.
+    """The schema after the rules. text: the schema before the rules, which has all fields that the
+    rules name.
     """
     document = json.loads(text)
     for rule in rules:
@@ -73,9 +73,9 @@ def unshaped(text: str, rules: Sequence[Rule]) -> str:
 
 
 def without_unused(text: str, rules: Sequence[Rule], schema: str, needed: Collection[str]) -> str:
-    """The schema before the rules, without some of the fields that the rules remove: without those
-    that the named schema does not have and whose values no rule reads. A JSON parser itself leaves
-    out the members with the names of these fields, so these members may have any type. text: the
+    """The schema before the rules, without the fields that nobody needs: those that the rules
+    remove, that the named schema does not have, and whose values no rule reads. A JSON parser
+    itself leaves out the members with these names, so these members may have any type. text: the
     schema before the rules. schema: the schema that the source names. needed: the fields that
     something other than the record's members fills, such as the groups of `path.pattern`.
     """
@@ -93,9 +93,9 @@ def removed_names(rules: Sequence[Rule]) -> set[str]:
 
 
 def private_names(rules: Sequence[Rule]) -> set[str]:
-    """The names of the fields that a rule masks, hashes or removes: the names that the fields have
-    in the records, and the names that rules give them. A member of a JSON object with one of these
-    names may contain the secret that the rule hides.
+    """The names of the fields that a rule masks, hashes or removes. If rules rename such a field,
+    all of its names are in the set. A member of a JSON object with one of these names may contain
+    the secret that the rule hides.
     """
     names_of: dict[str, set[str]] = {}
     private: list[set[str]] = []

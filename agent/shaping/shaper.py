@@ -29,9 +29,10 @@ GROWN = -2
 @dataclass(frozen=True, slots=True)
 class Shaped:
     """What the rules of a source have made of a batch. kept: the indexes of the rows that are kept,
-    in rising order. batch: these rows. by: for each given row, the index in `Shaper.filters` of the
-    rule that left the row out; KEPT if the row is kept, GROWN if masks made a text of the row too
-    long. grown: for each row that is GROWN, the field with the text that is too long.
+    in rising order. batch: these rows. by: for each row of the original batch, the index in
+    `Shaper.filters` of the rule that left the row out; KEPT if the row is kept, GROWN if masks made
+    a text of the row too long. grown: for each row that is GROWN, the field with the text that is
+    too long.
     """
 
     kept: Int64s
@@ -77,8 +78,8 @@ class Shaper:
     def _changed_within(
         self, batch: pa.RecordBatch, rule: Rule, growth: Growth
     ) -> tuple[pa.RecordBatch, npt.NDArray[np.bool_]]:
-        """The batch after a rule that changes its texts, and which rows the rule has not made too
-        long (see `growth`)."""
+        """Returns the batch after a rule that changes texts, and in which rows the texts have not
+        become too long (see the module `growth`)."""
         if not isinstance(rule, r.Mask | r.MaskMatching):
             if isinstance(rule, r.Rename):
                 growth.rename(rule.field.name, rule.to.name)
@@ -91,7 +92,8 @@ class Shaper:
     def _stays(
         self, rule: r.Filter, batch: pa.RecordBatch, origins: Origins, kept: Int64s
     ) -> npt.NDArray[np.bool_]:
-        """Which rows of the batch a rule keeps. kept: the rows' indexes among `origins`."""
+        """Which rows of the batch a rule keeps. kept: for each row of the batch, its index in
+        `origins`."""
         if rule.where is None:
             meant = np.ones(batch.num_rows, np.bool_)
         else:

@@ -5,7 +5,8 @@ in `\n4111...`, the letter n comes before a card number, and `a\u0040b.de` does 
 email address. So `rejected_text` also masks copies of the line without escapes.
 
 The escapes are those of JSON, of logfmt and of Python's repr (which details contain), and the
-doubled quotes of CSV. A text may have several levels of escapes, as JSON in a log of Docker has.
+doubled quotes of CSV. Escapes may themselves be escaped, as those of a JSON line in a log of Docker
+are.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ def without_backslashes(text: str) -> str:
 
 
 def without_doubled_quotes(text: str) -> str:
-    """The text of a quoted field of CSV."""
+    """The text, with one quotation mark in place of two, as CSV means it in a quoted field."""
     return text.replace('""', '"')
 
 
@@ -38,8 +39,8 @@ WAYS: Final[Sequence[Sequence[Step]]] = (
     (without_backslashes,) * 3,
     (without_doubled_quotes, *(without_backslashes,) * 2),
 )
-"""Sequences of steps that take the escapes out. The masks are applied to the text that results from
-each step."""
+"""Sequences of steps that take the escapes out of a text. After each step, the masks are applied to
+the step's result."""
 
 
 def _meaning(found: re.Match[str]) -> str:

@@ -28,7 +28,8 @@ _ESCAPED = re.compile(r'\\(["\\])')
 
 
 class ShapeRefused(ConfigurationRefused):
-    """Rules that cannot be used. The message shows the line and the place in it."""
+    """Raised for rules that cannot be used. The message shows the line, and where in it the error
+    is."""
 
 
 @dataclass(frozen=True, slots=True)
