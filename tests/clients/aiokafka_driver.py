@@ -21,8 +21,7 @@ T = TypeVar("T")
 
 
 class AioKafka:
-    """Makes a new client for every command. Only a client that is a member of a group is kept
-    between commands."""
+    """Makes a new client for each command, except for members of a group: their client is kept."""
 
     def __init__(self, address: str) -> None:
         self._address = address

@@ -1,8 +1,9 @@
 """The broker's ledger stores consumer groups in a real ZooKeeper, and deletes and expires them.
 
-The ledger writes and reads the ZooKeeper nodes of groups. The nodes contain committed offsets and,
-for each group of stock members, one record. "Our own consumers" are the consumers of the package
-skidway.consumer, which use these nodes directly.
+This ledger is the broker's class for stored groups, not the collector's ledger. It writes and reads
+the ZooKeeper nodes of groups. The nodes contain committed offsets and, for each group of stock
+members, one record. "Our own consumers" are the consumers of the package skidway.consumer, which
+use these nodes directly.
 """
 
 from __future__ import annotations

@@ -97,8 +97,8 @@ def test_batches_arrive_in_order(broker: ScriptedBroker, client: Client) -> None
 def test_one_in_flight_until_the_first_acknowledgement(
     broker: ScriptedBroker, client: Client
 ) -> None:
-    """A new producer sends only one Produce request, and sends no other one before the first is
-    acknowledged."""
+    """Until its first Produce request is acknowledged, a new producer sends no other request of
+    this kind."""
     broker.faults[ApiKey.PRODUCE].append(Silence)
     producer = Producer(client)
     for number in range(5):
