@@ -4,8 +4,9 @@ durable at every commit.
 The databases use WAL with synchronous=FULL, so a committed transaction survives a power cut, and
 readers never wait for the writer. The program refuses a database that is damaged or has another
 version, and never replaces it by an empty database. If a database cannot grow because the disk is
-full, the program ends with an error message. The last transaction stays committed. When the program
-starts again, it rereads the messages or records that came after that transaction.
+full, the program ends with an error message. The last committed transaction stays in the database.
+When the program starts again, it rereads the messages or records that this transaction does not
+cover.
 """
 
 from __future__ import annotations

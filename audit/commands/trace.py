@@ -80,7 +80,7 @@ def _place(args: argparse.Namespace) -> Place:
 
 
 def _topics(ledger: Ledger, place: Place) -> Collection[str]:
-    """The source topics whose logs may have the line."""
+    """Returns the names of the source topics whose partitions may have the line at `place`."""
     if not isinstance(place, FilePlace):
         name = place.topic.removesuffix(".rejected")
         return {name, name.partition(".")[2]} - {""}

@@ -34,8 +34,8 @@ AGENT_CONFIG = options.DIRECTORY / "agent.yml"
 
 
 def add_where(parser: argparse.ArgumentParser) -> None:
-    """Adds --bootstrap-server, --store, --cluster, --output, --agent-config and --registry, and the
-    options of settings and of --json."""
+    """Adds --bootstrap-server, --store, --cluster, --output, --agent-config and --registry, and
+    --json and the options that read and set settings (--config, --set)."""
     add_config_options(parser)
     add_json_option(parser)
     options.add_where(parser)
@@ -66,9 +66,10 @@ def opened(
     host: str | None,
     topics_of: Callable[[Ledger], Collection[str]],
 ) -> Iterator[Site]:
-    """Opens everything that the options name, and yields it as a `Site`. host: the host of the
-    line. Its files are read if the command runs on this host, or if --agent-config is given.
-    topics_of: gets the evidence, and returns the names of the source topics whose logs are needed.
+    """Opens everything that the options name, and yields it as a `Site`. host: the host from which
+    the line came. The files of this host are read if the command runs on it, or if --agent-config
+    is given. topics_of: gets the ledger, and returns the names of the source topics whose logs are
+    needed.
     """
     settings = options.settings_of(args)
     output = None if args.output is None else _output(args.output)
@@ -136,8 +137,9 @@ def _distinct(clusters: list[SiteCluster]) -> list[SiteCluster]:
 def _tiers(
     settings: AuditSettings | None, clusters: list[SiteCluster], output: Output | None
 ) -> tuple[str, ...]:
-    """Returns the tiers, apart from agent, that must have a line: the tiers in the settings.
-    Without settings, returns broker and hdfs if an option names the output, and otherwise no tiers.
+    """Returns the tiers that must have the line, without the tier agent. If there are settings,
+    these are the tiers in the settings. Otherwise they are broker and hdfs if --output is given,
+    and none if it is not given.
     """
     if settings is not None:
         return tuple(tier for tier in settings.tiers if tier != "agent")

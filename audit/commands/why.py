@@ -103,7 +103,8 @@ def _why(args: argparse.Namespace) -> int:
 
 
 def _inodes_of_differences(ledger: Ledger, evidence: Evidence) -> dict[tuple[int, int], int]:
-    """Returns the inodes of the files that have lines whose row or record has other content."""
+    """Returns, by agent and file id, the inodes of the files that have lines whose row or record
+    differs from the line, as comparisons of samples found."""
     results = (result for topic in evidence.topics.values() for result in topic.samples)
     files = {(x.agent, x.file) for result in results for x in result.differences}
     known = {each: ledger.lines.inode(*each) for each in files}
@@ -123,7 +124,8 @@ def _at(
     now_ms: int,
     bucket: str,
 ) -> Sequence[BucketVerdict]:
-    """The verdicts on the bucket that contains a time, even if nobody counted anything in it."""
+    """Returns the verdicts on the bucket that contains the time `bucket`, even if nobody counted
+    anything in it."""
     moment = parse_moment(bucket, now_ms, "BUCKET")
     shown = [x for x in found if x.bucket <= moment < x.bucket + x.bucket_ms]
     return shown or _whole(evidence, names, policy, now_ms, moment)
@@ -217,8 +219,8 @@ def _heading(
     topic: str, verdict: BucketVerdict, causes: Sequence[Explanation], since: str | None
 ) -> str:
     """A sentence that says what is wrong. since: since when the bucket has had its verdict; None if
-    this is not known. The result of a recount concerns the whole topic, so its sentence names no
-    bucket."""
+    this is not known. If only the content of the output is wrong, the sentence names no bucket,
+    because recounts and comparisons of samples check the whole topic."""
     if not is_bad(verdict) and causes and all(x.cause is Cause.OUTPUT_CHANGED for x in causes):
         return f"The output has other rows of {topic} than were counted."
     warned = ", with a warning" if verdict.is_warned else ""
@@ -250,8 +252,9 @@ def _noted(collector: str, topic: str, verdict: BucketVerdict) -> Mapping[str, A
 
 
 def _places(verdict: BucketVerdict, noted: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """What each place counted, and how long after the bucket's end it first had all records; None
-    if this is not known. noted: the collector's history of the bucket."""
+    """Returns an entry for each place: its count, and how many ms after the bucket's end the place
+    first had all records (None if this is not known). noted: the collector's history of the
+    bucket."""
     latencies = latencies_ms(verdict, arrivals_in(noted.get("arrivals")))
     return [
         {

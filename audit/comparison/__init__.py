@@ -1,7 +1,8 @@
 """`skidway audit compare` compares log files with the records that another log shipper has sent to
 a Kafka topic, so that you can check that shipper before you replace it. The command only reads: it
-commits no offsets, and does not disturb the shipper. Instead of the files, it can read the notes
-that `skidway agent count` has made of their lines, because the files may be gone.
+commits no offsets, and does not disturb the shipper. If the files may be deleted before the
+comparison, `skidway agent count` can make notes of their lines. Then `skidway audit compare` reads
+these notes instead of the files.
 
     shapes   the *shapes* of records: in which fields each shipper writes host, path, offset and
              line
@@ -14,8 +15,8 @@ that `skidway agent count` has made of their lines, because the files may be gon
 A line and a record belong together if they have the same text, path and first byte. (The record's
 path may also be the path that the file had before a rotation.) If the records of a shape have no
 path or no first byte, only the other values are compared. A line that is in a file twice needs two
-records. If a line without a record and a record without a line have the same place in a file, the
-line was changed.
+records. If a line without a record and a record without a line begin at the same byte of a file,
+the line was changed.
 
     records    0   1   2   2   4
     lines      0   1   2   3   4   5   6
@@ -23,13 +24,13 @@ line was changed.
                        |   +-- missing
                        +-- doubled
 
-Lines before the first shipped line of a file are missing only if all records of the topic were
-read: with --since, or after records have expired, the shipper may have sent them earlier. (Of
-noted files, the notes say after which time all lines were written. So if all records since this
-time were read, such lines are missing, too.) Records
-are read up to the ends that their partitions had before the first file was read. So the files have
-the line of every record, unless a file was deleted or the line was changed. The command also counts
-the records without a line.
+Lines before the first shipped line of a file count as missing only if all records of the topic were
+read. Otherwise (with --since, or after records have expired), the shipper may have sent these lines
+earlier. If the lines come from notes, the notes say after which time all lines were written. If all
+records since this time were read, lines before the first shipped line count as missing, too.
+Records are read up to the ends that their partitions had before the first file was read. So the
+files have the line of every record, unless a file was deleted or the line was changed. The command
+also counts the records without a line.
 
 Memory holds only a few numbers for each line: the hash of its text, its first byte and its length.
 So a missing line could stay unnoticed if another text has the same hash (64 bits). With a million

@@ -30,8 +30,8 @@ _NOT_A_NAME = re.compile(r"[-._]")
 
 @dataclass(slots=True)
 class FileLines:
-    """The lines of one file that are neither empty nor unfinished: their first bytes, their lengths
-    with terminator, and the hashes of their texts.
+    """The lines of one file that are not empty and have a terminator: the positions of their first
+    bytes, their lengths with terminator, and the hashes of their texts.
 
     names: the paths that the file had, the newest last; empty if only `path` is known. after_ms:
     all lines were written after this time; None if this is unknown.
@@ -50,7 +50,8 @@ class FileLines:
         return self.names or (self.path,)
 
     def text_at(self, first: int, length: int) -> bytes:
-        """The bytes of a line, read again; empty if no path leads to the line any more."""
+        """Reads the text of a line again. Returns b"" if no file at one of the paths has this line
+        any more."""
         wanted = self.hashes[bisect_left(self.begins, first)]
         texts = (_text(path, first, length) for path in reversed(self.paths))
         return next((text for text in texts if hash_of(text) == wanted), b"")

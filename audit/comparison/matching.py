@@ -17,8 +17,8 @@ from skidway.errors import UsageError
 
 RECORDS_MAX: Final = 20_000_000
 PATHS_MAX: Final = 100_000
-"""At most this many paths that fit none of the files are remembered. Each further path of this kind
-is compared with the files again for each record.
+"""Memory holds at most this many paths that none of the files can have had. Each further path of
+this kind is compared with the files again for each record that has the path.
 """
 NO_OFFSET: Final = -1
 _MIX: Final = np.uint64(0x9E3779B97F4A7C15)
@@ -41,10 +41,10 @@ BAD: Final = (Fate.MISSING, Fate.DOUBLED, Fate.CHANGED)
 
 @dataclass(slots=True)
 class Records:
-    """The records of a topic that may belong to lines of the files, in the order of each partition.
-    files: the paths of each file. other_hosts, other_files, shapeless: how many records were left
-    out, because they belong to another host or to other files, or because their values have another
-    shape.
+    """The records of a topic that may belong to lines of the files, in offset order within each
+    partition. files: the paths of each file. other_hosts, other_files, shapeless: how many records
+    were left out, because they belong to another host or to other files, or because their values
+    have another shape.
     """
 
     host: str | None
@@ -130,7 +130,8 @@ class Span:
 @dataclass(frozen=True, slots=True)
 class FileResult:
     """The result for one file. counts: how many lines are shipped, missing, doubled and so on.
-    extra: how many more records than one each the doubled lines have, all together.
+    extra: the number of surplus records of all doubled lines together. (A line with three records
+    has two surplus records.)
     """
 
     path: str
@@ -238,8 +239,9 @@ class _Join:
                     break
 
     def _join(self, keys: Array, lines: Array, record_keys: Array, records: Array) -> None:
-        """Joins each record with a line that has the same key and a fitting path. Chooses the first
-        of these lines that has no record yet. If all of them have records, chooses the first line.
+        """Joins each record with a line that has the same key and whose file may have had the
+        record's path. Chooses the first of these lines that has no record yet. If all of them have
+        records, chooses the first line.
         """
         if not len(keys) or not len(record_keys):
             return
@@ -275,16 +277,16 @@ _NUMBERS: Final = {fate: number for number, fate in enumerate(Fate)}
 
 
 def _logs(files: Sequence[FileLines], records: Records) -> Array:
-    """For each file and each known path, whether the file may have had the path. Two files may be
-    generations of one log if both may have had the same path."""
+    """For each file and each path that a file or a record has, whether the file may have had the
+    path. Two files may be generations of one log if both may have had the same path."""
     paths = {x for each in files for x in each.paths} | {x for x in records.known if x is not None}
     may = [[any_may_have_been(each.paths, x) for x in sorted(paths)] for each in files]
     return np.array(may, np.bool_).reshape(len(files), len(paths))
 
 
 def _is_of_later(lines: FileLines, since_ms: int | None) -> bool:
-    """Whether all lines of a file were written after a time, so that none of their records is
-    older."""
+    """Whether all lines of a file were written after `since_ms`. If so, none of the records of
+    these lines is older than `since_ms`."""
     return since_ms is not None and lines.after_ms is not None and lines.after_ms >= since_ms
 
 

@@ -41,7 +41,8 @@ def rows(result: Result) -> list[dict[str, Any]]:
 
 
 def span_rows(result: Result, files: Sequence[FileLines], limit: int) -> list[dict[str, Any]]:
-    """At most `limit` rows of bytes that are missing, doubled or changed."""
+    """At most `limit` rows, each for a range of bytes whose lines are missing, doubled or
+    changed."""
     bad = [span for span in result.spans if span.fate in BAD]
     return [_row(span, files[span.file]) for span in bad[:limit]]
 
@@ -106,7 +107,7 @@ def document_of_notes(counted: Counted) -> dict[str, Any]:
 def document(
     result: Result, files: Sequence[FileLines], records: Records, limit: int
 ) -> dict[str, Any]:
-    """The result of the comparison as a JSON document for programs."""
+    """The result of the comparison as a JSON document."""
     return {
         "ok": is_good(result),
         "files": [

@@ -168,12 +168,15 @@ class Counter:
 
     @property
     def health(self) -> Health:
-        """Whether every partition can be counted. The last turn has computed this value, so any
-        thread may read it."""
+        """Whether every partition can be counted, as computed by the last turn. Any thread may read
+        this value.
+        """
         return self._health
 
     def is_away(self, reason: str) -> None:
-        """Records in `health` that the cluster does not answer. The next turn tries again."""
+        """Notes, for `health`, that the cluster does not answer, and why (`reason`). The next turn
+        asks the cluster again.
+        """
         _log.error("cluster_unreachable", reason=reason)
         self._health = Health(False, {"unreachable": reason})
 

@@ -178,8 +178,8 @@ class CounterState:
                 database.execute("UPDATE meta SET number = ?", (deltas[-1].number,))
 
     def begin_epoch(self, epoch: int) -> None:
-        """Deletes the whole state. The new epoch begins with number 1 and at the start of every
-        log."""
+        """Deletes the whole state. In the new epoch, the first message has the number 1, and
+        counting begins at the start of every log."""
         with transaction(self._connection) as database:
             for table in ("partitions", "marks", "touched", "outbox"):
                 database.execute(f"DELETE FROM {table}")  # noqa: S608 - `table` is a constant

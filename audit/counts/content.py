@@ -1,18 +1,19 @@
 """The content sum of a record: a hash of 8 bytes of the record's whole content.
 
-An agent reads the sampled lines again, makes records from them as if it would send them again, and
-computes the sums of these records. The audit computes the sums from the records in brokers, and
-from rows of the output. A sum is computed from
+For a sample of lines, the audit checks that the content is the same everywhere. An agent reads the
+sampled lines again, makes records from them as if it sent them again, and computes the sums of
+these records. The audit computes the sums from the records in brokers, and from rows of the output.
+A sum is computed from
 
     the event time      8 bytes, little-endian, ms since 1970
     the length          8 bytes, little-endian, the bytes of the line in its file
     the Avro datum      as the agent's codec writes it, without the schema's id before it
 
 A datum is the canonical form of a record's values. Our codec has one encoding for each value: it
-writes each array and each map as one block, and takes the union's branch from the value. So if the
-audit encodes a row with the schema of the row's record, the result is the record's bytes. If a
-value has changed, the result differs. Two different contents have the same sum by chance in one of
-2^64 pairs.
+writes each array and each map as one block, and chooses the branch of a union by the value alone.
+So if the audit encodes a row with the schema of the row's record, the result is the record's bytes.
+If a value has changed, the result differs. Two different contents have the same sum by chance in
+one of 2^64 pairs.
 """
 
 from __future__ import annotations

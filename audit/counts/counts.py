@@ -152,7 +152,7 @@ class Counts:
         rejected: Bools | None = None,
     ) -> None:
         """Counts the records for which `keep` or `straddle` is true. If neither is given, counts
-        all records. The records for which `repeat` is true are counted separately, as repeats.
+        all records. Counts the records for which `repeat` is true separately, as repeats.
         `marks.walk` makes these three columns. A straddle is a record that begins before its file's
         mark and ends after it.
 

@@ -1,10 +1,10 @@
 """Turns sums and progress into a numbered delta, which is a message that reports counts. If one
 delta would be too large, makes several deltas.
 
-The numbers of a producer must have no holes, so a producer uses a number only in the transaction
+The message numbers of a sender must have no gaps. So a sender uses a number only in the transaction
 that also makes the progress durable. Each count in a delta names, as `previous`, the last earlier
-delta of the producer that counted the same bucket, so the deltas of a bucket form a chain.
-Therefore each (source topic, agent, bucket) is in exactly one of the deltas of a call. Losses come
+delta of the sender that counted the same bucket, so the deltas of a bucket form a chain. If one
+call makes several deltas, each (source topic, agent, bucket) is in only one of them. Losses come
 last, because a loss concerns the buckets that its own delta and all deltas with lower numbers
 touch.
 """

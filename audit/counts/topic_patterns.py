@@ -3,8 +3,8 @@ expressions that match whole names.
 
 An entry of the configuration is a name if each of its characters is legal in a topic name. Any
 other entry is a pattern. Patterns never match Skidway's own topics, such as `_skidway_audit`, with
-or without the cluster prefix of a mirror. An entry that is a topic's name also chooses the topic
-for this topic's rejects.
+or without the cluster prefix of a mirror. An entry that is a topic's name also chooses the topic to
+which agents send this topic's rejected lines.
 """
 
 from __future__ import annotations

@@ -1,5 +1,7 @@
-"""Small numbers for agents. Ids of agents are random numbers of eight bytes, and each bucket names
-thousands of them. Small numbers in ascending order take almost no space."""
+"""Small numbers for agents. Ids of agents are random numbers of eight bytes, and the ledger stores
+thousands of them for each bucket. It stores small numbers in ascending order instead, which take
+almost no space.
+"""
 
 from __future__ import annotations
 
@@ -26,8 +28,8 @@ class AgentNumbers:
         """The numbers of these agents. New agents get new numbers, in the caller's transaction.
 
         senders: for each agent, the ledger's id of a sender that counted for it. New agents are
-        numbered in the order of these ids. So the ids of senders mostly ascend with the numbers of
-        agents, and also take almost no space.
+        numbered in the order of these ids. So, in the order of the agents' numbers, the ids of
+        senders mostly ascend too, and take almost no space.
         """
         places = np.searchsorted(self._sorted[:-1], agents)
         if len(self._agents) == 0 or (self._sorted[places] != agents).any():

@@ -1,8 +1,8 @@
-"""Caches what the ledger knows about the agents and files of each topic, for a judge that asks
-again and again.
+"""Caches what the ledger knows about the agents and files of each topic, because every step of
+judging asks for it.
 
 Announcements of files change rarely, but a search for the files that several agents announced must
-read all announcements. So the answers stay in the cache until they may have changed. Temporary
+read all announcements. So the results stay in the cache until they may have changed. Temporary
 triggers of SQLite note the topics whose rows the connection changes (see ledger_changes).
 """
 
@@ -44,8 +44,8 @@ class Announced:
                 connection.execute(_trigger(table, columns, event))
 
     def refresh(self) -> None:
-        """Drops the answers that may have changed. If another connection wrote, all answers may
-        have changed.
+        """Removes from the cache the results that may have changed. If another connection wrote to
+        the ledger, removes all results.
         """
         (version,) = self._connection.execute("PRAGMA data_version").fetchone()
         changed = self._connection.execute("DELETE FROM changed_sources RETURNING source")

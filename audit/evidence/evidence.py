@@ -88,7 +88,8 @@ class Numbers:
 
     @property
     def is_doubtful(self) -> bool:
-        """Whether a message is missing or came with two contents."""
+        """Whether a message of the sender is missing, or two messages with the same number had
+        different contents."""
         return self.missing is not None or self.first > 1 or self.cloned_at is not None
 
 

@@ -137,9 +137,9 @@ class Hearings:
                 self.offsets[agent, log] = here if known is None else known.or_wider(here)
 
     def seal(self, agent: int, epoch: int, where: Heard) -> None:
-        """Notes a seal of an epoch later than the agent's first epoch. `sealed` gets the time at
-        which the epoch's first seal arrived. This is a time by our clock if the seal came live, and
-        otherwise a time by the broker's clock."""
+        """Notes a seal of an epoch later than the agent's first epoch. The field `sealed` gets the
+        time at which the epoch's first seal arrived. This is a time by our clock if the seal came
+        live, and otherwise a time by the broker's clock."""
         came_ms = where.taken_ms if where.is_live else where.appended_ms
         if came_ms is not None:
             key = agent, epoch

@@ -73,8 +73,8 @@ _FINGERPRINTS_MAX = 64
 messages of all other schemas are counted together, under an empty fingerprint."""
 
 _NAMED_MAX = 1_000
-"""The ids of at most this many lists of topics stay in memory, because most messages name one of a
-few lists."""
+"""A message contains the names of its source topics as one text. Memory holds at most this many of
+these texts, each with the ids of its topics, because most messages contain one of a few texts."""
 
 _SEALING_MAX = 1 << 16
 """Memory holds the lists of sealed topics of at most this many agents."""
@@ -437,7 +437,7 @@ class Rows:
             self._connection.execute("INSERT OR IGNORE INTO agents VALUES (?, ?)", (source, agent))
 
     def _source_ids(self, names: str) -> list[int]:
-        """The ids of the source topics in this text (see source_names)."""
+        """The ids of the source topics in this text of a message (see source_names)."""
         if names not in self._named:
             if len(self._named) >= _NAMED_MAX:
                 self._named.clear()

@@ -1,8 +1,9 @@
 """Adds up the rows of all messages of one transaction, so that each row is written once.
 
-A busy audit topic has many messages of one sender in a transaction. All values of these rows are
-sums, minima and maxima. So it does not matter in which order the messages are added, or whether
-they are added here or by the database. (Other modules handle digests, tallies and seals.)
+In a transaction, the ledger often writes many messages of one sender, which change the same rows.
+All values of these rows are sums, minima or maxima. So it does not matter in which order the
+messages are added, or whether they are added here or by the database. (Other modules handle
+digests, tallies and seals.)
 
 `PendingRows` belongs to one transaction. The object must not be used after `write`, or after the
 transaction has failed.

@@ -1,8 +1,8 @@
 """Deletes what the ledger no longer needs, a little at a time.
 
 The table `pruned` stores which buckets were deleted. A row stores this for 64 buckets of a topic.
-If lines of a deleted bucket come later, the ledger counts them, but the bucket's other counts are
-gone. So the judgement does not compare these counts, and does not treat them as complete.
+If counts of a deleted bucket arrive later, the ledger stores them, although the bucket's other
+counts are gone. So the judgement does not compare the later counts of the tiers with each other.
 
 When a block of messages of an agent is settled (see number_rows), the ledger also deletes all seals
 of the block but the last. So the last seal before a later loss is always there. A rule that needs
