@@ -139,8 +139,8 @@ def replaced_by(message: Announcement) -> int | None:
 
 
 def is_untold(notes: Iterable[FileNote]) -> bool:
-    """Returns whether a note has no time of birth, so that times of birth do not show which of
-    these notes belong to the same file. All of the notes have the same first bytes.
+    """Returns whether one of the notes has no time of birth, so that times of birth do not show
+    which of these notes belong to the same file. All of the notes have the same first bytes.
     """
     return any(note.born_ns is None for note in notes)
 

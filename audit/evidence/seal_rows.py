@@ -36,9 +36,9 @@ KEPT_BLOCKS_MAX: Final = 40_000
 transactions."""
 
 TOPIC_SETS_MAX: Final = 1_000
-"""The ledger makes at most this many sets of topics. After that, a seal of a new set gets a row for
-each of its topics. So agents whose sets of topics change all the time cannot fill the table with
-sets."""
+"""Once the table `seal_topics` has this many sets of topics, a seal of a new set is stored
+separately for each topic of the set. So the table stays small even if the topics of agents change
+all the time."""
 
 
 class _Key(NamedTuple):

@@ -3,9 +3,10 @@
 All tiers mostly have the same counts for an agent. So the module stores the values of an agent's
 first tally, and for its other tallies the differences from the previous tally, which are mostly 0.
 Agents are stored by their small numbers (see agent_numbers), in ascending order, as differences
-from the previous agent. A counter counts many agents in one delta, so the numbers of the other
-tallies' first deltas are stored as differences from the previous tally of the same sender. Of
-narrow checksums, only the 24 bits that are not 0 are stored.
+from the previous agent. Two values of these other tallies are stored differently: the sender is
+stored as it is, and the number of the first delta (`first`) as the difference from the previous
+tally of the same sender, because a counter counts many agents in one delta. Of narrow checksums,
+only the 24 bits that are not 0 are stored.
 
 Format: a CRC-32 of all that follows, because SQLite notices no changed bytes in a value; the
 numbers of agents and of tallies, and whether the checksums are narrow; how many tallies each agent
@@ -127,8 +128,8 @@ def unpack(value: bytes, numbers: AgentNumbers) -> TallyColumns:
 
 
 def _places(lengths: Int64s) -> tuple[Int64s, Bools]:
-    """lengths: how many tallies each agent has. Returns the place of each agent's first tally, and
-    for each tally whether it is its agent's first."""
+    """Returns the index of each agent's first tally, and for each tally whether it is the first of
+    its agent. lengths: how many tallies each agent has."""
     ends = np.cumsum(lengths)
     places = ends - lengths
     is_first = np.zeros(int(ends[-1]) if len(ends) else 0, np.bool_)
@@ -137,7 +138,8 @@ def _places(lengths: Int64s) -> tuple[Int64s, Bools]:
 
 
 def _stored(row: int, tallies: TallyColumns) -> Int64s:
-    """The values of a column, in the form in which they are stored."""
+    """Returns the values of the table's row with the index `row`, in the form in which they are
+    stored."""
     found: Int64s = tallies.table[row]
     if row == LAST:
         found = found - tallies.table[FIRST]
@@ -170,15 +172,16 @@ def _column(firsts: Int64s, others: Int64s, is_first: Bools) -> Int64s:
 
 
 def _sums(differences: Int64s, senders: Int64s) -> Int64s:
-    """The values of which `_differences` made these numbers. senders: their senders."""
+    """Returns the numbers of first deltas from which `_differences` computed these differences.
+    senders: the sender of each tally."""
     found = np.empty_like(differences)
     found[np.argsort(senders, kind="stable")] = np.cumsum(differences)
     return found
 
 
 def _packed(part: Int64s, *, is_final: bool) -> bytes:
-    """is_final: whether the bucket will hardly change any more, so that a search for the smallest
-    form is worth its time."""
+    """Encodes one part of the format (see the module's docstring). is_final: whether the bucket
+    will hardly change any more, so that a search for the smallest form is worth its time."""
     least, most = int(part.min(initial=0)), int(part.max(initial=0))
     width = next(x for x in _WIDTHS if -(1 << 8 * x - 1) <= least and most < 1 << 8 * x - 1)
     if not least and not most:

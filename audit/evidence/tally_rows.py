@@ -98,7 +98,8 @@ class TallyRows:
             self._write_bucket(key, TallyColumns.summed(_tallies_of(counts)))
 
     def narrow(self, key: _Key) -> None:
-        """Makes the checksums of a bucket narrow (see module checksum), unless they are."""
+        """Makes the checksums of a bucket narrow (see module checksum), unless they are narrow
+        already."""
         known = self.of(key)
         if known is not None and not known.is_narrow:
             self._write_columns(key, known.narrowed())
@@ -171,8 +172,8 @@ def _tallies_of(counts: Int64s) -> Int64s:
 
 
 def _by_bucket(table: Int64s) -> Iterator[tuple[_Key, Int64s]]:
-    """The counts of each bucket. Copies those of one bucket after the other, because a transaction
-    may have half a million."""
+    """Yields the counts of each bucket. To save memory, copies the counts of only one bucket at a
+    time, because a transaction may have half a million counts."""
     order = np.lexsort((table[_BUCKET_MS], table[_BUCKET], table[_SOURCE]))
     changed = np.zeros(len(order) - 1, np.bool_)
     for row in (_SOURCE, _BUCKET, _BUCKET_MS):

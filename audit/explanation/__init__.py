@@ -3,7 +3,7 @@ next. The package does no I/O.
 
     agent_health   why an agent does not deliver, according to its /health
     choice         which bucket to explain first, and which buckets have the same causes
-    offsets        the offsets that another place has counted, and this place has not counted yet
+    offsets        the offsets that a place has not counted yet, although another place has
     next_command   the next command to run, for each cause
     explanation    turns the findings of a verdict into explanations
     document       explanations as JSON and as text

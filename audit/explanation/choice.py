@@ -50,8 +50,8 @@ def _signature(verdict: BucketVerdict) -> Iterator[tuple[Cause, str, int | None]
 
 
 def _open_findings(verdict: BucketVerdict) -> Iterator[tuple[Finding, int | None]]:
-    """The findings and warnings that nobody accepted, each with its agent; None if it belongs to no
-    single agent."""
+    """Yields the findings and warnings that nobody accepted, each with the id of its agent, or with
+    None if it does not belong to a single agent."""
     of_agents = ((x, agent.agent) for agent in verdict.agents for x in agent.findings)
     for finding, agent in (*((x, None) for x in verdict.findings), *of_agents):
         if finding.status > Status.COMPLETE and finding.acceptance is None:

@@ -1,4 +1,4 @@
-"""Explanations as a document for programs and as text for people."""
+"""Formats explanations as JSON and as text."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ are."""
 
 
 def document(found: Explanation) -> dict[str, Any]:
-    """One explanation for programs. docs/audit.md describes the fields."""
+    """Returns one explanation as a JSON object. docs/audit.md describes the fields."""
     return {
         "cause": found.cause.value,
         "meaning": found.meaning,

@@ -108,9 +108,9 @@ def explain(
     each finding and each warning that nobody accepted, for each recount that found a difference,
     and one more if rules left out records. Remarks have no explanation.
 
-    now_ms: the time that our clock shows. access: how the commands reach what they ask. healths: by
-    host, the document of its agent's /health, as far as it is known. last: the last bucket that the
-    acceptance covers, if it covers several.
+    now_ms: the time that our clock shows. access: the addresses and options that the commands need.
+    healths: by host, the document of its agent's /health, as far as it is known. last: the last
+    bucket that the acceptance covers, if it covers several.
     """
     explainer = _Explainer(verdict, evidence, policy, now_ms, access, healths, last)
     found = list(explainer.explanations())

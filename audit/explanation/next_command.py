@@ -30,7 +30,8 @@ class NextCommand:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """How a command reaches what it asks, so that it runs as it is printed.
+    """The addresses and options that the printed commands need, so that people can run them
+    unchanged.
 
     here: the name of the audit's host, where the commands without a host run. brokers: the address
     of the brokers whose audit topics were read; "" if unknown. options: the options by which
@@ -67,9 +68,9 @@ class Access:
 @dataclass(frozen=True, slots=True)
 class Where:
     """The facts from which a command is made. host: the host of the cause. place: the cluster or
-    output. access: how the command reaches what it asks. is_mirrored: whether the brokers whose
-    audit topics were read have the topic as a mirror. mirror_host: the host of the mirror's
-    counter. last: the last bucket that an acceptance covers, if it covers several."""
+    output. access: the addresses and options that the command needs. is_mirrored: whether the
+    brokers whose audit topics were read have the topic as a mirror. mirror_host: the host of the
+    mirror's counter. last: the last bucket that an acceptance covers, if it covers several."""
 
     tier: Tier | None = None
     host: str = ""

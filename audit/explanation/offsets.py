@@ -34,8 +34,8 @@ def senders_of(evidence: Evidence, topic: TopicEvidence, place: Place) -> list[S
 def offsets_behind(
     evidence: Evidence, topic: TopicEvidence, place: Place
 ) -> tuple[OffsetRange, ...]:
-    """Returns, by partition, the offsets that another place has counted after the end of what this
-    place has counted.
+    """Returns a range for each partition in which another place has counted further than `place`:
+    from the end of what `place` has counted to the greatest end of all places.
     """
     own = _ends(topic, senders_of(evidence, topic, place))
     known = _ends(topic, [key for key in topic.coverage if key in evidence.senders])

@@ -3,8 +3,8 @@ the rules to ten thousand agents at once. The module does no I/O.
 
 The columns suffice for the rules if an agent is *plain*. A plain agent is alone on its host, read
 nothing that another agent had read, had one epoch, declared no loss, and sent no last word (the
-last seal of a host that is removed). None of its messages is missing or came with two contents. All
-other agents are judged one by one.
+last seal of a host that is removed). None of its messages is missing, and no two of its messages
+have the same number but different contents. All other agents are judged one by one.
 
 In a fleet, most topics have the same agents, and an agent seals all its topics together. So the
 columns that do not depend on the topic are made once, and all topics share them (`FleetColumns`).
@@ -61,9 +61,9 @@ class FleetColumns:
 
     seen: when the agent was last heard. is_silent: whether it has not been heard for silence_ms.
     counted_from: buckets that start before this time may lack counts of the agent, because its
-    first messages have expired. NEVER if none has expired; EVER if another message is missing or
-    came with two contents. is_plain: whether the agent is plain, as far as this does not depend on
-    the topic.
+    first messages have expired. NEVER if none has expired; EVER if another message is missing, or
+    if two messages with the same number have different contents. is_plain: whether the agent is
+    plain, as far as this does not depend on the topic.
     """
 
     def __init__(self, common: CommonFacts) -> None:

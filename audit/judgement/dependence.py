@@ -15,8 +15,8 @@ All other evidence that concerns every bucket is the *shape* of the topic. If th
 every bucket of the topic is judged again. The shape has no values that change regularly. It
 changes, for example, when a new host begins or when an agent declares a loss.
 
-A `Dependence` object belongs to one moment. If a bucket's values from two moments are equal, the
-two verdicts on the bucket are equal.
+A `Dependence` object has the evidence of one moment. If its methods return the same values for a
+bucket at two moments, the verdicts on the bucket at these two moments are equal.
 """
 
 from __future__ import annotations
@@ -80,10 +80,10 @@ class Dependence:
         )
 
     def of_buckets(self, dues: Int64s) -> tuple[UInt64s, UInt64s]:
-        """Two arrays with an element for each of these times, at which buckets are due. The first
-        array has the sum of the hashes (see `_states`) of the agents whose newest seal does not
-        reach this time. The second has the bucket's phase (0: not due, 1: due, 2: due for at least
-        silence_ms)."""
+        """Returns two arrays. dues: the times at which buckets are due; each array has an element
+        for each of these times. The first array has the sum of the hashes (see `_states`) of the
+        agents whose newest seal does not reach the time. The second array has the bucket's phase
+        (0: not due, 1: due, 2: due for at least silence_ms)."""
         facts = self._facts
         phases = (facts.now_ms >= dues).astype(np.uint64)
         phases += (facts.now_ms >= dues + facts.policy.silence_ms).astype(np.uint64)

@@ -4,11 +4,12 @@ demands a proof for each of them.
 
 An agent is heard when a message of it arrives. Normally only one agent counts: the agent that was
 heard last. But this agent may run on an old state that was restored. So an agent that began later
-counts as well, until it is silent. Such an agent is silent if its last message is at least
-`silence_ms` old by the audit's clock, and is also at least `silence_ms` older than the last message
-of the agent that was heard last. Two machines may also have the same name. In this case, all agents
-that were alive at the same time (`evidence.overlaps`) count, because each has its own files. These
-agents count even while they are silent, until they are retired or report another host name.
+counts as well, until it is silent. Such an agent is silent if two conditions are met: at least
+`silence_ms` have passed since its last message, by the audit's clock; and the last message of the
+agent that was heard last came at least `silence_ms` after this message. Two machines may also have
+the same name. In this case, all agents that were alive at the same time (`evidence.overlaps`)
+count, because each has its own files. These agents count even while they are silent, until they are
+retired or report another host name.
 
 The order of messages in the log shows which agent was heard last and which began later. Clocks
 cannot show this order, because a host's clock may have been set by any amount between two messages.
@@ -59,12 +60,13 @@ def namesakes(evidence: Evidence, agents: Iterable[int]) -> set[int]:
 
 
 def unread_until(evidence: Evidence, agent: int, of_host: Iterable[int], silence_ms: int) -> int:
-    """Returns a time (ms, by the host's clock). A replaced agent may have left lines unread that
-    were written before this time. Normally the result is the time at which the next agent began. If
-    that time is not after the time of the replaced agent's last message, the clock was set back
-    between the two times. Then the result is the time of the replaced agent's last message plus
-    `silence_ms`, because a living agent is never silent for so long. The result is 0 if no agent
-    began after the replaced agent's last message.
+    """Returns a time (ms, by the host's clock): the replaced agent `agent` may have left lines
+    unread that were written before this time. Normally the result is the time at which the next
+    agent began. If that time is not after the time of the replaced agent's last message, the clock
+    was set back between the two times. Then the result is the time of the replaced agent's last
+    message plus `silence_ms`, because a living agent is never silent for so long. If no agent began
+    after the replaced agent's last message, the result is 0: the audit then does not expect unread
+    lines.
     """
     heard_ms = heard(evidence, agent)
     began = [_began(evidence, x) for x in of_host if _began_behind(evidence, x, agent)]

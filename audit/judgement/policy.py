@@ -50,7 +50,7 @@ class Policy:
     """The tiers, hosts and times that the audit expects, and how long it waits.
 
     tiers: the tiers in which each record must be counted.
-    silence_ms: if no message of an agent arrives for this long, the agent counts as dead.
+    silence_ms: if no message of an agent arrives for this long, the agent counts as silent.
     lateness_ms: how late lines may come. If an agent announces a larger value, the agent's value
         applies.
     ahead_ms: how far ahead the times of lines may be. If an agent announces a larger value, the

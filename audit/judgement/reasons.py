@@ -95,9 +95,9 @@ def of_gap(note: GapNote) -> str:
 
 
 class Said(NamedTuple):
-    """A reason that one or more agents have. agents: the number of these agents. first: a few of
-    them, those that come first in the order of all reasons. Each is a pair: a key, which says the
-    place of this reason of this agent in that order, and the name of the agent's host.
+    """A reason that one or more agents have. agents: the number of these agents. first: the first
+    few of these agents, each as a pair: a sort key, and the name of the agent's host. The key sorts
+    the reasons of all agents.
     """
 
     reason: str

@@ -358,8 +358,8 @@ class TopicJudgement:
         return {agent for agent, until_ms in replaced.items() if start <= until_ms}
 
     def _said(self, told: Told) -> reasons.Said:
-        """The reason of told agents (see bucket_columns), with keys that sort it as `_verdict`
-        sorts the reasons of an agent."""
+        """Returns the reason of told agents (see bucket_columns) with sort keys. The keys give the
+        same order as the one in which `_verdict` sorts the reasons of an agent."""
         first = [((0, x, -told.status, told.reason), self._name(x)) for x in told.agents]
         return reasons.Said(told.reason, told.count, first)
 

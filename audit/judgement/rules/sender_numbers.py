@@ -20,9 +20,10 @@ from skidway.audit.topic.messages import Tier
 def findings(
     facts: TopicFacts, agent: int, bucket: BucketId, tallies: Tallies
 ) -> Iterator[Finding]:
-    """Yields a finding if a message is missing, has expired or came with two contents, and it may
-    have counted records of the bucket. Looks at the messages of all epochs of the agent, and at
-    those of all other senders whose counts the verdict uses."""
+    """Yields a finding if a message is missing or has expired, or if two messages with the same
+    number have different contents, but only if such a message may have counted records of the
+    bucket. Looks at the messages of all epochs of the agent, and at those of all other senders
+    whose counts the verdict uses."""
     for key in facts.epochs.get(agent, ()):
         yield from _of_sender(facts, key, bucket, tallies)
     for counting in facts.doubtful_places:
