@@ -89,7 +89,7 @@ def read(path: str, room: int = LINES_MAX) -> FileLines:
         with _opened(path) as file:
             while line := file.readline(LINE_BYTES_MAX):
                 if not line.endswith(b"\n") and len(line) < LINE_BYTES_MAX:
-                    break  # it may still grow
+                    break  # the line is unfinished: it may still grow
                 text = without_end(line)
                 if text:
                     if len(lines.begins) >= room:

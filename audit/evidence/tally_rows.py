@@ -93,7 +93,7 @@ class TallyRows:
             return
         self._connection.executemany(_FILTERED, _filtered_rows(told))
         table = _table_of(told)
-        del told  # its counts are in the table, and take as much memory
+        del told  # `table` has the counts now, and `told` takes as much memory
         for key, counts in _by_bucket(table):
             self._write_bucket(key, TallyColumns.summed(_tallies_of(counts)))
 

@@ -148,7 +148,7 @@ class BucketColumns:
         yield from self._one(Status.OPEN, seals.LATE, waits & agents.has_seal & self.late)
         behind = np.flatnonzero(waits & agents.has_seal & (agents.vouched < self._due))
         until = agents.vouched[behind]
-        seconds = np.where(until >= 0, until - until % 1000, until)  # the words show no less
+        seconds = np.where(until >= 0, until - until % 1000, until)  # shown as whole seconds
         for chosen in _alike(seconds):
             yield self._told(Status.OPEN, seals.until(int(until[chosen[0]])), behind[chosen])
         if self._differs.any():

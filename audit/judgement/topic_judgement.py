@@ -348,7 +348,7 @@ class TopicJudgement:
         return any(NO_AGENT in by_agent for by_agent in self._facts.topic.tallies.values())
 
     def _judged(self, bucket: BucketId) -> set[int]:
-        """The agents on whose parts of the bucket a verdict is needed."""
+        """Returns the agents for which a verdict on their part of the bucket is needed."""
         by_agent = self._facts.topic.tallies.get(bucket, {})
         return self._facts.expectation.agents | set(by_agent) | self._replaced(bucket[0])
 
