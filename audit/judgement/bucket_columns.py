@@ -155,7 +155,8 @@ class BucketColumns:
             yield from self._differences()
 
     def gravest(self, count: int) -> list[int]:
-        """At most `count` of the told agents, those with the gravest statuses."""
+        """The ids of at most `count` agents that `told` gives reasons for: those with the gravest
+        statuses."""
         found: list[int] = []
         for chosen in (self._differs, self._waits & ~self._differs):
             found += self._agents.agents[np.flatnonzero(chosen)[: count - len(found)]].tolist()

@@ -5,8 +5,9 @@ The audit counts rejects among the records. If a reload turns rejects into rows,
 rejects, the number of records stays the same, and only the number of rejects changes.
 
 The numbers come from the files of rejects. Each file has rejects of one load and one hour. If a
-file is gone or damaged, the loader computes the file's numbers: it takes the number of rejects that
-the load published for the hour, and subtracts the rejects in the other files of this load and hour.
+file is gone or damaged, the loader computes its numbers: from the rejects that the load which wrote
+the file published for that hour, it subtracts the rejects in the other files that the same load
+wrote for that hour.
 """
 
 from __future__ import annotations

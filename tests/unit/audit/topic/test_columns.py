@@ -1,4 +1,4 @@
-"""Tests counts and seals that a message has as columns."""
+"""Tests messages whose counts and seals are stored as columns."""
 
 from __future__ import annotations
 

@@ -107,8 +107,8 @@ def test_another_topic_of_the_name_is_not_told(zookeeper: ZooKeeper) -> None:
 
 
 def test_settings_that_cannot_be_read_are_left_alone(zookeeper: ZooKeeper) -> None:
-    """The broker never overwrites settings of a topic that it cannot read, because a person may
-    have written gaps into them by hand."""
+    """If the broker cannot read the settings of a topic, it never overwrites them: a person may
+    have edited them by hand to list gaps (missing offsets)."""
     zookeeper.put({gaps.CONFIG: "from three to nine"})
     with pytest.raises(StateRefused, match="partition:first-end:reason"):
         zookeeper.name(ONE)
