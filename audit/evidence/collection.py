@@ -38,8 +38,8 @@ the ledger gets each record at once."""
 class Collection:
     """Reads the audit topics into the ledger, beginning at the ledger's positions. Only one thread
     uses this object. If the program ends before records are in the ledger, it reads these records
-    again after its next start. has_caught_up: whether the ledger has all records
-    of every partition that is read. has_caught_up becomes false when the reader begins to read a topic from its
+    again after its next start. has_caught_up: whether the ledger has all records of every partition
+    that is read. has_caught_up becomes false when the reader begins to read a topic from its
     beginning.
     """
 
