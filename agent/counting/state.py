@@ -19,6 +19,13 @@ from skidway.audit.comparison import notes
 from skidway.dataclass import dataclass
 from skidway.errors import StateRefused, UsageError
 
+_TOO_MANY = "id <= (SELECT max(id) FROM unnoted) - ?"
+_WHOLE_SINCE = f"""
+UPDATE meta SET value = max(value, coalesce(
+    (SELECT max(noted_ms) + 1 FROM unnoted WHERE {_TOO_MANY}), 0)) WHERE key = ?
+"""  # noqa: S608 - our own text
+"""If bytes that are not noted are forgotten, the notes are whole only since a later time."""
+
 
 @dataclass(frozen=True, slots=True)
 class Note:
@@ -142,8 +149,8 @@ class CountChanges(Changes):
             " VALUES (?, ?, ?, ?, ?, ?, ?)",
             row,
         )
-        newest = "(SELECT max(id) FROM unnoted)"
-        self._do(f"DELETE FROM unnoted WHERE id <= {newest} - ?", (notes.UNNOTED_MAX,))  # noqa: S608
+        self._do(_WHOLE_SINCE, (notes.UNNOTED_MAX, notes.COUNTED_FROM))
+        self._do(f"DELETE FROM unnoted WHERE {_TOO_MANY}", (notes.UNNOTED_MAX,))  # noqa: S608 - ours
 
     def drop(self, segments: Iterable[Segment]) -> None:
         """Deletes segments, the oldest first, and everything that only they need."""

@@ -15,13 +15,13 @@ import contextlib
 import gc
 import socket
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import uvicorn
 
 from skidway import log, ports, systemd
-from skidway.audit.collector import metrics, risks
+from skidway.audit.collector import loader_rejects, metrics, risks
 from skidway.audit.collector.editions import Editions, step_of
 from skidway.audit.collector.history_store import HISTORY, HistoryStore
 from skidway.audit.collector.judge import Judge
@@ -46,13 +46,14 @@ from skidway.audit.judgement.policy import Policy
 from skidway.audit.judgement.standing import NOTHING_JUDGED
 from skidway.audit.reports import clock_report, report
 from skidway.audit.settings import AuditSettings
-from skidway.audit.topic.notes import Note
+from skidway.audit.topic.load_note import RejectedRecord
 from skidway.clock import Clock
 from skidway.errors import Unreachable
 from skidway.files import DirectoryLock
 from skidway.kafka.batch import CorruptBatch
 from skidway.kafka.client import Client, Fetcher
 from skidway.kafka.errors import KafkaError
+from skidway.kafka.source import Source
 from skidway.service import Shutdown
 from skidway.telemetry import Health, TelemetryServer, host_and_port
 
@@ -113,7 +114,7 @@ def run_collector(settings: AuditSettings, clock: Clock, shutdown: Shutdown) -> 
             clusters=settings.clusters,
         )
         examples = RejectExamples(
-            lambda: _client(settings, clock), lambda: loop.standing, lambda: loop.notes
+            lambda: _client(settings, clock), lambda: loop.standing, lambda: loop.rejected
         )
         dashboard = Dashboard(editions, clock, histories[1], access, lambda: examples.found)
         stack.enter_context(_serving(dashboard, settings.listener))
@@ -188,7 +189,7 @@ class _Loop:
             ledger, lambda: expected.policy, clock, note, lambda: self._has_caught_up
         )
         self.standing = NOTHING_JUDGED
-        self.notes: Sequence[Note] = ()
+        self.rejected: Mapping[Source, RejectedRecord] = {}
         self._clocks = Clocks()
         self._has_read = False
         self.health = Health(True)
@@ -291,7 +292,8 @@ class _Loop:
         if self._clock.monotonic() < self._risks_at:
             return
         self._risks_at = self._clock.monotonic() + RISKS_EVERY_S
-        self.notes = notes = self._ledger.notes() if hosts else []
+        notes = self._ledger.notes() if hosts else []
+        self.rejected = loader_rejects.newest(notes)
         topics = [x for x in self.standing.topics if not x.source.topic.endswith(REJECTED_SUFFIX)]
         metrics.tell_risks(
             risks.host_risks(hosts, risks.backlogs(notes), now_ms),

@@ -111,10 +111,12 @@ class Judge:
         """Judges the buckets whose verdicts may have changed. Returns the standing of all
         buckets."""
         self._balanced = []
+        began = self._clock.monotonic()
         if self._ledger.rebuilding:
             return self._forget_everything()
         changed = self._take_changes()
         evidence = self.evidence = self._ledger.evidence_without_counts()
+        reading_s = self._clock.monotonic() - began
         now_ms = self._take_facts()
         common, fleet, policy = self.common, self.fleet, self.common.policy
         is_noting = self._note is not None and self._is_whole and self._may_note()
@@ -124,7 +126,7 @@ class Judge:
             )
             for source in sorted(evidence.topics, key=order)
         ]
-        self.due = _due(looks)
+        self.due = _due(looks, reading_s)
         self._tell(self._judge(looks, is_noting=is_noting), now_ms if is_noting else None)
         return self._standing(evidence, now_ms, {x.source: x for x in looks})
 
@@ -302,13 +304,14 @@ class _Look:
         return set((starts - starts % size_ms).tolist())
 
 
-def _due(looks: Sequence[_Look]) -> Due | None:
+def _due(looks: Sequence[_Look], reading_s: float) -> Due | None:
+    """reading_s: how long after the beginning of the step its time was taken."""
     found = []
     for look in looks:
         now_ms, lateness_ms = look.judgement.facts.now_ms, look.judgement.facts.policy.lateness_ms
         due = look.topic.next_due(now_ms, lateness_ms)
         if due is not None:
-            found.append(Due((due[0] - now_ms) / 1000, due[1] / 1000))
+            found.append(Due(reading_s + (due[0] - now_ms) / 1000, due[1] / 1000))
     return min(found, default=None)
 
 

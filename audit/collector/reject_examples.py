@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Final
 
@@ -25,7 +25,6 @@ from skidway.audit.counts.topic_patterns import REJECTED_SUFFIX
 from skidway.audit.judgement.standing import Standing, TopicStanding
 from skidway.audit.judgement.verdict import BucketVerdict
 from skidway.audit.topic.load_note import RejectedRecord
-from skidway.audit.topic.notes import Note
 from skidway.audit.tracing.logs import topic_here
 from skidway.errors import SkidwayError
 from skidway.kafka.batch import CorruptBatch
@@ -43,7 +42,8 @@ REQUEST_TIMEOUT_MS: Final = 10_000
 Examples = Mapping[Source, RejectedExample]
 """By topic of rejects, a line that agents rejected; by topic, a record that the loader rejected."""
 
-Notes = Sequence[Note]
+Rejected = Mapping[Source, RejectedRecord]
+"""For each topic, the record that the newest load with rejects named."""
 
 NO_EXAMPLES: Final[Examples] = MappingProxyType({})
 
@@ -55,17 +55,17 @@ _log = log.get(__name__)
 
 class RejectExamples:
     """One thread calls `look`. `found` is an immutable value, which other threads read. connect:
-    makes a client of the brokers. standing, notes: the newest standing, and the newest notes of all
-    senders."""
+    makes a client of the brokers. standing, rejected: the newest standing, and the newest records
+    that loaders rejected."""
 
     def __init__(
         self,
         connect: Callable[[], Client],
         standing: Callable[[], Standing],
-        notes: Callable[[], Notes] = tuple,
+        rejected: Callable[[], Rejected] = dict,
     ) -> None:
         self._connect = connect
-        self._standing, self._notes = standing, notes
+        self._standing, self._rejected = standing, rejected
         self._looked: dict[Source, BucketKey | RejectedRecord] = {}
         self._is_away = False
         self.found: Examples = NO_EXAMPLES
@@ -75,7 +75,7 @@ class RejectExamples:
         last look. Logs once if the brokers cannot be reached."""
         standing = self._standing()
         wanted: dict[Source, BucketKey | RejectedRecord] = {
-            **_wanted_lines(standing), **_wanted_records(standing, self._notes()),
+            **_wanted_lines(standing), **_wanted_records(standing, self._rejected()),
         }  # fmt: skip
         found = {x: self.found[x] for x in wanted if x in self.found}
         self._looked = {x: at for x, at in self._looked.items() if x in wanted}
@@ -127,10 +127,9 @@ def _wanted_lines(standing: Standing) -> dict[Source, BucketKey]:
     return found
 
 
-def _wanted_records(standing: Standing, notes: Notes) -> dict[Source, RejectedRecord]:
-    """For the topics of which the loader rejected the most records: the record that the note of the
-    newest load with rejects names."""
-    named = loader_rejects.newest(notes)
+def _wanted_records(standing: Standing, named: Rejected) -> dict[Source, RejectedRecord]:
+    """For the topics of which the loader rejected the most records: the record that the newest load
+    with rejects named."""
     rejecting = [x for x in standing.topics if x.rejects and x.source in named]
     lines = [x for x in rejecting if not x.source.topic.endswith(REJECTED_SUFFIX)]
     chosen = sorted(lines, key=lambda x: -x.rejects)[:TOPICS_MAX]

@@ -14,7 +14,9 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import IO, Final, cast
+from typing import IO, Any, Final, cast
+
+import numpy as np
 
 from skidway.audit.comparison.shapes import without_end
 from skidway.errors import SkidwayError, UsageError
@@ -25,6 +27,7 @@ bytes while lines and records are joined.
 """
 LINE_BYTES_MAX: Final = 16 << 20
 PACKED: Final = (".gz", ".bz2", ".xz")
+_MIX: Final = np.uint64(0x9E3779B97F4A7C15)
 _NOT_A_NAME = re.compile(r"[-._]")
 
 
@@ -60,6 +63,11 @@ class FileLines:
 def hash_of(text: bytes) -> int:
     """A hash of a text, of 64 bits."""
     return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little")
+
+
+def keys_of(hashes: Any, begins: Any) -> Any:
+    """A number of 64 bits for each text at its first byte, as an array. hashes, begins: arrays."""
+    return hashes ^ ((begins.astype(np.uint64) + np.uint64(1)) * _MIX)
 
 
 def files_of(patterns: Iterable[str]) -> list[str]:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from skidway.audit.comparison.lines import FileLines, any_may_have_been, hash_of
+from skidway.audit.comparison.lines import FileLines, any_may_have_been, hash_of, keys_of
 from skidway.audit.comparison.shapes import Shipped
 from skidway.errors import UsageError
 
@@ -21,7 +21,6 @@ PATHS_MAX: Final = 100_000
 this kind is compared with the files again for each record that has the path.
 """
 NO_OFFSET: Final = -1
-_MIX: Final = np.uint64(0x9E3779B97F4A7C15)
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
@@ -217,8 +216,8 @@ class _Join:
         """Joins each record that has an offset in its file with a line that begins at this byte and
         has the same text."""
         rows = np.flatnonzero(self._offsets >= 0)
-        keys = _mixed(self._record_hashes[rows], self._offsets[rows])
-        self._join(_mixed(self._hashes, self.begins), np.arange(len(self.begins)), keys, rows)
+        keys = keys_of(self._record_hashes[rows], self._offsets[rows])
+        self._join(keys_of(self._hashes, self.begins), np.arange(len(self.begins)), keys, rows)
 
     def by_text(self) -> None:
         """Joins each record that has no offset in its file with a line that has the same text."""
@@ -325,10 +324,6 @@ def _spans(join: _Join, file: int, lines: FileLines, fates: Array) -> Iterator[S
             end = lines.begins[last] + lines.lengths[last]
             yield Span(file, fate, lines.begins[at], end, count, lines.lengths[at], place)
         at += count
-
-
-def _mixed(hashes: Array, offsets: Array) -> Array:
-    return np.asarray(hashes ^ ((offsets.astype(np.uint64) + np.uint64(1)) * _MIX))
 
 
 def _joined(parts: Sequence[array[int]], kind: Any) -> Array:

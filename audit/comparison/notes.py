@@ -33,7 +33,7 @@ from typing import Any, Final
 import google_crc32c
 import numpy as np
 
-from skidway.audit.comparison.lines import LINES_MAX, FileLines, hash_of
+from skidway.audit.comparison.lines import LINES_MAX, FileLines, hash_of, keys_of
 from skidway.errors import SkidwayError, StateRefused, UsageError
 
 DATABASE: Final = "count.db"
@@ -80,7 +80,6 @@ _ENVIRONMENT: Final = (
     sqlite3.SQLITE_PERM,
     sqlite3.SQLITE_READONLY,
 )
-_MIX: Final = np.uint64(0x9E3779B97F4A7C15)
 LINE_BYTES: Final = 12
 """A line takes this many bytes of a note."""
 
@@ -280,7 +279,7 @@ def _leave_out_repeats(
     for file, lines in files.items():
         begins, hashes = np.array(lines.begins, np.int64), np.array(lines.hashes, np.uint64)
         if file in uncertain and earlier and len(begins):
-            is_repeat = np.isin(_places(begins, hashes), np.concatenate(earlier))
+            is_repeat = np.isin(keys_of(hashes, begins), np.concatenate(earlier))
             spans = uncertain[file]
             is_repeat &= np.any([(begins >= x) & (begins < end) for x, end in spans], axis=0)
             lengths = np.array(lines.lengths, np.int64)[~is_repeat]
@@ -288,9 +287,4 @@ def _leave_out_repeats(
             lines.lengths = array("q", lengths.tobytes())
             lines.hashes = array("Q", hashes[~is_repeat].tobytes())
         if uncertain:
-            earlier.append(_places(begins, hashes))
-
-
-def _places(begins: Any, hashes: Any) -> Any:
-    """A number for each text at its byte."""
-    return hashes ^ ((begins.astype(np.uint64) + np.uint64(1)) * _MIX)
+            earlier.append(keys_of(hashes, begins))

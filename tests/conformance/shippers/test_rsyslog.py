@@ -79,6 +79,19 @@ class Rsyslog:
                 what=f"{count} records; rsyslog says {self.program.output()[-2000:]}",
             )
 
+    def lose_one_and_double_twenty(self, older: Path) -> None:
+        """Writes 21 lines after the first 50, one of which a rule leaves out. rsyslog sends the
+        other 20 lines, and sends them again with the older copy of its state. rsyslog runs
+        afterwards."""
+        self.write("swallowed 1", *(f"more {n}" for n in range(20)))
+        self.program.start()
+        self.wait_shipped(70)
+        self.program.stop()
+        shutil.rmtree(self.state)
+        older.rename(self.state)
+        self.program.start()
+        self.wait_shipped(90)
+
     def compare(self, topic: str, shape: str, *where: str) -> tuple[int, dict[str, Any]]:
         """where: the options that say where the lines are; the files if there are none."""
         done = run_skidway(
@@ -130,14 +143,7 @@ def test_losses_and_doublings_of_rsyslog_are_found(rsyslog: Rsyslog) -> None:
     rsyslog.program.stop()
     older = shutil.copytree(rsyslog.state, rsyslog.state.with_name("older"))
 
-    rsyslog.write("swallowed 1", *(f"more {n}" for n in range(20)))
-    rsyslog.program.start()
-    rsyslog.wait_shipped(70)
-    rsyslog.program.stop()
-    shutil.rmtree(rsyslog.state)
-    older.rename(rsyslog.state)
-    rsyslog.program.start()  # with the older state
-    rsyslog.wait_shipped(90)
+    rsyslog.lose_one_and_double_twenty(older)
     rsyslog.program.stop()
 
     rsyslog.write(*(f"rest {n}" for n in range(5)))
@@ -177,14 +183,7 @@ def test_losses_and_doublings_are_found_after_the_file_is_gone(
     counting.wait_noted(50)
     counting.program.kill()
 
-    rsyslog.write("swallowed 1", *(f"more {n}" for n in range(20)))
-    rsyslog.program.start()
-    rsyslog.wait_shipped(70)
-    rsyslog.program.stop()
-    shutil.rmtree(rsyslog.state)
-    older.rename(rsyslog.state)
-    rsyslog.program.start()  # with the older state
-    rsyslog.wait_shipped(90)
+    rsyslog.lose_one_and_double_twenty(older)
     counting.start()
     counting.wait_noted(71)
 

@@ -2638,6 +2638,13 @@ MUTANTS = (
         (f"{_TIMES}test_each_bucket_is_judged_when_it_becomes_due",),
     ),
     Mutant(
+        "a step for buckets that become due begins before they are due",
+        "audit/collector/judge.py",
+        "Due(reading_s + (due[0] - now_ms) / 1000, due[1] / 1000)",
+        "Due((due[0] - now_ms) / 1000, due[1] / 1000)",
+        (f"{_JUDGE}test_the_judge_says_when_buckets_become_due",),
+    ),
+    Mutant(
         "judging takes more than a tenth of the time if buckets become due often",
         "audit/collector/judging_times.py",
         "    later = max(0, math.ceil((wait_s / 2 - due.next_s) / due.every_s))\n",

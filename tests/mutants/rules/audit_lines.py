@@ -149,6 +149,13 @@ MUTANTS = (
         (f"{_BOUNDS}test_the_notes_say_since_when_they_are_whole",),
     ),
     Mutant(
+        "bytes that are not noted are forgotten in silence",
+        "agent/counting/state.py",
+        "        self._do(_WHOLE_SINCE, (notes.UNNOTED_MAX, notes.COUNTED_FROM))\n",
+        "",
+        (f"{_COUNTING}test_what_is_not_noted_is_forgotten_with_its_time",),
+    ),
+    Mutant(
         "records that have expired are missing",
         "audit/commands/compare.py",
         "    return Reach(ranges, is_whole, max([since_ms, *stamps]))\n",

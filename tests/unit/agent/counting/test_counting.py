@@ -13,6 +13,7 @@ from skidway.agent.counting.settings import CountSettings
 from skidway.agent.counting.state import check_directory, open_count
 from skidway.agent.parsing.framing import READ_BYTES
 from skidway.agent.state.database import StateFull, open_state
+from skidway.audit.comparison import notes
 from skidway.audit.comparison.lines import LINE_BYTES_MAX, hash_of
 from skidway.errors import StateRefused, UsageError
 from support.counting import LOG, Counting, hashes_of
@@ -98,6 +99,26 @@ def test_lines_that_went_away_unread_are_told(world: Counting) -> None:
     world.turn()
     (unnoted,) = world.counted().unnoted
     assert (unnoted.path, unnoted.first, unnoted.end) == (LOG, 2, None)
+
+
+def test_what_is_not_noted_is_forgotten_with_its_time(
+    world: Counting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The notes keep only a bounded list of bytes that are not noted. If they forget the oldest of
+    these bytes, they say that all lines are noted only since a later time."""
+    monkeypatch.setattr(notes, "UNNOTED_MAX", 2)
+    times = list[int]()
+    for _ in range(4):
+        world.write("a")
+        world.turn()
+        world.kill()
+        world.write("b")
+        world.files.delete(LOG)
+        times.append(world.clock.time_ms())
+        world.turn()
+    counted = world.counted()
+    assert len(counted.unnoted) == 2
+    assert times[1] <= counted.from_ms <= times[2] + 1_000
 
 
 def test_files_that_appeared_later_were_written_later(world: Counting) -> None:

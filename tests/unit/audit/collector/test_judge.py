@@ -10,6 +10,7 @@ import pytest
 
 from skidway.audit.collector import judge
 from skidway.audit.collector.judge import BLOCK_MS, Judge
+from skidway.audit.evidence.evidence import Evidence
 from skidway.audit.evidence.ledger import Ledger
 from skidway.audit.evidence.pruning import OldBucket, digest_of
 from skidway.audit.judgement.acceptances import Signature, acceptances
@@ -110,6 +111,33 @@ def test_what_was_not_judged_yet_is_never_called_complete(monkeypatch: pytest.Mo
     for _ in range(9):
         found = site.judge.step()
     assert (found.unjudged, found.overdue) == (0, {Status.INCOMPLETE: 1})
+
+
+def test_the_judge_says_when_buckets_become_due(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The judge says how long after the beginning of a step the next bucket becomes due, and how
+    long this bucket is. The time that the step needs to read the evidence does not move this
+    moment. If no bucket will become due, the judge says so."""
+    site = Site()
+    assert (site.judge.step(), site.judge.due)[1] is None
+    now_ms = site.clock.time_ms()
+    young = now_ms // SIZE + 3
+    for index in (young - 100, young, young + 1):
+        site.count(LOGS, index)
+    due_s = ((young + 1) * SIZE - now_ms) / 1000
+    site.judge.step()
+    assert site.judge.due == pytest.approx((due_s, SIZE / 1000))
+    read = site.ledger.evidence_without_counts
+
+    def slowly() -> Evidence:
+        site.clock.advance(2.0)
+        return read()
+
+    monkeypatch.setattr(site.ledger, "evidence_without_counts", slowly)
+    site.judge.step()
+    assert site.judge.due == pytest.approx((due_s, SIZE / 1000))
+    site.clock.advance(3 * 3_600.0)
+    site.judge.step()
+    assert site.judge.due is None
 
 
 def test_what_is_due_is_judged_before_what_is_young(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -174,7 +174,9 @@ class Loaded:
         self.log.create("dc1.logs")
         self.tp = TopicPartition("dc1.logs", 0)
         monkeypatch.setattr(loader_rejects, "read_batches", self._read)
-        self.examples = RejectExamples(world.connect, self.standing, lambda: self.notes)  # type: ignore[arg-type]
+        self.examples = RejectExamples(
+            world.connect, self.standing, lambda: loader_rejects.newest(self.notes)
+        )  # type: ignore[arg-type]
 
     def append(self, *values: bytes, is_of_agent: bool = True) -> None:
         """Appends a batch of records. The line of each record has 10 bytes."""
