@@ -26,6 +26,7 @@ COLUMNS: Final = (
 source topic in the message's list of source topics."""
 
 _LONG: Final = np.dtype("<i8")
+_LAST_MS: Final = (1 << 63) - 1
 _EMPTY: Final = np.zeros((len(COLUMNS), 0), _LONG)
 
 
@@ -85,7 +86,7 @@ class CountColumns(Sequence[Count]):
 
     @classmethod
     def of(cls, counts: Iterable[Count]) -> CountColumns:
-        """Puts counts into columns."""
+        """Puts counts into columns. Raises ValueError for a bucket that cannot exist."""
         if isinstance(counts, CountColumns):
             return counts
         found = list(counts)
@@ -100,7 +101,7 @@ class CountColumns(Sequence[Count]):
             for x in found
         ]  # fmt: skip
         filtered = {index: x.filtered for index, x in enumerate(found) if x.filtered}
-        return cls(names_of(indexes), np.array(rows, _LONG).T, filtered)
+        return cls(names_of(indexes), _checked(np.array(rows, _LONG).T), filtered)
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Self:
@@ -127,6 +128,7 @@ class CountColumns(Sequence[Count]):
         indexes = table[: len(found) * _LONG.itemsize]
         if indexes != _ascending(count) and not _are_named(found.table[0], count):
             raise ValueError(f"the counts do not name the {count} sources")
+        _checked(found.table)
         return found
 
     def to_record(self) -> dict[str, Any]:
@@ -168,6 +170,15 @@ class CountColumns(Sequence[Count]):
 
     def __repr__(self) -> str:
         return repr(tuple(self))
+
+
+def _checked(table: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Returns the table. Raises ValueError if a bucket has no length or if no time comes after its
+    start, because the audit could not compute with such a bucket."""
+    starts, sizes = table[COLUMNS.index("bucket")], table[COLUMNS.index("bucket_ms")]
+    if len(starts) and (sizes.min() < 1 or starts.max() >= _LAST_MS):
+        raise ValueError("a bucket has no length, or begins at the end of all times")
+    return table
 
 
 @lru_cache(maxsize=1024)

@@ -2652,6 +2652,13 @@ MUTANTS = (
         (f"{_TIMES}test_each_bucket_is_judged_when_it_becomes_due",),
     ),
     Mutant(
+        "a bucket without length ends the collector",
+        "audit/topic/count_columns.py",
+        "sizes.min() < 1 or ",
+        "",
+        ("tests/unit/audit/topic/test_columns.py::test_buckets_that_cannot_exist_are_refused",),
+    ),
+    Mutant(
         "checksums become narrow before they were equal",
         "audit/collector/judge.py",
         "if verdict.status is Status.COMPLETE or (columns is not None and columns.is_balanced):\n",

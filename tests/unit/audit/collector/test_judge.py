@@ -7,10 +7,15 @@ import random
 from dataclasses import replace
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from skidway.audit.collector import judge
+from skidway.audit.collector.editions import step_of
 from skidway.audit.collector.judge import BLOCK_MS, Judge
+from skidway.audit.collector.judging_times import next_step_s
 from skidway.audit.evidence.evidence import Evidence
+from skidway.audit.evidence.hearing import Heard
 from skidway.audit.evidence.ledger import Ledger
 from skidway.audit.evidence.pruning import OldBucket, digest_of
 from skidway.audit.judgement.acceptances import Signature, acceptances
@@ -25,6 +30,7 @@ from skidway.audit.topic.messages import (
     Certainty,
     Delta,
     Loss,
+    Message,
     Range,
     Seal,
     Sender,
@@ -33,6 +39,7 @@ from skidway.audit.topic.messages import (
 )
 from skidway.audit.topic.seal_columns import SealedTopic
 from skidway.kafka.source import Source
+from support.any_messages import announcements, deltas, heartbeats, seals
 from support.audit_senders import AGENT, BROKER, LOGS, OTHER, REJECTED
 from support.clock import ManualClock
 from support.promises import promise
@@ -111,6 +118,24 @@ def test_what_was_not_judged_yet_is_never_called_complete(monkeypatch: pytest.Mo
     for _ in range(9):
         found = site.judge.step()
     assert (found.unjudged, found.overdue) == (0, {Status.INCOMPLETE: 1})
+
+
+@given(st.lists(st.one_of(deltas, seals, heartbeats, announcements), min_size=1, max_size=4))
+@example([Delta(AGENT, 1, 5, (), (Count(LOGS, 7, 2**63 - 2, 2**31 - 1, 1, 1, 1),))])
+def test_no_message_ends_the_collector(said: list[Message]) -> None:
+    """Any program that may write to the audit topic can send messages with any numbers. The
+    collector stores and judges all messages that it does not refuse, however odd their numbers
+    are."""
+    site = Site()
+    now_ms = site.clock.time_ms()
+    places = [
+        Heard("audit", "", 0, offset, now_ms, now_ms, is_live=True) for offset in range(len(said))
+    ]
+    site.ledger.take(map(encode, said), {}, now_ms, places)
+    standing = site.judge.step()
+    assert step_of(site.judge, standing, now_ms).standing is standing
+    judged(site.ledger.evidence(), POLICY, now_ms)
+    assert next_step_s(1.0, site.judge.due) > 0
 
 
 def test_the_judge_says_when_buckets_become_due(monkeypatch: pytest.MonkeyPatch) -> None:

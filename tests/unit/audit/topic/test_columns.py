@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from skidway.audit.topic import usual_messages
 from skidway.audit.topic.count_columns import Count, CountColumns, Filtered
 from skidway.audit.topic.messages import (
     Delta,
@@ -96,6 +97,18 @@ def test_an_index_that_points_nowhere_is_refused(index: int) -> None:
     table[0, 1] = index
     with pytest.raises(MessageRefused, match="do not name the 2 sources"):
         decode(damaged(Delta(SENDER, 1, 0, counts=COUNTS), "columns", table=table.tobytes()))
+
+
+@pytest.mark.parametrize(("bucket", "bucket_ms"), [(0, 0), (0, -60_000), (2**63 - 1, 60_000)])
+def test_buckets_that_cannot_exist_are_refused(bucket: int, bucket_ms: int) -> None:
+    """A message with a bucket that has no length, or that begins at the end of all times, is
+    refused. Otherwise one message could end the collector at each start."""
+    table = CountColumns.of(COUNTS).table.copy()
+    table[2:4, 1] = bucket, bucket_ms
+    value = damaged(Delta(SENDER, 1, 0, counts=COUNTS), "columns", table=table.tobytes())
+    for decoded in (decode, usual_messages.decode):
+        with pytest.raises(MessageRefused, match="a bucket has no length"):
+            decoded(value)
 
 
 def test_a_source_that_nothing_names_is_refused() -> None:

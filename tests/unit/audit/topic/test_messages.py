@@ -10,18 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skidway.audit.topic import messages
-from skidway.audit.topic.count_columns import Count
 from skidway.audit.topic.messages import (
     Announcement,
     Bounds,
-    Certainty,
     Delta,
-    Gap,
     Heartbeat,
-    Loss,
     Message,
     MessageRefused,
-    Range,
     Seal,
     Sender,
     Tier,
@@ -29,47 +24,10 @@ from skidway.audit.topic.messages import (
 from skidway.audit.topic.seal_columns import SealedTopic
 from skidway.kafka.source import Source
 from skidway.schemas import single_object
-
-longs = st.integers(-(2**63), 2**63 - 1)
-ints = st.integers(-(2**31), 2**31 - 1)
-words = st.text(max_size=8)
-maybe = st.none() | longs
-times = st.integers(0, 2**41)
-sources = st.builds(Source, words, words, words, words)
-bounds = st.builds(Bounds, longs, longs)
-senders = st.builds(Sender, st.sampled_from(Tier), words, words, words, longs, bounds)
-losses = st.builds(
-    Loss, sources, longs, longs, longs, maybe, st.sampled_from(Certainty), words, maybe, maybe
-)
-deltas = st.builds(
-    Delta,
-    senders,
-    longs,
-    times,
-    st.tuples(st.builds(Range, sources, ints, longs, longs)),
-    st.tuples(
-        st.builds(Count, sources, longs, longs, ints, longs, longs, longs, longs, longs, longs)
-    ),
-    st.tuples(losses),
-    st.tuples(st.builds(Gap, sources, ints, longs, longs, words)),
-)
-sealed = st.builds(
-    SealedTopic, sources, longs, longs, st.tuples(st.tuples(ints, longs)), st.booleans()
-)
-announcements = st.builds(
-    Announcement, times, longs, longs, words, words, longs, longs, st.binary(max_size=32), ints,
-    sources, longs, maybe, maybe, maybe, maybe,
-)  # fmt: skip
+from support.any_messages import announcements, deltas, heartbeats, seals
 
 
-@given(
-    st.one_of(
-        deltas,
-        st.builds(Seal, senders, longs, times, st.tuples(sealed)),
-        st.builds(Heartbeat, senders, longs, times),
-        announcements,
-    )
-)
+@given(st.one_of(deltas, seals, heartbeats, announcements))
 def test_every_message_comes_back_as_it_was(message: Message) -> None:
     """Decoding an encoded message gives the same message again."""
     assert messages.decode(messages.encode(message)) == message

@@ -8,14 +8,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from skidway.audit.topic import messages, usual_messages
-from skidway.audit.topic.count_columns import Count, Filtered
+from skidway.audit.topic.count_columns import Count
 from skidway.audit.topic.messages import (
-    Bounds,
-    Certainty,
     Delta,
-    Gap,
     Heartbeat,
-    Loss,
     Message,
     MessageRefused,
     Range,
@@ -26,35 +22,10 @@ from skidway.audit.topic.messages import (
 )
 from skidway.audit.topic.seal_columns import SealedTopic
 from skidway.kafka.source import Source
+from support.any_messages import deltas, heartbeats, seals
 from support.promises import promise
 
-longs = st.integers(-(2**63), 2**63 - 1)
-ints = st.integers(-(2**31), 2**31 - 1)
-words = st.text(max_size=8) | st.just("long" * 40)
-sources = st.builds(Source, words, words, words, words)
-senders = st.builds(
-    Sender, st.sampled_from(Tier), words, words, words, longs, st.builds(Bounds, longs, longs)
-)
-counts = st.builds(
-    Count, sources, longs, longs, ints, longs, longs, longs, longs, longs, longs,
-    st.just(()) | st.just((Filtered("rule", 1, 2),)),
-)  # fmt: skip
-losses = st.builds(Loss, sources, longs, longs, longs, st.none(), st.sampled_from(Certainty), words)
-sealed = st.builds(
-    SealedTopic, sources, longs, longs,
-    st.lists(st.tuples(ints, longs), max_size=2).map(tuple), st.booleans(),
-)  # fmt: skip
-said = st.one_of(
-    st.builds(
-        Delta, senders, longs, longs,
-        st.lists(st.builds(Range, sources, ints, longs, longs), max_size=2).map(tuple),
-        st.lists(counts, max_size=3).map(tuple),
-        st.just(()) | st.tuples(losses),
-        st.just(()) | st.tuples(st.builds(Gap, sources, ints, longs, longs, words)),
-    ),
-    st.builds(Seal, senders, longs, longs, st.lists(sealed, max_size=3).map(tuple)),
-    st.builds(Heartbeat, senders, longs, longs),
-)  # fmt: skip
+said = st.one_of(deltas, seals, heartbeats)
 
 SENDER = Sender(Tier.AGENT, "dc1", "7", "host", 1)
 SOURCE = Source("dc1", "cid", "logs", "tid")
