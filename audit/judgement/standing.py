@@ -219,22 +219,6 @@ def standing(
     return Standing(tuple(topics), tuple(starts), judged_ms)
 
 
-def joined(parts: Sequence[Standing], unjudged: int = 0) -> Standing:
-    """Joins the standings of several windows of time, the oldest window first. `parts` must have at
-    least one standing."""
-    starts = sorted({start for part in parts for start in part.starts}, reverse=True)
-    newest = tuple(starts[:NEWEST_BUCKETS])
-    topics: dict[Source, TopicStanding] = {}
-    for part in parts:
-        for topic in part.topics:
-            known = topics.get(topic.source)
-            topics[topic.source] = topic if known is None else known.and_later(topic, newest)
-    ordered = sorted(topics.values(), key=lambda x: order(x.source))
-    if unjudged:
-        ordered = [replace(topic, complete_until=None) for topic in ordered]
-    return Standing(tuple(ordered), newest, parts[-1].judged_ms, unjudged, parts[-1].rebuilding)
-
-
 def order(source: Source) -> tuple[str, str, str]:
     """The key by which the topics of a standing are sorted."""
     return source.cluster, source.topic, source.topic_id

@@ -27,6 +27,9 @@ NO_SOURCES = (
     "skidway-demo*",
 )
 _GOOD, _FAILED = 0, 1  # pytest's exit statuses
+_CRASHES = (-signal.SIGSEGV, -signal.SIGABRT)
+"""The exit statuses if Arrow or another library ended the process, for example because the mutant
+gave it positions outside a buffer."""
 
 
 class Fate(StrEnum):
@@ -34,6 +37,7 @@ class Fate(StrEnum):
 
     NOTICED = "noticed"
     ENDLESS = "noticed (its tests did not end)"
+    CRASHED = "noticed (its tests ended with a crash)"
     SURVIVED = "SURVIVED"
     BROKEN = "its tests could not run"
     STALE = "the text that it replaces does not stand there once"
@@ -83,6 +87,8 @@ class Tree:
             return Fate.ENDLESS, output
         if status == _GOOD:
             return Fate.SURVIVED, output
+        if status in _CRASHES:
+            return Fate.CRASHED, output
         return (Fate.NOTICED if status == _FAILED else Fate.BROKEN), output
 
     def _write(self, path: Path, text: str) -> None:

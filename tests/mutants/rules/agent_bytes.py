@@ -108,7 +108,7 @@ MUTANTS = (
         "agent/files/first_looks.py",
         "            return False\n        return not any(\n",
         "            return bool(looks)\n        return not any(\n",
-        (START_AT + "test_files_that_appear_later_are_read_whole",),
+        (CHANGES + "test_a_file_that_appears_before_a_pattern_is_added_is_read_whole",),
     ),
     Mutant(
         "a change of a pattern is a first look at all of its paths",

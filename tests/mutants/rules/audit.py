@@ -636,6 +636,16 @@ MUTANTS = (
         "",
         (
             "tests/unit/audit/judgement/test_hosts.py::"
+            "test_a_topic_that_was_made_again_keeps_its_last_seal",
+        ),
+    ),
+    Mutant(
+        "a topic that an agent only named counts as sealed in its columns",
+        "audit/judgement/agent_columns.py",
+        "(x for x in reversed(seals) if x.sealed_until != NEVER_SEALED)",
+        "reversed(seals)",
+        (
+            "tests/unit/audit/judgement/test_hosts.py::"
             "test_a_topic_that_was_never_sealed_is_the_host_s_all_the_same",
         ),
     ),
@@ -970,9 +980,9 @@ MUTANTS = (
     ),
     Mutant(
         "blocks of buckets that nobody has judged count as complete",
-        "audit/judgement/standing.py",
-        "    if unjudged:\n        ordered",
-        "    if unjudged and not ordered:\n        ordered",
+        "audit/collector/judge.py",
+        "complete_until=None if unjudged else look.topic.complete_until()",
+        "complete_until=look.topic.complete_until()",
         (
             "tests/unit/audit/collector/test_judge.py::"
             "test_what_was_not_judged_yet_is_never_called_complete",

@@ -64,6 +64,21 @@ def test_a_log_that_was_rotated_before_a_pattern_changed_is_read_whole(
 
 
 @promise("1 start at the end")
+@pytest.mark.parametrize("is_restart", [False, True])
+def test_a_file_that_appears_before_a_pattern_is_added_is_read_whole(is_restart: bool) -> None:
+    """If a source gets another pattern, the agent skips only files that the new pattern matches. A
+    file that appeared since the last scan, and that an older pattern matches, is read whole."""
+    world = looked(end("logs", "/log/*.log"))
+    if is_restart:
+        world.kill()
+    world.files.append("/log/new.log", b"new\n")
+    world.files.append("/more/old.log", b"skipped\n")
+    change(world, end("logs", "/log/*.log", "/more/*.log"), is_restart=is_restart)
+    assert sorted(world.values()) == ["new", "one"]
+    assert world.losses() == []
+
+
+@promise("1 start at the end")
 def test_new_files_are_read_whole_after_the_topic_changed() -> None:
     """If only the topic of a source changes, the agent continues in the files that it was reading,
     and reads the files that appeared since the last scan from their first byte."""

@@ -3,6 +3,7 @@ never became rows."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from skidway.audit.collector.risks import HostRisk, TierRisk
 from skidway.audit.evidence.ledger import Ledger
 from skidway.audit.judgement.hosts import HostState, HostStatus
 from skidway.audit.judgement.policy import Policy
-from skidway.audit.judgement.standing import Standing, joined, judged
+from skidway.audit.judgement.standing import Standing, judged
 from skidway.audit.settings import AuditSettings
 from skidway.audit.topic.backlog import TopicBacklog
 from skidway.audit.topic.count_columns import Count, Filtered
@@ -163,9 +164,10 @@ def test_while_hours_are_unjudged_nothing_is_said_to_be_complete() -> None:
     completeness, because an old bucket may lack records."""
     sent = [count(LOGS, 3)]
     evidence = Fold([Delta(AGENT, 1, 5, counts=tuple(sent))]).evidence()
-    part = judged(evidence, POLICY, NOW)
-    metrics.tell_topics(joined([part], unjudged=1), evidence)
-    metrics.tell_standing(joined([part], unjudged=1))
+    (topic,) = judged(evidence, POLICY, NOW).topics
+    found = Standing((replace(topic, complete_until=None),), (), NOW, unjudged=1)
+    metrics.tell_topics(found, evidence)
+    metrics.tell_standing(found)
     assert metric("complete_until_timestamp_seconds") is None
     assert REGISTRY.get_sample_value("skidway_audit_unjudged_hours") == 1
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from skidway.audit.counts.counts import Counts, Sums, joined_by_rule
 from skidway.audit.counts.deltas import number_deltas
 from skidway.audit.evidence.ledger import Ledger, ledger_of
-from skidway.audit.judgement.standing import joined, judged
+from skidway.audit.judgement.standing import judged
 from skidway.audit.judgement.topic_judgement import verdicts
 from skidway.audit.judgement.verdict import Status
 from skidway.audit.reports.report import bucket_document, document, sentence
@@ -100,7 +100,7 @@ def test_a_bucket_with_filtered_records_is_complete() -> None:
     assert said["filtered_by_rule"][0] == {"rule": "debug", "records": 3, "bytes": 300}
     (verdict,) = verdicts(evidence, POLICY, NOW)
     assert bucket_document(verdict)["filtered"] == 5
-    assert joined([found, found]).topics[0].filtered[0] == Filtered("debug", 6, 600)
+    assert topic.and_later(topic, ()).filtered[0] == Filtered("debug", 6, 600)
 
 
 @promise("6 filtered")

@@ -67,6 +67,16 @@ def test_a_topic_that_was_never_sealed_is_the_host_s_all_the_same() -> None:
     assert found.sealed_until is None
 
 
+def test_a_topic_that_was_made_again_keeps_its_last_seal() -> None:
+    """If a topic was deleted and created again, and the agent could not seal the new topic yet, the
+    host has sealed the topic's name up to the seal of the old topic. The message that only says
+    that the agent has the new topic does not replace this seal."""
+    again = replace(NGINX, topic_id="n9")
+    said = [seal(APP1, 1, NGINX, until=NOW - 7), seal(APP1, 2, again, until=NEVER_SEALED)]
+    [found] = states([*said])
+    assert found.topics == {"nginx": NOW - 7}
+
+
 def test_a_silent_host_is_missed() -> None:
     """An expected host that is silent counts as missed, and its state says since when it has been
     silent."""
