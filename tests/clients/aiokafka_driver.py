@@ -1,4 +1,4 @@
-"""The driver of aiokafka. Its event loop runs in a thread of its own, so that a group member
+"""The driver of aiokafka. The event loop runs in a thread of its own, so that a group member
 continues to send heartbeats between commands."""
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ T = TypeVar("T")
 
 
 class AioKafka:
-    """Makes a new client for each command, except for members of a group: their client is kept."""
+    """Makes a new client for each command. Only the client that joins a group is kept until it
+    leaves the group."""
 
     def __init__(self, address: str) -> None:
         self._address = address

@@ -24,8 +24,8 @@ SOON_S = 10.0
 
 
 class Confluent:
-    """This client is also the reference: if another client has no function to write or to look up
-    something, the tests use this client instead."""
+    """The commands, done by confluent-kafka. If another client lacks a command, the tests use this
+    client for it."""
 
     def __init__(self, address: str) -> None:
         self._common = {"bootstrap.servers": address}
@@ -131,12 +131,12 @@ class Confluent:
         return {"offsets": [-1 if each.offset == OFFSET_INVALID else each.offset for each in found]}
 
     def members(self, group: str) -> dict[str, Any]:
-        """Returns the partitions of each member, as the coordinator describes the group. The result
-        has no members if the coordinator did not answer soon. The caller then has to ask again.
+        """Returns the partitions of each member, as the coordinator describes the group. If the
+        coordinator did not answer within a short time, the result has no members, and the caller
+        has to ask again.
 
-        Each call makes a new client. The reason is a bug in librdkafka 2.16 (docs/clients.md). A
-        client whose broker died may send nothing, and wait forever on a connection that the client
-        no longer uses.
+        Each call makes a new client, because of a bug in librdkafka 2.16 (docs/clients.md): after a
+        broker has died, an existing client may wait forever without sending the request.
         """
         admin = AdminClient(self._common)
         described = admin.describe_consumer_groups([group], request_timeout=SOON_S)

@@ -1,9 +1,9 @@
 """Lets kafka-python's own integration tests run from its source distribution.
 
-The distribution lacks `test/__init__.py` and `test/service.py`. If the tests use a broker that runs
-already (KAFKA_URI), they need only one thing from `test/service.py`: an object for the broker that
-can be stopped. This module is a pytest plugin. It assumes that pytest's root directory is the
-unpacked distribution.
+The distribution lacks `test/__init__.py` and `test/service.py`. If the environment variable
+KAFKA_URI names a running broker, the tests need only one thing from `test/service.py`: an object
+for the broker, with a method `stop`. This module is a pytest plugin that supplies both modules. It
+assumes that pytest's root directory is the unpacked distribution.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ class SpawnedService:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
-    """Puts kafka-python's package `test` in the place of the standard library's `test`."""
+    """Makes `import test` import kafka-python's package `test` instead of the standard
+    library's."""
     package = types.ModuleType("test")
     package.__path__ = [str(early_config.rootpath / "test")]
     service = types.ModuleType("test.service")

@@ -91,8 +91,8 @@ class Kcat:
 
     def join(self, group: str, topic: str) -> None:
         first = ["-X", "auto.offset.reset=earliest", "-X", "heartbeat.interval.ms=300"]
-        # With -u kcat prints a record as soon as it is consumed. Without -E kcat would end when no
-        # broker is up.
+        # -u makes kcat print a record as soon as it is consumed. -E makes kcat continue while no
+        # broker can be reached.
         self._member = Member(self._command("-G", group, "-u", "-E", "-J", *first, topic))
 
     def poll(self, wait_ms: int) -> dict[str, Any]:

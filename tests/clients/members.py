@@ -14,7 +14,8 @@ STOP_WITHIN_S = 60.0
 
 
 class Member:
-    """The program, with the lines that it has printed since the last call of `printed`."""
+    """Runs the member's program, and keeps the lines of standard output that `printed` has not yet
+    returned, and all lines of standard error."""
 
     def __init__(self, command: list[str]) -> None:
         self._process = subprocess.Popen(
@@ -31,8 +32,8 @@ class Member:
             threading.Thread(target=_collect, args=(pipe, lines), daemon=True).start()
 
     def printed(self, wait_ms: int) -> list[bytes]:
-        """Waits up to `wait_ms` until there is a line. Returns the lines of standard output since
-        the last call."""
+        """Returns the lines of standard output since the last call. If there are none, waits for
+        one, at most `wait_ms`."""
         deadline = time.monotonic() + wait_ms / 1000
         while not self._printed and time.monotonic() < deadline:
             if self._process.poll() is not None:

@@ -1,5 +1,5 @@
-"""The dashboard's pages in a real browser: Debian's Chromium shows the prepared site in each of its
-states."""
+"""The audit dashboard's pages in a real browser: Debian's Chromium shows a prepared dashboard in
+several states (for example with a silent host)."""
 
 from __future__ import annotations
 
@@ -137,8 +137,8 @@ def test_pages_have_an_outline_and_names(window: Browser, address: str) -> None:
 
 
 def test_a_cell_opens_with_the_keyboard_alone(window: Browser) -> None:
-    """Tab reaches the first link, which skips to the content, and then every cell of the grid; the
-    focus is visible at each step; Enter opens the cell."""
+    """The Tab key moves the focus first to the link that skips to the content, and then to every
+    cell of the grid. The focus is visible at each step. Enter opens the cell that has the focus."""
     with served(STATES["incidents"]()) as address:
         window.resize(1_400)
         window.open(address)
@@ -178,8 +178,8 @@ def test_the_page_runs_without_scripts(window: Browser) -> None:
 
 
 def test_an_open_page_follows_and_keeps_the_focus(window: Browser) -> None:
-    """An open page shows changes without a reload, and the focus stays where it is. A button on the
-    page stops these updates. The browser reports no violation of the content security policy."""
+    """An open page shows new results without a reload, and the focus stays where it is. A button on
+    the page stops the updates. The browser reports no violation of the content security policy."""
     site = STATES["complete"]()
     with served(site) as address:
         window.open(f"{address}/?by=minute#grid")

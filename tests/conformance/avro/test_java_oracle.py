@@ -1,9 +1,10 @@
 """Apache Avro's Java implementation, which Confluent's registry uses, is the reference.
 
-Our verdicts, messages and texts must equal those of Java, for schemas that are generated from fixed
-seeds, and for each rule of compatibility. Intended differences are listed here, each with its
-reason. A test fails if it finds a difference that is not listed, or if a listed difference never
-occurs.
+For a pair of schemas, our verdict (compatible or not) and its reasons must equal those of Java. For
+a single schema, the canonical text must equal that of Java. The schemas are generated from fixed
+seeds; further pairs try each rule of compatibility. Intended differences are listed here, each with
+its reason. A test fails if it finds a difference that is not listed, or if a listed difference
+never occurs.
 """
 
 from __future__ import annotations
@@ -36,7 +37,8 @@ DIFFERENT = {
     "enum default",
     "place repeated",
 }
-"""The names of the differences that `_listed_refusal` and `_listed_details` explain."""
+"""The names of the intended differences from Java; `_listed_refusal` and `_listed_details` explain
+them."""
 
 
 def pairs() -> list[Pair]:
@@ -74,9 +76,9 @@ def test_verdicts_places_and_details_of_generated_pairs() -> None:
 
 
 def _listed_refusal(refusal: str, reader: Any, ours: list[Incompatibility]) -> str:
-    """Java throws an exception if a reader's field matches several fields of the writer. Returns
-    the name of the listed difference that explains the exception. Usually our code reports that
-    field as well, together with the other differences.
+    """Returns the name of the listed difference that explains why Java threw an exception. Java
+    throws one if a field of the reader's schema matches several fields of the writer's. Usually our
+    code reports that field as one of several incompatibilities.
 
     In two cases our code does not report the field. First, in Java a field with its own name as an
     alias matches two fields, while in our code such an alias has no effect. Second, Java throws
@@ -97,7 +99,7 @@ def _listed_refusal(refusal: str, reader: Any, ours: list[Incompatibility]) -> s
 
 
 def _aliases(schema: Any, name: str) -> Iterator[list[str]]:
-    """The aliases of every field with that name."""
+    """Yields the list of aliases of each field called `name`, in all records of the schema."""
     for each in _types(schema):
         fields = each.get("fields", []) if isinstance(each, dict) else []
         yield from (field.get("aliases", []) for field in fields if field["name"] == name)
@@ -123,12 +125,13 @@ def _listed_details(
     place leads to the type that Java names. Returns the names of the listed differences that it
     finds.
 
-    Two differences are allowed. In the first case, the writer's schema lacks a field of the reader.
-    This field has no default, but its type is an enum that has a default. Then we report a missing
-    field, and Java reports that the enum does not fit the writer's record. In the second case, a
-    type occurs in several places. Then we report each place. Java repeats the first place, even if
-    that place is in a branch of a union that does not fit. The test shows that our place is right:
-    the type there is the type that Java names.
+    Two differences are allowed. In the first case, the reader's schema has a field that the
+    writer's schema lacks. This field has no default, but its type is an enum that has a default.
+    Our code reports a missing field, and Java reports that the enum does not fit the writer's
+    record. In the second case, a type that does not fit occurs at several paths of the schema. Our
+    code reports each path. Java reports the first path again each time, even if that path is in a
+    branch of a union that does not fit. This function checks that our path is right: the type there
+    is the type that Java names.
     """
     listed = []
     assert len(ours) == len(theirs), (text(reader), ours, theirs)
@@ -160,8 +163,8 @@ def rules() -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("at", range(len(RULES)))
 def test_each_rule_is_javas(rules: list[dict[str, Any]], at: int) -> None:
-    """Java confirms every rule that tests/unit/schemas/test_compatibility.py demands of our
-    code."""
+    """Java finds the same incompatibilities as our code for each pair of schemas in
+    tests/unit/schemas/test_compatibility.py."""
     reader, _, found = RULES[at]
     if "refused" in rules[at]:
         _listed_refusal(rules[at]["refused"], reader, incompatibilities(*map(parse, RULES[at][:2])))
@@ -212,8 +215,8 @@ def _ours(schema: str) -> tuple[str | None, str]:
 
 
 def test_texts_of_generated_schemas_are_javas() -> None:
-    """`canonical` returns the same text as Java's `Schema.toString`. A normalized text stays as it
-    is when Java parses it and writes it again."""
+    """`canonical` returns the same text as Java's `Schema.toString`. Java parses a normalized text
+    and writes the same text again."""
     random = Random(7)
     drawn = [made(random) for _ in range(2_500)]
     answers = ask([["parse", text(each)] for each in drawn])

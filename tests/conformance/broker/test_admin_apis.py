@@ -94,7 +94,8 @@ def create(broker: SkidwayBroker, partitions: int = 1, **configs: str) -> str:
 def deleted(
     client: RawClient, topic: str, offset: int, *, partition: int = 0, version: int = 2
 ) -> tuple[int, int]:
-    """Deletes the records before the offset. Returns the error code and the low watermark."""
+    """Asks the broker to delete the records before `offset`. Returns the answer's error code and
+    low watermark."""
     row = DeleteRecordsPartition(partition_index=partition, offset=offset)
     request = DeleteRecordsRequest(topics=(DeleteRecordsTopic(name=topic, partitions=(row,)),))
     answer = client.ask(request, version, DeleteRecordsResponse)
@@ -105,8 +106,8 @@ def deleted(
 
 @pytest.mark.parametrize("version", range(3))
 def test_records_are_deleted(skidway_broker: SkidwayBroker, version: int) -> None:
-    """DeleteRecords moves the log start to the given offset, even within a batch, but never back
-    and never beyond the end."""
+    """DeleteRecords moves the log start offset to the given offset, even if this offset is within a
+    batch. It never moves the log start back, nor beyond the log end."""
     topic = create(skidway_broker)
     with RawClient(skidway_broker.port) as client:
         for _ in range(3):
@@ -316,8 +317,8 @@ def test_settings_are_described(skidway_broker: SkidwayBroker, version: int) -> 
 def test_the_time_of_appending_is_the_records_time(
     skidway_broker: SkidwayBroker, acks: int
 ) -> None:
-    """With LogAppendTime the append time is in the Produce response and in the batch, and a search
-    for an offset by time uses it. With CreateTime the response has no append time."""
+    """With LogAppendTime the append time is in the Produce response and in the stored batch. With
+    CreateTime the response has no append time."""
     topic = create(skidway_broker, message_timestamp_type="LogAppendTime")
     with RawClient(skidway_broker.port) as client:
         before = int(time.time() * 1000)
@@ -358,8 +359,8 @@ def test_times_that_a_version_does_not_have_are_refused(skidway_broker: SkidwayB
 
 
 def test_the_largest_time_is_among_what_was_not_deleted(skidway_broker: SkidwayBroker) -> None:
-    """ListOffsets finds the largest timestamp even if the batch that contains it begins before the
-    log start."""
+    """ListOffsets finds the largest timestamp of the records that were not deleted, even if their
+    batch begins before the log start."""
     topic = create(skidway_broker)
     with RawClient(skidway_broker.port) as client:
         client.produce(topic, batch(b"a", b"b", b"c", timestamps=[90, 20, 30]))
@@ -371,7 +372,8 @@ def test_the_largest_time_is_among_what_was_not_deleted(skidway_broker: SkidwayB
 
 @pytest.mark.parametrize("version", range(2))
 def test_the_cluster_is_described(skidway_broker: SkidwayBroker, version: int) -> None:
-    """DescribeCluster returns the same cluster as Metadata."""
+    """DescribeCluster returns the same cluster id and controller as Metadata, and lists the
+    broker."""
     with RawClient(skidway_broker.port) as client:
         answer = client.ask(DescribeClusterRequest(), version, DescribeClusterResponse)
         known = client.ask(MetadataRequest(topics=()), 8, MetadataResponse)
@@ -385,8 +387,8 @@ def test_the_cluster_is_described(skidway_broker: SkidwayBroker, version: int) -
 
 @pytest.mark.parametrize("version", range(1, 5))
 def test_log_directories_are_described(skidway_broker: SkidwayBroker, version: int) -> None:
-    """DescribeLogDirs returns the place and size of each requested partition, and the space of the
-    volume."""
+    """DescribeLogDirs returns the directory and size of each requested partition. From version 4 on
+    it also returns the total and the free space of the file system."""
     topic = create(skidway_broker, 2)
     with RawClient(skidway_broker.port) as client:
         client.produce(topic, sized(500), partition=1)
@@ -445,8 +447,8 @@ def test_time_bounds_of_a_topic_hold(skidway_broker: SkidwayBroker) -> None:
 
 
 def test_acks_all_needs_its_replicas(skidway_broker: SkidwayBroker) -> None:
-    """If min.insync.replicas can never be met, batches with acks=all are refused, and other batches
-    are accepted."""
+    """If min.insync.replicas is 2, batches with acks=all are refused, because each partition has
+    one replica. Batches with acks=1 are accepted."""
     topic = create(skidway_broker, min_insync_replicas="2")
     with RawClient(skidway_broker.port) as client:
         for expected in range(2):

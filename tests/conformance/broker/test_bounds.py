@@ -58,8 +58,8 @@ def ask(core: BrokerCore, request: Request, version: int) -> Any:
 
 
 def test_one_request_creates_so_many_partitions_and_no_more(core: BrokerCore) -> None:
-    """One request can create only a limited number of partitions. The broker refuses each topic
-    that would exceed the limit, even if the request only asks for validation."""
+    """One request can create only a limited number of partitions. The broker refuses each further
+    topic of the request, even if the request only asks for validation."""
     topics = tuple(CreatableTopic(name=f"t{number}", num_partitions=6000) for number in range(3000))
     request = CreateTopicsRequest(topics=topics, validate_only=True)
     codes = Counter(each.error_code for each in ask(core, request, 7).topics)
@@ -71,8 +71,8 @@ def test_one_request_creates_so_many_partitions_and_no_more(core: BrokerCore) ->
 
 
 def test_settings_are_described_once(core: BrokerCore) -> None:
-    """A request that names the same setting ten thousand times, in 70 kB, does not get an answer of
-    a gigabyte."""
+    """A DescribeConfigs request of 70 kB that names the same broker ten thousand times gets the
+    broker's settings once. Otherwise the answer would have about a gigabyte."""
     own = str(core.broker.settings.broker_id)
     one = DescribeConfigsResource(
         resource_type=ResourceType.BROKER, resource_name=own, configuration_keys=None
@@ -83,7 +83,7 @@ def test_settings_are_described_once(core: BrokerCore) -> None:
 
 def test_a_partition_is_looked_up_once(core: BrokerCore) -> None:
     """If a ListOffsets request names a partition twice, that partition gets INVALID_REQUEST, as in
-    Kafka. The other partitions of the request are looked up as usual."""
+    Kafka. The other partitions of the request are answered as usual."""
     twice, once = (ListOffsetsPartition(partition_index=at, timestamp=LATEST) for at in (0, 1))
     topics = (
         ListOffsetsTopic(name="logs", partitions=(twice, once)),

@@ -86,8 +86,8 @@ def test_topics_are_altered_and_described(skidway_broker: SkidwayBroker) -> None
 
 
 def test_topics_are_deleted_when_somebody_says_so(skidway_broker: SkidwayBroker) -> None:
-    """`skidway topics delete` shows the topics that it would delete, and deletes them only after a
-    person or the option --yes confirms. With --dry-run it deletes nothing."""
+    """`skidway topics delete` shows the topics that it would delete, and deletes them only if a
+    person at the terminal or the option --yes confirms it. With --dry-run it deletes nothing."""
     at = ("--bootstrap-server", skidway_broker.address)
     created = run_skidway("topics", "create", "doomed", "--partitions", "2", "--json", *at)
     assert json.loads(created.stdout) == {"topic": "doomed", "created": True}
@@ -104,8 +104,8 @@ def test_topics_are_deleted_when_somebody_says_so(skidway_broker: SkidwayBroker)
 
 
 def test_a_profile_says_where_the_cluster_is(skidway_broker: SkidwayBroker, tmp_path: Path) -> None:
-    """If a profile contains the bootstrap address, the commands need no options, because the
-    brokers supply all other information."""
+    """If the profile (the file that SKIDWAY_PROFILE names) contains bootstrap.servers, commands
+    about topics and groups need no further options to find the cluster."""
     profile = tmp_path / "profile.yml"
     profile.write_text(f"bootstrap.servers: {skidway_broker.address}\n")
     env = {"SKIDWAY_PROFILE": str(profile)}
@@ -136,8 +136,8 @@ def test_what_cannot_be_altered_is_said(
 
 
 def test_a_running_brokers_log_is_dumped(skidway_broker: SkidwayBroker) -> None:
-    """The dump of a running broker's log shows the produced batches with correct CRCs, as text or
-    JSON."""
+    """`skidway broker dump-log` shows the batches of a partition as text or JSON, even while the
+    broker runs, and says that their CRCs are correct."""
     at = ("--bootstrap-server", skidway_broker.address)
     assert run_skidway("topics", "create", "dumped", *at).returncode == 0
     with RawClient(skidway_broker.port) as client:
@@ -202,9 +202,9 @@ def test_a_broker_that_joins_gets_new_partitions(pair: tuple[SkidwayBroker, Skid
 
 
 def test_a_topic_without_a_leader_is_described(pair: tuple[SkidwayBroker, SkidwayBroker]) -> None:
-    """If a partition has no leader, `skidway topics describe` shows only the known facts about this
-    partition, and shows the other partitions in full. The command prints a sentence about the
-    missing facts and exits with status 1."""
+    """If a partition has no leader, `skidway topics describe` shows its replicas but no offsets,
+    and shows the other partitions in full. The command prints a sentence about the partition
+    without a leader, and exits with status 1."""
     stays, goes = pair
     goes.start()
     at = ("--bootstrap-server", stays.address)

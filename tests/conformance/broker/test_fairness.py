@@ -89,10 +89,10 @@ def test_a_good_client_is_served_beside_twenty_that_flood(core: BrokerCore) -> N
 
 
 def test_those_that_flood_share_alike_and_all_are_answered(core: BrokerCore) -> None:
-    """The event loop serves the flooding clients equally. An allowance is the work that the loop
-    may do for a client at a time. The amounts of work done for any two of these clients differ by
-    at most one allowance plus the cost of one receive. In the end all requests are answered, and
-    the loop is idle."""
+    """The event loop serves the flooding clients equally. While all of them have requests left, the
+    work done for any two of them differs by at most one allowance (the work that the loop may do
+    for one client before it serves the next) plus the cost of one receive. In the end all requests
+    are answered, and the loop is idle."""
     bound = (ALLOWANCE_MIN + RECEIVE_BYTES_MIN // BYTES_PER_COST) // 20 + 1
     clients, answered = flood(core), [0] * FLOODING
     for _ in range(10_000):
@@ -110,8 +110,8 @@ def test_those_that_flood_share_alike_and_all_are_answered(core: BrokerCore) -> 
 
 
 def test_a_timer_is_not_kept_waiting_by_a_flood(core: BrokerCore) -> None:
-    """Even while many clients flood the broker, it runs in each turn of the event loop the timers
-    that are due and the calls that other threads have posted."""
+    """Even while many clients flood the broker, each turn of the event loop runs the timers that
+    are due and the calls that other threads have posted."""
     flood(core)
     called: list[str] = []
     core.turn()

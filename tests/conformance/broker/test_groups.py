@@ -46,8 +46,8 @@ COUNT = 100
 
 @pytest.fixture(autouse=True)
 def _forget_what_clients_leave() -> Iterator[None]:
-    """kafka-python leaves wake-up sockets to the garbage collector, which warns about these
-    sockets."""
+    """Collects garbage after each test, and ignores the warnings about sockets: kafka-python does
+    not close its wake-up sockets."""
     yield
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ResourceWarning)
@@ -189,7 +189,7 @@ CLIENTS: list[type[ConfluentMember | KafkaPythonMember | AioMember]] = [
 
 @pytest.fixture(autouse=True)
 def closed(monkeypatch: pytest.MonkeyPatch, _forget_what_clients_leave: None) -> Iterator[None]:
-    """If a failed test left members open, closes these members and their sockets."""
+    """After a test, closes the members that the test has left open because it failed."""
     members: list[Member] = []
 
     def remembered(kind: Any) -> None:
@@ -305,8 +305,8 @@ def test_a_broker_that_starts_again_keeps_its_groups(
     client: Callable[[str, str, str], Member],
     start_again: Callable[[SkidwayBroker], None],
 ) -> None:
-    """After kill -9 or a restart the broker still has the committed offsets, and the member can
-    commit again."""
+    """After kill -9 or a restart the broker still has the offsets that a group has committed, and
+    the group's member can commit again."""
     broker = group_broker(tmp_path, zookeeper)
     with running(broker.program, broker.ready):
         topic = filled(broker.address)
@@ -346,7 +346,7 @@ def test_a_live_group_survives_a_restart_without_a_rebalance(
 
 
 def test_a_member_that_dies_is_replaced(broker: SkidwayBroker) -> None:
-    """A member that is silent for its session timeout loses its partitions to the other member."""
+    """A member that stops polling loses its partitions to the other member."""
     topic = filled(broker.address)
     # If the test does not poll within max.poll.interval.ms, librdkafka leaves the group, as if the
     # member had died.
@@ -469,7 +469,8 @@ def test_groups_are_listed_described_and_deleted(broker: SkidwayBroker) -> None:
 
 
 def test_a_deleted_topic_takes_its_offsets_with_it(broker: SkidwayBroker) -> None:
-    """If a topic is deleted and created again, the group has no offsets for the new topic."""
+    """If a topic is deleted and created again, a group that committed offsets for the old topic has
+    none for the new topic."""
     topic = filled(broker.address)
     group = f"group-{topic}"
     member = ConfluentMember(broker.address, group, topic)

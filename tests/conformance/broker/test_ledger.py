@@ -2,8 +2,8 @@
 
 This ledger is the broker's class for stored groups, not the collector's ledger. It writes and reads
 the ZooKeeper nodes of groups. The nodes contain committed offsets and, for each group of stock
-members, one record. "Our own consumers" are the consumers of the package skidway.consumer, which
-use these nodes directly.
+clients, one record with the group's generation and members. "Our own consumers" are the consumers
+of the package skidway.consumer, which use these nodes directly.
 """
 
 from __future__ import annotations
@@ -40,8 +40,9 @@ pytestmark = pytest.mark.conformance
 LOGS, MORE = TopicPartition("logs", 0), TopicPartition("more", 1)
 ROUNDS = 200
 REQUESTS_OF_A_DELETION = 9
-"""The deletion of a group makes at most this many requests to ZooKeeper. So a test that lets a
-consumer register during the deletion must let it register before one of these requests.
+"""The deletion of a group makes at most this many requests to ZooKeeper. In each round of
+`test_a_deletion_takes_no_registration_with_it` a consumer registers before another one of these
+requests.
 """
 WEEK_S = 7 * 86_400
 
@@ -82,8 +83,8 @@ def test_offsets_of_many_groups(coordinator: Coordinator) -> None:
 
 
 def test_offsets_that_our_own_consumers_and_old_ones_wrote(coordinator: Coordinator) -> None:
-    """The ledger reads offset nodes that contain only a number, and ignores nodes that it cannot
-    parse."""
+    """When the ledger reads the committed offsets of a group, it accepts ZooKeeper nodes that
+    contain only a number, and ignores nodes whose name or content it cannot parse."""
     coordinator.create_if_absent("/consumers/g/offsets/logs/0", b"17")
     coordinator.create_if_absent("/consumers/g/offsets/logs/1", b"what?")
     coordinator.create_if_absent("/consumers/g/offsets/logs/not-a-partition", b"3")
@@ -91,8 +92,8 @@ def test_offsets_that_our_own_consumers_and_old_ones_wrote(coordinator: Coordina
 
 
 def test_records_are_written_whatever_is_there(coordinator: Coordinator) -> None:
-    """A ledger can write a group's record even if another ledger has meanwhile written the same
-    record, or somebody has removed the record's node."""
+    """A ledger can write the record of a group (its generation and members) even if another ledger
+    has meanwhile written this record, or somebody has deleted its ZooKeeper node."""
     book = Ledger()
     for content in (b"1", b"2"):
         assert book.carry_out(
@@ -124,8 +125,8 @@ def test_who_registered_in_zookeeper_keeps_the_group(coordinator: Coordinator) -
 def test_of_two_kinds_of_members_at_once_one_is_refused(
     zookeeper: str, coordinator: Coordinator
 ) -> None:
-    """If stock members and one of our own consumers enter a group at the same time, one side is
-    refused. Either the broker cannot store the generation of stock members (GroupInUse), or the
+    """If stock clients and one of our own consumers enter a group at the same time, one side is
+    refused. Either the broker cannot store the generation of the stock clients (GroupInUse), or the
     consumer cannot register (GroupCoordinated)."""
     book = Ledger()
     outcomes: Counter[str] = Counter()
@@ -135,8 +136,8 @@ def test_of_two_kinds_of_members_at_once_one_is_refused(
             if number % 2:
                 book.carry_out(coordinator, Job(records={group: Record(b"{}", False)}))
             registry = GroupRegistry(other, group, SystemClock())
-            # In the first two rounds one side starts earlier, so that each side wins at least one
-            # race.
+            # In the first two rounds one side finishes before the other starts, so that each side
+            # succeeds at least once.
             head_start = {0: "ours", 1: "stock"}.get(number)
             start = Barrier(1 if head_start else 2)
 
@@ -257,9 +258,9 @@ class AtOnce:
 
 
 def test_groups_without_members_expire(coordinator: Coordinator) -> None:
-    """A group without members expires a week after the broker first saw it empty. If a stored group
-    has members, the broker loads the group, so that its members either send heartbeats or time
-    out."""
+    """A group without members expires a week after the broker first saw it empty. If the stored
+    record of a group names members, the broker loads the group, so that the members either send
+    heartbeats or time out."""
     session: Any = AtOnce(coordinator)
     found = coordinator.client.exists("/")
     clock = ManualClock(time_ms=max(found.mtime, found.ctime) + 60_000)
@@ -300,8 +301,9 @@ def test_groups_without_members_expire(coordinator: Coordinator) -> None:
 
 
 def test_what_is_committed_while_a_group_expires_stays(coordinator: Coordinator) -> None:
-    """An expiry deletes an offset only if the offset has not changed since the check. If a group is
-    in use, the expiry deletes neither the group nor its nodes."""
+    """The expiry of a group deletes a committed offset only if nobody has committed again since the
+    expiry read it. While a member is registered, or owns a partition, the expiry does not delete
+    the group."""
     more = TopicPartition("logs", 1)
     both = {("late", LOGS): Committed(1), ("late", more): Committed(1)}
     Ledger().carry_out(coordinator, Job(commits=both))

@@ -1,5 +1,5 @@
-"""A broker without a network gets damaged requests of stock clients, and batches with false
-headers.
+"""A broker that the test calls without a network gets damaged copies of requests that stock clients
+have sent, and batches with false headers.
 
 For each damaged request, the broker answers the request or closes its connection. The broker never
 closes a connection with the reason "failed", which means a fault in the broker's own code, and it
@@ -62,7 +62,8 @@ def create(core: BrokerCore, name: str) -> None:
 
 
 def send(core: BrokerCore, data: bytes | bytearray, topic: str = "recorded") -> Any:
-    """Produces a batch over a new connection, and returns the result."""
+    """Sends `data` as a batch in a Produce request over a new connection. Returns the broker's
+    result for the partition."""
     pieces = produce.write_request(
         1, "test", 9, -1, 1000, [produce.TopicBuffers(topic, 0, (bytes(data),))]
     )
@@ -75,7 +76,8 @@ def send(core: BrokerCore, data: bytes | bytearray, topic: str = "recorded") -> 
 
 
 def is_well(core: BrokerCore) -> None:
-    """Asserts that a correct client gets correct answers to its requests."""
+    """Asserts that the broker has closed no connection as "failed", and still serves a correct
+    client."""
     assert core.closed_for("failed") == 0
     create(core, "well")
     assert send(core, batch(b"well"), "well").error_code == 0

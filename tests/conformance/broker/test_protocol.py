@@ -310,7 +310,8 @@ BAD = {
     "count": (request_frame(ApiKey.METADATA, 5, 1, "x", struct.pack(">i", 1 << 30)), "Truncated"),
     "produce": (request_frame(ApiKey.PRODUCE, 7, 1, "x", b"\xff\xff\0\1"), "Truncated"),
 }
-"""Maps each bad frame to the reason that the broker's metric shows for closing the connection."""
+"""By name of a test case: a bad frame, and the reason under which the broker's metric counts the
+closed connection."""
 
 
 @pytest.mark.parametrize(("data", "reason"), BAD.values(), ids=BAD.keys())

@@ -14,8 +14,8 @@ INFINITY = resource.RLIM_INFINITY
 
 
 def test_old_python_is_missing() -> None:
-    """Python 3.11 is the oldest version that gets the verdict "good". An older version gets the
-    verdict "missing"."""
+    """`skidway doctor` gives Python 3.11 and newer versions the verdict "good", and an older
+    version the verdict "missing"."""
     assert machine.python((3, 10, 9)).verdict == "missing"
     assert machine.python((3, 11, 0)).verdict == "good"
     assert machine.python((3, 14, 1)).verdict == "good"
@@ -46,8 +46,8 @@ def test_low_hard_limit_is_told() -> None:
 
 
 def test_disk_and_memory_are_judged() -> None:
-    """Free disk space that is not enough gets the verdict "missing". Scarce disk space, scarce
-    memory and an unknown amount of memory get the verdict "advice"."""
+    """Half a GiB of free disk space gets the verdict "missing". Two GiB of free disk space, one GiB
+    of memory, and an unknown amount of memory get the verdict "advice"."""
     where = Path("/data")
     assert machine.disk("x", where, GIB // 2).verdict == "missing"
     assert machine.disk("x", where, 2 * GIB).verdict == "advice"
@@ -68,8 +68,8 @@ def test_writability_is_tried(tmp_path: Path) -> None:
 
 
 def test_used_port_is_advice_that_names_the_holder() -> None:
-    """If a program's default port is in use, this is only advice. The advice names the process that
-    uses the port, because it may be Skidway's own program."""
+    """If a program's default port is in use, the verdict is only "advice". The finding names the
+    process that uses the port, because it may be the program itself."""
     assert machine.free_port(9092, "broker", None).verdict == "good"
     finding = machine.free_port(9092, "broker", "process 7 (java)")
     assert finding.verdict == "advice"
@@ -77,8 +77,8 @@ def test_used_port_is_advice_that_names_the_holder() -> None:
 
 
 def test_part_without_its_modules_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If Spark is not installed on a host, this is only advice, which says what to install for the
-    loader."""
+    """If Spark is not installed on a host, the verdict on the loader is only "advice", which says
+    what to install."""
     without(monkeypatch, "pyspark")
     findings = {finding.name: finding for finding in machine.parts()}
     assert findings["part loader"].verdict == "advice"
@@ -113,8 +113,8 @@ def test_missing_java_matters_only_where_spark_is_installed(
 def test_noexec_temporary_directory_is_told(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """A temporary directory on a noexec mount gets the verdict "advice", because Java cannot load
-    libraries from it."""
+    """A directory for temporary files on a noexec mount gets the verdict "advice", because Java
+    cannot load libraries from it."""
     assert machine.executable_temporary(tmp_path).verdict == "good"
     stat = os.statvfs(tmp_path)
 

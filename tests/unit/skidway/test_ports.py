@@ -19,7 +19,7 @@ TABLE_6 = """\
 
 def test_listening_sockets_are_read_from_the_kernels_table() -> None:
     """The port, user and inode of listening IPv4 and IPv6 sockets are read from the kernel's table.
-    Connections are left out."""
+    Sockets of connections are left out."""
     lines = (TABLE + TABLE_6 + "garbage\n").splitlines()
     assert list(ports.listeners(lines)) == [
         Listener(2024, 0, 1145),
@@ -49,8 +49,9 @@ def test_other_failure_to_listen_accuses_nobody(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_failure_to_listen_is_said_once() -> None:
-    """The error about an address contains the address only once, although `socket.create_server`
-    adds it again. If the host's name is the cause, the advice does not mention a port number."""
+    """The error about an address contains the address only once, although the message of
+    `socket.create_server` contains it too. If the host's name cannot be resolved, the error does
+    not advise to set another port."""
     error = OSError(-2, "Name or service not known (while attempting to bind on address ('x', 80))")
     said = str(ports.cannot_listen("x", 80, "listeners", error))
     assert said == "cannot listen on x:80: name or service not known; set listeners to another"

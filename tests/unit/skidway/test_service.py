@@ -31,8 +31,8 @@ def _logging() -> Iterator[None]:
 
 
 def test_shutdown_is_seen_by_waiters_and_event_loops() -> None:
-    """A requested shutdown sets its flag, ends waits, and makes its file descriptor permanently
-    readable."""
+    """After `request`, a `Shutdown` says that it is requested, its waits end, and its file
+    descriptor stays readable."""
     shutdown = Shutdown()
     assert not shutdown.requested
     assert not shutdown.wait(0)
@@ -137,6 +137,6 @@ def test_failed_thread_ends_the_program(capsys: pytest.CaptureFixture[str]) -> N
         return 0 if shutdown.wait(10) else 1
 
     assert service.run("broker", body) == 70
-    flusher.join(10)  # the thread still notifies the service manager
+    flusher.join(10)  # join, because the thread still notifies the service manager
     line = json.loads(capsys.readouterr().out)
     assert line["thread"] == "flusher"

@@ -35,7 +35,8 @@ def test_ready_comes_with_a_status_of_one_line(manager: ServiceManager) -> None:
 
 
 def test_a_program_that_is_asked_to_end_says_so_once(manager: ServiceManager) -> None:
-    """A program sends STOPPING=1 at the first SIGTERM, and nothing at the second."""
+    """A program sends STOPPING=1 to the service manager at the first SIGTERM, and nothing at the
+    second."""
 
     def body(shutdown: service.Shutdown) -> int:
         os.kill(os.getpid(), signal.SIGTERM)

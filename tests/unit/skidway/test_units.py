@@ -1,4 +1,5 @@
-"""Every program has a systemd unit. systemd accepts each unit, and rates its protection as good."""
+"""Every program has a systemd unit. systemd accepts each unit, and rates its exposure at most 1.5
+of 10 points."""
 
 from __future__ import annotations
 
@@ -17,8 +18,8 @@ SERVICES = [name for name in units.names() if name.endswith(".service")]
 RESIDENT = "skidway-loader-resident.service"
 JVM = {"skidway-zookeeper.service", "skidway-loader.service", RESIDENT}
 ONE_RUN = {"skidway-loader.service", "skidway-recount.service", "skidway-sample.service"}
-"""The services that a timer starts for one run at a time. They use the loader's installation and
-user."""
+"""The services that do one run and end; a timer starts each of them. They use the loader's
+installation and user."""
 
 
 def sections(unit: str) -> configparser.RawConfigParser:
@@ -53,8 +54,8 @@ def test_a_unit_is_found_by_its_short_name() -> None:
 @pytest.mark.parametrize("unit", SERVICES)
 def test_a_unit_runs_the_version_that_its_program_has(unit: str) -> None:
     """A unit starts its program through the link to the program's installed version, with the
-    program's own user and state directory. If the program refuses its configuration, the unit does
-    not start the program again."""
+    program's own user and state directory. If the program refuses its configuration, systemd does
+    not start it again."""
     service = dict(sections(unit)["Service"])
     program = program_of(unit)
     assert service["ExecStart"].startswith(f"/opt/skidway/current/{program}/bin/skidway ")
@@ -82,9 +83,9 @@ def program_of(unit: str) -> str:
 
 
 def test_a_loader_that_stays_is_protected_as_a_single_run() -> None:
-    """The loader's two units, for single runs and for the resident loader, differ only in the way
-    in which they run the loader and in the loader's name in the log. User, paths and protection are
-    the same."""
+    """The loader has two units: for single runs, and for the resident loader (a process that makes
+    one run after another). They differ only in how systemd starts the loader, and in the name under
+    which it logs. User, paths and protection are the same."""
     once = dict(sections("skidway-loader.service")["Service"])
     stays = dict(sections(RESIDENT)["Service"])
     own = {"Environment", "Restart", "RestartSec", "RestartPreventExitStatus"}
@@ -96,9 +97,10 @@ def test_a_loader_that_stays_is_protected_as_a_single_run() -> None:
 def test_a_loader_that_stays_is_what_the_command_takes(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    """The resident loader (a process that makes one run after another) accepts the interval in its
-    unit: the command fails only at the configuration, which is missing here. An invalid interval is
-    refused with an exit status after which systemd does not start the unit again."""
+    """The resident loader (a process that makes one run after another) accepts the interval that
+    its unit sets: the command fails only because the test gives it no configuration file. It
+    refuses an invalid interval with an exit status after which systemd does not start the unit
+    again."""
     service = sections(RESIDENT)["Service"]
     name, _, every = service["Environment"].partition("=")
     words = service["ExecStart"].split()[1:]
@@ -116,8 +118,8 @@ def test_a_nightly_check_is_what_the_command_takes(
     check: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The units of the recount and of the samples start only after a running load has ended. The
-    commands of these units send their results to the audit. If no drop-in sets an output, the
-    command ends with an error message."""
+    commands of these units send their results to the audit. If no output is set (on a host, a
+    drop-in of the unit sets it), the command ends with an error message."""
     found = sections(f"skidway-{check}.service")
     environment = dict(x.split("=", 1) for x in found["Service"]["Environment"].split())
     words = found["Service"]["ExecStart"].split()[1:]
@@ -174,8 +176,8 @@ class TestSystemd:
 
     def test_its_exposure_is_at_most_1_5(self, unit: str, tmp_path: Path) -> None:
         """`systemd-analyze security` accepts the exposure of each service at a threshold of 1.5 (15
-        tenths). It does not accept the exposure at a threshold of 0.5, which shows that the
-        threshold has an effect."""
+        tenths). At a threshold of 0.5 it accepts no service, which shows that the threshold has an
+        effect."""
         if unit.endswith(".timer"):
             return
         file = str(installed(unit, tmp_path))

@@ -30,7 +30,7 @@ def settings(*overrides: str) -> ZookeeperSettings:
 
 def test_alone_it_binds_to_loopback_and_names_no_servers() -> None:
     """With the default settings ZooKeeper's server listens only on loopback, and its configuration
-    has no ensemble."""
+    names no other servers."""
     lines = zookeeper.config_text(settings()).splitlines()
     assert "clientPortAddress=127.0.0.1" in lines
     assert "clientPort=2181" in lines
@@ -39,7 +39,7 @@ def test_alone_it_binds_to_loopback_and_names_no_servers() -> None:
 
 def test_a_directory_of_any_name_is_the_one_that_is_meant() -> None:
     """Characters of a path that are not ASCII are escaped in zoo.cfg and log4j2.properties, because
-    Java reads these files as Latin-1 with escapes."""
+    Java reads these files as Latin-1, in which other characters need escapes."""
     odd = settings("dataDir=/dät\\a/🌲", "log.file=/log/ö.log")
     assert r"dataDir=/d\u00e4t\\a/\ud83c\udf32" in zookeeper.config_text(odd)
     assert r"fileName = /log/\u00f6.log" in zookeeper.logging_text(odd)
@@ -57,7 +57,8 @@ def test_ensemble_members_are_passed_through() -> None:
 
 @pytest.mark.parametrize("override", ["initLimit=5", "myid=3"])
 def test_ensemble_without_a_place_for_this_server_is_refused(override: str) -> None:
-    """A configuration of an ensemble is refused if myid is not the number of one of its servers."""
+    """A configuration of an ensemble is refused if the setting `myid` is not the number N of one of
+    its settings server.N."""
     with pytest.raises(ConfigurationRefused, match="myid must be one of 1, 2"):
         settings("server.1=a:1:2", "server.2=b:1:2", override)
 
@@ -83,8 +84,8 @@ def test_command_bounds_the_heap_and_shuts_the_admin_server() -> None:
 
 
 def test_every_jar_pattern_finds_a_jar_of_the_installed_pyspark() -> None:
-    """Each pattern for a jar finds a jar of the installed pyspark. So if a newer pyspark renames a
-    jar, this is noticed before a server fails because of a missing class."""
+    """Each pattern for a jar that ZooKeeper needs matches a jar of the installed pyspark. So this
+    test notices if a newer pyspark has renamed a jar."""
     names = [jar.name for jar in zookeeper.jars()]
     assert len(names) >= len(zookeeper.JARS)
     assert len([name for name in names if name.startswith("zookeeper-3.9.")]) == 1
@@ -117,8 +118,8 @@ def test_prepare_writes_what_the_server_reads(tmp_path: Path) -> None:
 
 
 def test_srvr_answer_is_read() -> None:
-    """The server's mode and figures are read from the answer to the command `srvr`. A server that
-    does not serve clients has no mode."""
+    """ZooKeeper's mode (for example `standalone`) and figures are read from its answer to the
+    command `srvr`. If the answer says that the server serves no clients, the mode is missing."""
     status = zookeeper.parse_srvr(SRVR)
     assert (status["Mode"], status["Node count"], status["Connections"]) == (
         "standalone",
