@@ -206,8 +206,8 @@ def test_refused_batches_have_kafkas_codes(skidway_broker: SkidwayBroker) -> Non
 
 
 def test_a_refusal_without_acks_closes_the_connection(skidway_broker: SkidwayBroker) -> None:
-    """With acks=0 no answer could carry an error, so the broker closes the connection of a refused
-    batch."""
+    """A Produce request with acks=0 gets no answer that could carry an error. So if the broker
+    refuses its batch, the broker closes the connection."""
     topic = create(skidway_broker)
     with RawClient(skidway_broker.port) as client:
         client.send_produce(topic, batch(b"good"), acks=0)
@@ -217,8 +217,8 @@ def test_a_refusal_without_acks_closes_the_connection(skidway_broker: SkidwayBro
 
 
 def test_producer_ids_are_never_the_same(skidway_broker: SkidwayBroker) -> None:
-    """In every version, each InitProducerId request gets a new producer id, but a request with a
-    transactional id is refused."""
+    """In every version, each InitProducerId request without a transactional id gets a new producer
+    id. A request with a transactional id is refused."""
     found = []
     with RawClient(skidway_broker.port) as client:
         for version in (0, 1, 2, 3, 4) * 500:
@@ -263,7 +263,8 @@ def test_metadata_says_what_was_asked(skidway_broker: SkidwayBroker) -> None:
 
 
 def test_the_coordinator_is_this_broker(skidway_broker: SkidwayBroker) -> None:
-    """FindCoordinator names this broker for every group, and no broker for transactions."""
+    """FindCoordinator names this broker as the coordinator of every group, and refuses to name a
+    coordinator of transactions."""
     with RawClient(skidway_broker.port) as client:
         for version in range(4):
             answer = client.ask(FindCoordinatorRequest(key="g"), version, FindCoordinatorResponse)
@@ -277,8 +278,9 @@ def test_the_coordinator_is_this_broker(skidway_broker: SkidwayBroker) -> None:
 
 
 def test_versions_are_those_registered(skidway_broker: SkidwayBroker) -> None:
-    """The broker answers an ApiVersions request of any version (KIP-511), and the answer lists all
-    APIs that the broker has registered."""
+    """The broker answers an ApiVersions request with the versions of all APIs that it offers. A
+    request of an unknown version gets UNSUPPORTED_VERSION, and the connection stays open
+    (KIP-511)."""
     with RawClient(skidway_broker.port) as client:
         for version in range(4):
             request = ApiVersionsRequest(client_software_name="x", client_software_version="1")

@@ -1,5 +1,5 @@
-"""Retention waits for the consumer groups that retention.hold names. The groups' offsets are in a
-real ZooKeeper."""
+"""Retention keeps the records that the consumer groups in the setting retention.hold have not yet
+read. The groups' offsets are in a real ZooKeeper."""
 
 from __future__ import annotations
 
@@ -46,7 +46,8 @@ def log_start(broker: SkidwayBroker) -> int:
 
 
 def after_checks(broker: SkidwayBroker, count: int = 3) -> int:
-    """Waits for `count` more retention checks, and returns the log start offset."""
+    """Waits until the broker has made `count` more retention checks. Returns the log start
+    offset."""
     seen = broker.metric(CHECKS)
     eventually(lambda: broker.metric(CHECKS) >= seen + count)
     return log_start(broker)
@@ -57,10 +58,11 @@ def after_checks(broker: SkidwayBroker, count: int = 3) -> int:
 def test_segments_wait_for_their_readers(
     broker: SkidwayBroker, zookeeper_client: KazooClient
 ) -> None:
-    """If retention.hold names a group, the broker deletes no record before the group has committed
-    an offset. After the commit, the broker deletes only records below the committed offset. When
-    the records are older than retention.hold.max.ms, the broker deletes even the held records, logs
-    the group's name, and counts the records that the group has lost."""
+    """If a topic's setting retention.hold names a group, the broker deletes no record of the topic
+    before the group has committed an offset. After the commit, the broker deletes only records
+    below the committed offset. When the records are older than retention.hold.max.ms, the broker
+    deletes even the held records, logs the group's name, and counts the records that the group has
+    lost."""
     hold = {"retention.hold": "load", "retention.ms": "1", "segment.bytes": "1024"}
     with Client(broker.address) as client:
         assert client.create_topics([NewTopic("logs", 1, 1, hold)]) == {"logs": None}

@@ -37,8 +37,8 @@ pytestmark = [
 
 @pytest.fixture(autouse=True)
 def _forget_what_clients_leave() -> Iterator[None]:
-    """kafka-python leaves wake-up sockets to the garbage collector, which warns about these
-    sockets."""
+    """Collects garbage after each test, and ignores the warnings about sockets: kafka-python does
+    not close its wake-up sockets."""
     yield
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ResourceWarning)
@@ -95,8 +95,8 @@ def test_confluent_changes_settings(admin: AdminClient, topic: str) -> None:
 
 
 def test_confluent_deletes_records(admin: AdminClient, topic: str) -> None:
-    """If confluent-kafka deletes records, the low watermark becomes the requested offset. The
-    offset -1 means the end of the log."""
+    """confluent-kafka can delete the records before an offset. The low watermark is then this
+    offset. The offset -1 means the log end."""
     for offset, low in ((4, 4), (-1, 10)):
         wanted = TopicPartition(topic, 0, offset)
         assert admin.delete_records([wanted])[wanted].result(300).low_watermark == low

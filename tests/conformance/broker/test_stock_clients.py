@@ -1,6 +1,6 @@
 """Unmodified librdkafka works with our broker when it waits for records, gets refusals, reads
-settings, and creates and deletes topics. The tests in tests/conformance/stock_clients run
-everything else with every client."""
+settings, and creates and deletes topics. The tests in tests/conformance/stock_clients test
+everything else, with each stock client."""
 
 from __future__ import annotations
 

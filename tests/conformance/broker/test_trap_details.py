@@ -136,7 +136,8 @@ def test_a_batch_comes_back_as_it_was_sent(client: CoreClient, codec: Codec) -> 
 
 
 def changed(at: int, content: bytes) -> bytes:
-    """Returns a batch of two records with some changed bytes and a correct CRC."""
+    """Returns a batch of two records in which `content` replaces the bytes from the position `at`
+    on. The CRC is correct again."""
     made = batch(b"a", b"b")
     made[at : at + len(content)] = content
     struct.pack_into(">I", made, 17, google_crc32c.value(bytes(made[CRC_START:])))
@@ -166,7 +167,7 @@ FAULTS = {
 
 
 DAMAGED = {"length", "magic"}
-"""The faults that may come from damage during the transmission."""
+"""The keys of `FAULTS` for faults that damage during the transmission may have caused."""
 
 
 @pytest.mark.parametrize("fault", FAULTS)
@@ -215,9 +216,9 @@ def test_there_are_no_transactions_and_no_nearer_replica(client: CoreClient, ver
 
 @pytest.mark.parametrize("key", [68, 69, 76, 78], ids=str)
 def test_groups_that_the_server_assigns_are_not_offered(core: BrokerCore, key: int) -> None:
-    """The broker's ApiVersions answer does not list the requests of KIP-848 and KIP-932, so clients
-    do not send these requests. If a client still sends one of these requests, the broker closes the
-    client's connection."""
+    """The broker's ApiVersions answer does not list the requests of KIP-848 (groups whose
+    partitions the broker assigns) and of KIP-932 (share groups), so clients do not send them. If a
+    client still sends one, the broker closes the connection."""
     offered = {each.api_key for each in ask(core, ApiVersionsRequest(), 0).api_keys}
     assert ApiKey.JOIN_GROUP in offered
     assert key not in offered
@@ -241,8 +242,8 @@ def test_a_transactional_producer_is_refused_for_good(core: BrokerCore, version:
 
 
 def test_topics_are_not_fetched_by_their_ids(core: BrokerCore) -> None:
-    """The broker offers Fetch only up to version 12, which is the last version with topic names. If
-    a broker offers version 13, clients send only topic ids."""
+    """The broker offers Fetch only up to version 12, which is the last version that names topics.
+    From version 13 on, a request has only topic ids."""
     assert registry.ranges()[ApiKey.FETCH].highest == 12
     assert registry.ranges()[ApiKey.PRODUCE].lowest == 0
 
@@ -290,8 +291,9 @@ def test_times_are_found_within_batches(
 
 @pytest.mark.parametrize("version", [8, 9, 10])
 def test_nobody_is_told_what_he_may_do(core: BrokerCore, version: int) -> None:
-    """The broker does not compute authorized operations. The field for authorized operations is
-    always INT32_MIN, which Kafka sends if the client has not asked for authorized operations."""
+    """The broker does not compute which operations a client is authorized to do. In its Metadata
+    answers the fields for authorized operations are always INT32_MIN, as in Kafka's answer to a
+    client that has not asked for them."""
     answer = ask(core, MetadataRequest(topics=None), version)
     assert answer.cluster_authorized_operations == UNKNOWN_OPERATIONS
     assert {each.topic_authorized_operations for each in answer.topics} == {UNKNOWN_OPERATIONS}

@@ -137,8 +137,8 @@ def test_leader_epochs_are_compared(
 
 
 def test_a_client_of_the_leader_before_is_fenced(own_broker: SkidwayBroker) -> None:
-    """After a crash the broker raises the leader epoch, so a client that knows only the old epoch
-    must refresh its metadata."""
+    """After a crash the broker raises the leader epoch. A client that still sends the old epoch
+    gets FENCED_LEADER_EPOCH from Fetch and from ListOffsets."""
     broker = own_broker.start()
     topic = create(broker)
     broker.crash()

@@ -1,4 +1,5 @@
-"""The client works in the same way with Apache Kafka 4.1 and with our own broker."""
+"""Our Kafka client (`skidway.kafka.client`) works in the same way with Apache Kafka 4.1 and with
+our own broker."""
 
 from __future__ import annotations
 
@@ -69,8 +70,8 @@ def deliveries_of(producer: Producer, count: int) -> list[Delivery]:
 def read(
     client: Client, tp: TopicPartition, start: int, until: int
 ) -> list[columns.DecodedRecords]:
-    """Reads batches from the offset `start` on. Asserts that no batch is skipped or repeated, and
-    that each batch has a correct CRC."""
+    """Returns the batches from the offset `start` up to the offset `until`. Asserts that no batch
+    is skipped or repeated, and that each batch has a correct CRC."""
     fetcher = Fetcher(client, max_wait_ms=100, max_bytes=20_000)
     fetcher.seek(tp, start)
     found: list[columns.DecodedRecords] = []
@@ -91,7 +92,7 @@ def read(
 @pytest.mark.parametrize("codec", list(Codec))
 def test_what_is_produced_is_fetched(client: Client, topic: str, codec: Codec) -> None:
     """With every codec, the client fetches the values, timestamps and origins that it produced, at
-    the acknowledged offsets. An origin says from which place in a log file a record comes."""
+    the acknowledged offsets. An origin says from which bytes of a log file a record was made."""
     tp = TopicPartition(topic, 1)
     producer = Producer(client)
     sent = [encoded(number, codec=codec) for number in range(12)]
@@ -133,7 +134,7 @@ def test_several_partitions_in_one_request(client: Client, topic: str) -> None:
 
 def test_too_large_a_batch_comes_back(client: Client, topic: str) -> None:
     """If a batch is larger than the topic's limit, the producer returns this batch with the
-    broker's error, and returns all batches after it with the error Drained. The later batches
+    broker's error, and all later batches of the partition with the error Drained. The later batches
     arrive when they are sent again."""
     tp = TopicPartition(topic, 0)
     producer = Producer(client)
@@ -157,7 +158,7 @@ def test_too_large_a_batch_comes_back(client: Client, topic: str) -> None:
 
 
 def test_old_event_times_are_taken_one_by_one(client: Client, topic: str) -> None:
-    """Batches whose event times are years old arrive in order, each batch once."""
+    """Batches of records that have timestamps of years ago arrive in order, each batch once."""
     tp = TopicPartition(topic, 2)
     producer = Producer(client)
     for number in range(8):
@@ -171,7 +172,8 @@ def test_old_event_times_are_taken_one_by_one(client: Client, topic: str) -> Non
 
 
 def test_offsets_outside_are_told(client: Client, topic: str) -> None:
-    """If a fetch begins beyond the log end, the client returns an error."""
+    """If the fetcher is asked to read from an offset beyond the log end, its `poll` raises
+    OffsetOutOfRange."""
     fetcher = Fetcher(client, max_wait_ms=100)
     fetcher.seek(TopicPartition(topic, 0), 1_000)
     with pytest.raises(OffsetOutOfRange) as caught:

@@ -97,8 +97,8 @@ def test_batches_arrive_in_order(broker: ScriptedBroker, client: Client) -> None
 def test_one_in_flight_until_the_first_acknowledgement(
     broker: ScriptedBroker, client: Client
 ) -> None:
-    """Until its first Produce request is acknowledged, a new producer sends no other request of
-    this kind."""
+    """A new producer sends its second Produce request only after the first one has been
+    acknowledged."""
     broker.faults[ApiKey.PRODUCE].append(Silence)
     producer = Producer(client)
     for number in range(5):
@@ -177,8 +177,8 @@ def test_a_batch_refused_for_good_comes_back(
     broker: ScriptedBroker, client: Client, code: int
 ) -> None:
     """If the broker refuses a batch with a final error, the producer returns this batch with the
-    broker's error, and returns the batches after it with the error Drained. Then the producer can
-    send further batches."""
+    broker's error, and the later batches of the partition with the error Drained. Then the producer
+    can send further batches."""
     producer = Producer(client)
     producer.send(LOGS, encoded(0), 0)
     deliveries_of(producer, 1)
@@ -211,8 +211,8 @@ def test_no_acknowledgements_wanted(broker: ScriptedBroker, client: Client) -> N
 
 
 def test_errors_of_rights_are_waited_out(broker: ScriptedBroker, client: Client) -> None:
-    """If the producer lacks a permission, it reports the error and continues to send its batches
-    again."""
+    """If the broker refuses a batch because the producer lacks a permission, the producer reports
+    this in `troubles`, and sends the batch again until the broker accepts it."""
     producer = Producer(client)
     broker.faults[ApiKey.PRODUCE] += [ErrorCode.TOPIC_AUTHORIZATION_FAILED] * 2
     producer.send(LOGS, encoded(0), 0)
@@ -281,7 +281,8 @@ def fill(broker: ScriptedBroker, tp: TopicPartition, batches: int, first: int = 
 
 
 def read(fetcher: Fetcher, tp: TopicPartition, until: int, start: int = 0) -> list[bytes]:
-    """Reads values from the offset `start` on. Asserts that no record is skipped or repeated."""
+    """Returns the values of the records from the offset `start` up to the offset `until`. Asserts
+    that no record is skipped or repeated."""
     found: list[bytes] = []
     position = start
     deadline = time.monotonic() + 300
@@ -326,8 +327,8 @@ def test_a_position_within_a_batch(broker: ScriptedBroker, client: Client) -> No
 
 
 def test_offsets_outside_are_told(broker: ScriptedBroker, client: Client) -> None:
-    """If an offset is outside of the log, the client returns an error with the log's bounds, and
-    still fetches other partitions."""
+    """If the offset to read is outside of a partition's log, `poll` raises an error with the log's
+    first offset and high watermark. The fetcher still fetches other partitions."""
     fill(broker, LOGS, 2)
     other = TopicPartition("logs", 1)
     fill(broker, other, 2)
@@ -368,8 +369,8 @@ def test_a_cut_last_batch_is_fetched_again(broker: ScriptedBroker, client: Clien
 
 
 def test_damaged_batches_stop_the_partition_by_name(broker: ScriptedBroker, client: Client) -> None:
-    """If the header of a batch is damaged, the client does not skip the batch but returns an error
-    with the partition and the offset."""
+    """If the header of a batch is damaged, the fetcher does not skip the batch: `poll` raises an
+    error that names the partition and the offset."""
     fill(broker, LOGS, 3)
     broken = bytearray(broker.logs[LOGS].batches[1])
     broken[16] = 9
@@ -388,8 +389,8 @@ def test_damaged_batches_stop_the_partition_by_name(broker: ScriptedBroker, clie
 
 
 def test_seek_drops_what_was_fetched(broker: ScriptedBroker, client: Client) -> None:
-    """After a seek, the client returns no batch from the old position, even if it has already
-    received the batch or the response is on its way."""
+    """After a seek, `poll` returns no batch from before the seek, even if the fetcher has already
+    received or requested it."""
     fill(broker, LOGS, 6)
     fetcher = Fetcher(client, max_wait_ms=50, max_bytes=1)
     fetcher.seek(LOGS, 0)
@@ -422,8 +423,8 @@ def test_partitions_take_turns(broker: ScriptedBroker, client: Client) -> None:
 
 
 def test_unknown_topics_are_errors(client: Client) -> None:
-    """The metadata contains an error for an unknown topic, and a request for the topic's offsets is
-    refused."""
+    """For an unknown topic the metadata contains an error. `list_offsets` raises an error for an
+    unknown topic or partition."""
     assert client.metadata(["none"]).topics["none"].error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     with (
         Client(client.bootstrap, request_timeout_ms=300) as hasty,
