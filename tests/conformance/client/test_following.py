@@ -1,5 +1,5 @@
-"""The client works in the event loop of another program, as in a broker's mirror. A mirror copies
-the topics of another cluster, which is called the mirror's source."""
+"""Our Kafka client works in the event loop of another program, as in a broker's mirror. A mirror
+copies the topics of another cluster, which is called the mirror's source."""
 
 from __future__ import annotations
 
@@ -125,8 +125,8 @@ def test_questions_are_answered_beside(broker: ScriptedBroker, loop: Loop) -> No
 
 
 def test_what_stops_a_partition_is_told(broker: ScriptedBroker, loop: Loop) -> None:
-    """If the source no longer has an offset, or a batch is damaged, the client returns a value that
-    describes the problem. It does not raise an exception in the event loop."""
+    """If the source no longer has the requested offset, or a fetched batch is damaged, the client
+    returns the error as a value. It does not raise an exception in the event loop."""
     fill(broker, 2)
     broker.logs[LOGS].start = 2
     loop.client.seek(LOGS, 0)
@@ -146,8 +146,8 @@ def test_what_stops_a_partition_is_told(broker: ScriptedBroker, loop: Loop) -> N
 
 
 def test_nobody_there_is_a_value(loop: Loop) -> None:
-    """If the source is down, requests fail at once or at their deadline, and no call blocks the
-    event loop."""
+    """If the source is down, the answer to each request is an error, which comes at once or at the
+    request's deadline. No call blocks the event loop."""
     lonely = Loop(f"127.0.0.1:{free_port()}")
     try:
         ticket = lonely.client.ask(metadata_call(None))

@@ -45,7 +45,7 @@ def behind_a_proxy(
 
 @pytest.fixture(params=["apache", "skidway"])
 def proxy(request: pytest.FixtureRequest) -> Iterator[Proxy]:
-    """A proxy that is the clients' only way to the broker."""
+    """A proxy at the address that the broker advertises, so that all clients connect through it."""
     if request.param == "apache":
         kafka: ApacheKafka = request.getfixturevalue("apache_kafka")
         told, port = kafka.proxy_port, kafka.proxied_port
@@ -81,7 +81,8 @@ def batch(number: int) -> EncodedBatch:
 
 
 def check_deliveries(producer: Producer, found: list[Delivery], count: int) -> None:
-    """Asserts that all batches are acknowledged in order, each with its offset."""
+    """Waits for `count` deliveries. Asserts that all batches are acknowledged in order, each with
+    its offset."""
     deadline = time.monotonic() + WITHIN_S
     while len(found) < count:
         assert time.monotonic() < deadline, f"{len(found)} of {count}: {producer.troubles}"
@@ -92,7 +93,8 @@ def check_deliveries(producer: Producer, found: list[Delivery], count: int) -> N
 
 
 def check_log(client: Client, tp: TopicPartition, count: int) -> None:
-    """Asserts that the log contains exactly the records of the batches, each once and in order."""
+    """Asserts that the log contains exactly the records of `count` batches, each once and in
+    order."""
     assert client.list_offsets({tp: LATEST})[tp].offset == count * RECORDS
     fetcher = Fetcher(client, max_wait_ms=100, max_bytes=5_000)
     fetcher.seek(tp, 0)

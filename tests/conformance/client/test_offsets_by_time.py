@@ -22,8 +22,9 @@ START_MS = 1_700_000_000_000
 
 @pytest.mark.parametrize("codec", [Codec.NONE, Codec.ZSTD])
 def test_the_first_record_at_or_after_a_time(bootstrap: str, codec: Codec) -> None:
-    """The client can look up the offset for a time within a batch, between batches, before the
-    first record or after the last record."""
+    """For a given time the client finds the offset of the first record with a timestamp at or after
+    this time. The time may lie within a batch, between batches or before the first record. For a
+    time after the last record, the offset is -1."""
     with Client(bootstrap) as client:
         name = topic_name("times")
         assert client.create_topics([NewTopic(name, 2, 1)]) == {name: None}

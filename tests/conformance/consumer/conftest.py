@@ -50,8 +50,8 @@ class Topic:
         return [TopicPartition(self.name, each.index) for each in found]
 
     def is_all(self, delivered: list[tuple[int, int, str]]) -> bool:
-        """Returns whether every record was delivered. Asserts that every delivered record had been
-        produced."""
+        """Returns whether `delivered` contains every acknowledged record. Asserts that each of them
+        was delivered with its own value."""
         for partition, offset, value in delivered:
             known = self.records.get((partition, offset))
             assert known in (None, value)

@@ -106,8 +106,8 @@ def test_groups_are_listed_and_described(
 def test_a_group_is_reset_while_nobody_reads(
     topic: Topic, run: Run, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Offsets can be reset to the beginning, the end, an offset or a time, but not while members
-    are active."""
+    """`skidway groups reset` sets a group's offsets to the beginning, the end, an offset or a time.
+    It fails while the group has active members."""
     topic.produce(20, 0)
     middle = datetime.now(UTC)
     eventually(lambda: (datetime.now(UTC) - middle).total_seconds() > 0.01)

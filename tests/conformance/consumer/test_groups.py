@@ -1,5 +1,5 @@
-"""Consumer groups whose members all run in one process. The tests cover many simultaneous members,
-streams, rewinding, and restarts of ZooKeeper."""
+"""Our own consumers as members of groups, all in one process. The tests cover many simultaneous
+members, streams, rewinding, and restarts of ZooKeeper."""
 
 from __future__ import annotations
 
@@ -144,8 +144,8 @@ def test_several_topics_and_arrow_batches(topic: Topic, second: Topic) -> None:
 
 
 def test_a_group_goes_on_where_it_stopped_and_rewinds(topic: Topic) -> None:
-    """A record is committed when the application has finished with it. After a rewind, the record
-    is delivered and committed again."""
+    """A new member of a group continues after the last record that the application has finished
+    with. After a rewind, the records are delivered and committed again."""
     topic.produce(400)
     middle_ms = int(time.time() * 1000) + 1
     eventually(lambda: time.time() * 1000 > middle_ms + 1)
@@ -168,8 +168,8 @@ def test_a_group_goes_on_where_it_stopped_and_rewinds(topic: Topic) -> None:
 
 
 def test_without_auto_commit_only_commit_commits(topic: Topic) -> None:
-    """Without auto-commit, uncommitted records are delivered again, among them the record whose
-    processing raised an exception."""
+    """Without auto-commit, records that the application has not committed are delivered again. With
+    auto-commit, a record whose processing raised an exception is delivered again."""
     topic.produce(100)
     settings = {"enable_auto_commit": False, "consumer_timeout_ms": 4_000}
     with consumer(topic, topic.name, topic.name, **settings) as member:
@@ -188,8 +188,9 @@ def test_without_auto_commit_only_commit_commits(topic: Topic) -> None:
 
 
 def test_latest_begins_behind_what_is_there(topic: Topic) -> None:
-    """With `latest`, a new group gets only the records that are produced after it has started. The
-    group keeps its starting offsets even if it reads nothing."""
+    """With `latest`, a new group gets only the records that are produced after it has started. Its
+    starting offsets are stored, so a later member also gets the records that were produced while
+    the group had no member."""
     topic.produce(100)
     with consumer(topic, topic.name, topic.name, auto_offset_reset="latest") as member:
         assert member.poll(100) == []
@@ -291,8 +292,8 @@ def test_zookeeper_silent_for_longer_than_a_session(
         late = consumer(topic, GROUP, topic.name, consumer_timeout_ms=4_000)
         with late:
             rest = {(r.partition, r.offset) for r in late}
-        # The remaining records may only be records that a reader already had when its stream was
-        # closed.
+        # Only the last record of each reader may be delivered again: the reader had it when its
+        # stream was closed.
         assert rest <= {each.found[-1][:2] for each in readings}
 
 
@@ -301,8 +302,8 @@ def test_leaving_while_zookeeper_is_silent_is_bounded(
     own_zookeeper: ZooKeeper, tmp_path: Path
 ) -> None:
     """If a consumer with several streams is closed while ZooKeeper does not answer, the consumer
-    waits only once, and not once for each stream. Records that were not committed are delivered
-    again."""
+    waits for ZooKeeper only once, and not once for each stream. Records that were not committed are
+    delivered again."""
     broker = SkidwayBroker(tmp_path, own_zookeeper.address)
     with (
         running(broker.program, broker.ready),

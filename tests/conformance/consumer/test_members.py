@@ -26,8 +26,9 @@ SESSION_MS = 4_000
 MANY = 20
 KILLED = 6
 CLAIMS_MAX = (MANY + KILLED) * MANY
-"""The maximum number of claims of partitions. Each join or leave of a member moves each partition
-at most once. If all members reacted to every change, they would make far more claims."""
+"""The maximum number of times that members become owners of partitions in the last test. Each join
+or leave of a member moves each partition at most once. If all members reacted to every change,
+there would be far more such claims."""
 
 
 class Start(Protocol):
@@ -144,7 +145,7 @@ def test_a_member_stopped_beyond_its_session_cannot_commit(
     first.signal(signal.SIGCONT)
     eventually(lambda: sorted(owners(topic, group).values()) == [2, 2])
     assert committed(topic, group) == ends(topic)
-    # only records that the member had polled before it was stopped
+    # these are only records that the member had polled before it was stopped
     assert len(delivered(first.output())) - before <= 20
     topic.produce(1_000)
     eventually(lambda: topic.is_all(both()))
@@ -173,8 +174,8 @@ def test_an_owner_cut_off_from_zookeeper_ends_before_its_heir_begins(
     topic: Topic, group: str, start: Start
 ) -> None:
     """If a member loses its connection to ZooKeeper while it reads, its session expires. As soon as
-    another member owns the partitions, the former owner delivers no more records, and its commits
-    have no effect."""
+    another member owns its partitions, the former owner delivers no more records of them, and its
+    commits have no effect."""
     host, _, rest = topic.zookeeper.partition("/")
     with Relay(int(host.rpartition(":")[2])) as relay:
         first, second = start("first", f"{relay.address}/{rest}"), start("second")

@@ -25,8 +25,8 @@ def topics(bootstrap: str, *arguments: str) -> str:
 
 
 def fill(java: JavaClients, bootstrap: str, topic: str, count: int) -> None:
-    """Produces records, each in a separate batch. The records' timestamps are one second apart, and
-    the first record has the latest timestamp."""
+    """Produces `count` records, each in a separate batch. Each timestamp is one second earlier than
+    the timestamp of the record before, so the first record has the latest timestamp."""
     with java.producer(bootstrap, batch_size=0) as producer:
         for number in range(count):
             at_ms = START_MS + (count - number) * 1_000
@@ -288,7 +288,7 @@ def test_log_directories_are_described_by_the_admin(
     java_clients: JavaClients, admin: Any, bootstrap: str, topic: str
 ) -> None:
     """Admin.describeLogDirs returns the size of each partition, and the total and usable bytes of
-    the volume."""
+    the file system."""
     fill(java_clients, bootstrap, topic, 3)
     integer = java_clients.jvm.java.lang.Integer.valueOf(1)
     (found,) = java_clients.wait(admin.describeLogDirs([integer]).allDescriptions())[1].values()

@@ -28,7 +28,7 @@ def dump(*arguments: str | Path) -> str:
 
 
 def files_of(broker: SkidwayBroker, suffix: str = ".log") -> list[Path]:
-    """Returns the files with this suffix in the directory of the topic's partition, oldest
+    """Returns the files with this suffix in the directory of TOPIC's only partition, oldest
     first."""
     return sorted((broker.logs / f"{TOPIC}-0").glob(f"*{suffix}"))
 
@@ -53,7 +53,7 @@ def written(
     zookeeper_server: ZooKeeper,
     java_clients: JavaClients,
 ) -> Iterator[SkidwayBroker]:
-    """A stopped broker with several segments, which a Java producer has filled."""
+    """A broker that was stopped after a Java producer had filled several segments."""
     folder = tmp_path_factory.mktemp("dumped")
     settings = {"log_segment_bytes": 20_000, "log_index_interval_bytes": 1_000}
     broker = SkidwayBroker(folder, f"{zookeeper_server.address}/{folder.name}", **settings)
