@@ -28,13 +28,14 @@ def clusters(tmp_path: Path, zookeeper: str) -> Iterator[Pair]:
 
 
 def stopped(clusters: Pair, what: str) -> str:
-    """Waits until a topic or partition has stopped, and returns the reason."""
+    """Waits until the mirror has stopped copying the topic or partition `what`, and returns the
+    reason that it reports."""
     return str(eventually(lambda: clusters.here.mirror()["stopped"].get(what), what="it stops"))
 
 
 def assert_untouched(clusters: Pair, before: bytes, words: str) -> None:
-    """Asserts that the mirror has copied no batch, and that /health and `mirror status` give the
-    reason."""
+    """Asserts that the mirror's log is still equal to `before`, that /health is bad, and that
+    `mirror status` gives a reason with `words`."""
     assert clusters.here.log_bytes("dc1.logs") == before
     assert clusters.here.ends("dc1.logs") == {0: 30}, "what is there is served"
     assert clusters.here.health()["ok"] is False
@@ -46,8 +47,9 @@ def assert_untouched(clusters: Pair, before: bytes, words: str) -> None:
 
 
 def test_a_topic_made_again_is_another_topic(clusters: Pair) -> None:
-    """If a topic was deleted and created again with the same name, the mirror treats the new topic
-    as a different topic, even if it has more records than the deleted topic had."""
+    """If a topic of the source is deleted and created again with the same name, the mirror stops
+    copying it, even if the new topic has more records. After an operator has deleted the mirrored
+    topic, the mirror copies the new topic."""
     before = clusters.here.log_bytes("dc1.logs")
     clusters.source.delete("logs")
     clusters.source.create("logs")
@@ -75,8 +77,8 @@ def test_a_log_that_was_replaced_has_diverged(clusters: Pair, batches: int) -> N
 
 
 def test_a_log_that_was_replaced_while_the_mirror_was_away(clusters: Pair) -> None:
-    """When a mirror starts, it checks the source's log before it copies the first batch. So it
-    notices if the log was replaced while the mirror was down."""
+    """If the log of a partition was replaced in the source while the mirror was down, the mirror
+    copies no batch of it after its start: it first checks that the logs agree."""
     before = clusters.here.log_bytes("dc1.logs")
     clusters.here.program.kill()
     clusters.source.program.kill()

@@ -60,8 +60,7 @@ def produce(kafka: ApacheKafka, topic: str, count: int, **settings: object) -> N
 
 
 def log_bytes(kafka: ApacheKafka, topic: str, partition: int) -> bytes:
-    """Returns the bytes of Kafka's own segments, without the zeros that Kafka has preallocated at
-    the end of a segment."""
+    """Returns the content of Kafka's own segment files of a partition, in order."""
     folder = kafka.program.log.parent / "logs" / f"{topic}-{partition}"
     return b"".join(path.read_bytes() for path in sorted(folder.glob("*.log")))
 
@@ -86,8 +85,8 @@ def until_mirrored(kafka: ApacheKafka, mirror: Cluster, topic: str) -> None:
 def test_every_codec_and_partition_across_restarts(
     apache_kafka: ApacheKafka, mirror: Cluster, topic: str, create: Callable[..., None]
 ) -> None:
-    """In every codec and partition, the mirror stores Kafka's batches as the producers made them.
-    This holds even if the mirror is killed with kill -9 several times."""
+    """For batches of every codec, the mirror's log of each partition has the same bytes as Kafka's,
+    even if the mirror is killed with kill -9 several times."""
     create(3)
     mirror.start()
     for codec in ("none", "gzip", "snappy", "lz4", "zstd"):
@@ -134,8 +133,8 @@ def test_records_deleted_in_the_middle_of_a_batch(
     apache_kafka: ApacheKafka, mirror: Cluster, topic: str, create: Callable[..., None],
     tmp_path: Path,
 ) -> None:  # fmt: skip
-    """If Kafka's log start offset is inside a batch, the mirror copies the whole batch. The mirror
-    reports the missing offsets before this batch as a gap."""
+    """If the log start offset of a partition in Kafka is inside a batch, the mirror copies the
+    whole batch. It lists the missing offsets before this batch as a gap."""
     create()
     produce(apache_kafka, topic, 200, **{"linger.ms": 200})
     bases = [h.base_offset for _, h in headers(log_bytes(apache_kafka, topic, 0))]

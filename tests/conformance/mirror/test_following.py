@@ -151,8 +151,9 @@ def test_stock_consumers_read_a_mirror_at_the_sources_offsets(clusters: Pair) ->
 
 
 def test_a_client_that_asks_early_is_not_in_the_mirrors_way(clusters: Pair) -> None:
-    """If a client asks for a mirrored topic before the mirror has created the topic, the broker
-    does not create it automatically. An ordinary topic with this name would block the mirror."""
+    """If a client produces to the name of a mirrored topic before the mirror has created the topic,
+    the broker does not create it automatically. An ordinary topic with this name would keep the
+    mirror from creating its own."""
     producer = StockProducer(
         {"bootstrap.servers": clusters.here.address, "message.timeout.ms": 1500}
     )
@@ -209,8 +210,8 @@ def url(clusters: Pair) -> str:
 
 
 def test_deleting_a_mirror_here_begins_it_again(clusters: Pair) -> None:
-    """If the source's log has diverged and an operator deletes the mirrored topic, the mirror
-    creates the topic again and copies the whole topic."""
+    """If the source's log no longer agrees with the mirror's log and an operator deletes the
+    mirrored topic, the mirror creates the topic again and copies it from its beginning."""
     clusters.source.create("logs")
     clusters.source.produce("logs", 5)
     clusters.mirrored("logs")

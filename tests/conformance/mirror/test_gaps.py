@@ -35,7 +35,7 @@ def starts(clusters: Pair, topic: str, partitions: int) -> dict[int, int]:
 
 
 def until_expired(clusters: Pair, topic: str, partitions: int) -> None:
-    """Waits until retention in the source has deleted all segments that it can delete."""
+    """Waits until the source has deleted all segments of the topic that exceed retention.bytes."""
 
     def done(number: int) -> bool:
         # a file may be deleted while this line reads its size

@@ -52,8 +52,8 @@ def test_dead_brokers_hold_senders_for_max_block_ms(dead_broker: str) -> None:
 
 
 def test_close_is_bounded_whoever_waits_for_a_dead_broker(dead_broker: str) -> None:
-    """`close` does not wait for a thread that is requesting the metadata of a topic. This thread
-    gets its error later."""
+    """`close` does not wait for another thread that is inside `send` and requests the metadata of a
+    topic. That thread gets its error later."""
     producer = Producer(dead_broker, max_block_ms=4_000)
     failed: list[SkidwayError] = []
 
@@ -81,7 +81,7 @@ def test_close_gives_up_what_a_dead_broker_does_not_take(
     dead_broker: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """If the broker died after the producer had received the topic's metadata, `close` returns
-    within its time limit and sets an error in every open future."""
+    within its time limit, and sets an error in the future of every unacknowledged message."""
     topic = KnownTopic(3, (0, 1, 2), 1_000, 0.0)
     monkeypatch.setattr("skidway.producer.directory.Directory.topic", lambda *_, **__: topic)
     producer = Producer(dead_broker)

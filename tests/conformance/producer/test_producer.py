@@ -40,8 +40,8 @@ def topic(bootstrap: str) -> str:
 
 
 def read(bootstrap: str, topic: str) -> tuple[Rows, list[Codec]]:
-    """Returns the key and value of every record, by partition and offset, and the codecs of the
-    batches."""
+    """Returns two values: the key and value of each record, by partition and offset; and the codec
+    of each batch."""
     tps = [TopicPartition(topic, partition) for partition in range(PARTITIONS)]
     found: Rows = {}
     codecs = []

@@ -36,8 +36,9 @@ TYPES = {"b": "int8", "h": "int16", "i": "int32", "q": "int64", "?": "bool"}
 
 def plain(value: Any, version: int) -> Any:
     """Returns a message in the form that kafka-python's codec uses. This form consists of
-    dictionaries and lists, and leaves out the fields that do not exist in this version. If all
-    bytes of a topic id are zero, this form has None in its place."""
+    dictionaries and lists. It leaves out the fields that do not exist in this version, and the
+    tagged fields that have their default values. If all bytes of a topic id are zero, this form has
+    None in its place."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {
             field.name: plain(getattr(value, field.name), version)
@@ -76,7 +77,7 @@ def test_same_definition(cls: type[Message]) -> None:
     theirs = definition(cls.__name__)
     assert theirs["apiKey"] == cls.API
     first_flexible, _ = version_range(theirs["flexibleVersions"]) or (None, None)
-    never = first_flexible == -1  # kafka-python's way to say "none"
+    never = first_flexible == -1  # kafka-python's way to say that no version is flexible
     assert cls.API.flexible_since == (NEVER_FLEXIBLE if never else first_flexible)
     _, highest = version_range(theirs["validVersions"]) or (None, -1)
     assert highest >= cls.VERSIONS.highest
@@ -90,8 +91,8 @@ def ours(cls: type, version: int) -> list[Any]:
         (
             field.name.replace("_", ""),
             kind(field.shape, version),
-            # A structure or an id cannot be null. If such a field is None, the message does not
-            # contain the field's tag.
+            # A structure is never null: if its field is None, the message does not contain the
+            # field's tag.
             version >= field.nullable_since and not isinstance(field.shape, Nested),
             field.tag,
         )

@@ -105,8 +105,8 @@ TO_PART = [SchemaReference("Part", "part", 1)]
 
 
 def test_a_schema_that_references_another(client: SchemaRegistryClient) -> None:
-    """The serializer and the deserializer resolve the references of a schema. A referenced schema
-    cannot be deleted."""
+    """The serializer and the deserializer resolve the references of a schema. A schema that another
+    schema references cannot be deleted."""
     client.register_schema("part", Schema(text(PART), "AVRO"))
     data = AvroSerializer(client, Schema(text(WHOLE), "AVRO", TO_PART))({"part": {"a": 1}}, VALUE)
     assert data[:5] == wire.prefix(2)
@@ -161,15 +161,15 @@ def test_normalize_through_the_client(client: SchemaRegistryClient) -> None:
 
 
 def test_a_reader_with_an_older_schema(client: SchemaRegistryClient) -> None:
-    """Confluent's deserializer can read messages with an older reader schema, because our registry
-    serves the writer's schema."""
+    """Confluent's deserializer can read messages with an older reader schema, because it gets the
+    writer's schema from our registry."""
     data = AvroSerializer(client, text(V2))({"name": "Ada", "age": 3}, VALUE)
     assert AvroDeserializer(client, text(V1))(data, VALUE) == {"name": "Ada"}
 
 
 def test_an_incompatible_schema_is_refused_with_409(client: SchemaRegistryClient) -> None:
-    """If a schema is incompatible, the client immediately raises an error with status 409 and our
-    registry's reason."""
+    """If a schema is incompatible, its registration raises an error with status 409 and our
+    registry's reason. A mere check of compatibility returns False."""
     client.register_schema("users-value", Schema(text(V1), "AVRO"))
     with pytest.raises(SchemaRegistryError) as caught:
         client.register_schema("users-value", Schema(text(BROKEN), "AVRO"))
@@ -182,7 +182,7 @@ def test_an_incompatible_schema_is_refused_with_409(client: SchemaRegistryClient
 
 def test_every_read_of_the_client(client: SchemaRegistryClient) -> None:
     """The client can look up a schema. It can also read a subject's versions, the subjects that use
-    an id, the schema types, the mode and the contexts."""
+    a schema id, the types of schemas, the mode and the contexts."""
     first = client.register_schema("a/b c", Schema(text(V1), "AVRO"))
     full = client.register_schema_full_response("a/b c", Schema(text(V1), "AVRO"))
     assert full.schema_id == first == 1

@@ -36,7 +36,7 @@ def _serve(listener: socket.socket, answers: Sequence[bytes], requests: list[byt
 
 
 def _request(connection: socket.socket) -> bytes:
-    """Reads one whole request, which consists of a head and a body. The head says how long the body
+    """Reads one whole request, and returns its body. The request's head says how long the body
     is."""
     received = b""
     while b"\r\n\r\n" not in received:
@@ -50,8 +50,8 @@ def _request(connection: socket.socket) -> bytes:
 
 @pytest.mark.parametrize("sent", [0, 20, BODY_AT, BODY_AT + 1, len(ANSWER) - 1])
 def test_an_answer_cut_short_is_none_and_asked_for_again(sent: int) -> None:
-    """If an answer has a status and headers but an incomplete body, the client discards the answer
-    and sends the registration again."""
+    """If the connection ends before an answer is complete, the client discards the answer and sends
+    the request again."""
     requests: list[bytes] = []
     with socket.create_server(("127.0.0.1", 0)) as listener:
         listener.settimeout(10)
@@ -111,9 +111,9 @@ def _serve_each(
 def test_an_answer_that_is_none_is_named_and_the_next_one_is_not_taken_for_it(
     pieces: Sequence[bytes], kind: type[Exception], words: str
 ) -> None:
-    """If a refusal has no body, the client raises the error that belongs to the refusal's status.
-    After an interim answer (status 1xx), the client closes the connection. Otherwise the client
-    would mistake the final answer, which comes later, for the answer to its next request."""
+    """If a refusal has no body, the client raises the error for the status of the refusal. After an
+    interim answer (status 1xx), the client closes the connection. Otherwise the client would
+    mistake the final answer, which comes later, for the answer to its next request."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         listener.settimeout(1)
         server = threading.Thread(target=_serve_each, args=(listener, pieces))
