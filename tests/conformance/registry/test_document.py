@@ -42,8 +42,8 @@ def second(zookeeper: str, tmp_path: Path) -> Iterator[Registry]:
 
 
 def test_the_examples_of_the_page_run(registry: Registry, second: Registry, tmp_path: Path) -> None:
-    """Each command on the page prints the text below the command. In this text, `...` stands for
-    any lines."""
+    """Each command in docs/registry.md prints the text that the page shows below the command. In
+    this text, `...` stands for any lines."""
     folder = tmp_path / "work"
     folder.mkdir()
     environment = {**os.environ, "PATH": f"{shim(registry, tmp_path)}:{os.environ['PATH']}"}
@@ -106,8 +106,8 @@ def is_as_said(output: str, expected: str) -> bool:
 
 
 def test_every_setting_is_there() -> None:
-    """The page's table lists every setting in the order of the code, each with its default and an
-    explanation."""
+    """The table of settings in docs/registry.md lists every setting in the order of the code, each
+    with its default and an explanation."""
     body = PAGE.partition("<!-- settings -->\n")[2].partition("<!-- /settings -->")[0]
     rows = [[c.strip() for c in line.strip("|").split("|")] for line in body.splitlines()[2:]]
     expected = [(each.key, shown(each.default)) for each in documented(RegistrySettings)]
@@ -124,8 +124,8 @@ def shown(default: object) -> str:
 
 
 def test_configurations_have_known_keys() -> None:
-    """Every key in the examples is a setting of the registry, or of the programs that ask the
-    registry."""
+    """Every key in the YAML examples of docs/registry.md is a setting: in the first example of the
+    registry, in the second of the programs that ask the registry."""
     examples = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
     known = [{each.key for each in documented(c)} for c in (RegistrySettings, ConnectionSettings)]
     assert len(examples) == 2

@@ -104,8 +104,8 @@ def test_a_restore_is_repeated_without_harm(
 def test_a_conflict_is_refused_before_anything_is_written(
     full: Registry, empty: Registry, tmp_path: Path
 ) -> None:
-    """If a restore finds a conflict, it prints a sentence with the schema's id, exits with status
-    1, and leaves the registry unchanged."""
+    """If an id of the dump belongs to another schema in the registry, the restore prints one
+    sentence with this id, exits with status 1, and leaves the registry unchanged."""
     file = tmp_path / "registry.jsonl"
     skidway("dump", full, str(file))
     RegistryAdministration(empty.url).register("mine", '"double"')
@@ -120,8 +120,8 @@ def test_a_conflict_is_refused_before_anything_is_written(
 def test_one_subject_is_restored_with_what_it_refers_to(
     full: Registry, empty: Registry, tmp_path: Path
 ) -> None:
-    """A restore can be limited to one subject and the schemas that it references. Other subjects,
-    levels and modes of the registry stay unchanged."""
+    """With --subject, a restore brings back only this subject, its compatibility level, and the
+    schemas that it references. Other subjects, levels and modes of the registry stay unchanged."""
     file = tmp_path / "registry.jsonl"
     skidway("dump", full, str(file))
     done = skidway("restore", empty, str(file), "--subject", "users", "--no-modes")
@@ -137,8 +137,9 @@ def test_one_subject_is_restored_with_what_it_refers_to(
 
 
 def test_a_printed_topic_is_restored(full: Registry, empty: Registry) -> None:
-    """A restore can read the output of kafka-console-consumer from standard input. This output
-    contains the key and the value of each record in a registry's topic."""
+    """A restore can read a dump from standard input in the form in which kafka-console-consumer
+    prints the topic of a registry: the key and the value of each record. `dump --console` writes
+    this form."""
     printed = skidway("dump", full, "--console").stdout
     assert printed.splitlines()[0] == '{"keytype":"NOOP","magic":0}\t{"maxId":4}'
     done = run_skidway("schemas", "restore", "--registry", empty.url, input_text=printed)
@@ -149,8 +150,8 @@ def test_a_printed_topic_is_restored(full: Registry, empty: Registry) -> None:
 def test_what_is_live_is_not_deleted_without_a_yes(
     full: Registry, empty: Registry, tmp_path: Path
 ) -> None:
-    """If a dump says that a version is deleted, but the version is live in the registry, a restore
-    deletes the version only with --yes."""
+    """If a version is deleted in a dump, but not in the registry, a restore deletes the version in
+    the registry only with --yes."""
     file = tmp_path / "registry.jsonl"
     skidway("dump", full, str(file))
     skidway("restore", empty, str(file), "--no-modes")
@@ -173,7 +174,7 @@ def test_a_topic_of_apache_kafka_takes_a_dump_and_gives_it_back(
 ) -> None:
     """A dump into Kafka creates a compacted topic with one partition. The dump refuses a topic that
     already contains records. A restore from the dumped topic, or from the output of
-    kafka-console-consumer for this topic, creates a registry with equal contents."""
+    kafka-console-consumer for this topic, gives an empty registry the same contents."""
     topic = topic_name("schemas")
     at = ("--bootstrap-server", apache_kafka.address)
     done = skidway("dump", full, "--to-topic", topic, *at)
@@ -197,8 +198,8 @@ def test_a_topic_of_apache_kafka_takes_a_dump_and_gives_it_back(
 def test_a_topic_of_several_partitions_is_no_registrys(
     empty: Registry, skidway_broker: SkidwayBroker
 ) -> None:
-    """If the topic is missing or has several partitions, the restore prints one sentence and exits
-    with status 1."""
+    """If the topic of --from-topic does not exist or has several partitions, the restore says so in
+    one sentence and exits with status 1."""
     at = ("--bootstrap-server", skidway_broker.address)
     topic = topic_name("schemas")
     run_skidway("topics", "create", *at, topic, "--partitions", "2")

@@ -72,8 +72,8 @@ def refused(call: Callable[[], Any]) -> tuple[int, int, str]:
 
 
 def test_what_a_serializer_asks(client: Client) -> None:
-    """The client can register a schema, register it again, and find it by its id. The schema that
-    the client finds is equal to the schema that it sent."""
+    """The client can register a schema, gets the same id if it registers the schema again, and
+    finds the schema by its id. The found schema is equal to the registered schema."""
     schema = client.schema(V1)
     assert client.register("users-value", schema) == 1
     assert client.register("users-value", schema, True) == 1
@@ -98,8 +98,8 @@ def test_a_deserializer_with_the_latest_version(client: Client) -> None:
 
 
 def test_compatibility_and_levels(client: Client) -> None:
-    """The client gets the verdict of a compatibility check and the reasons for the verdict. A
-    refused registration has status 409."""
+    """The client can ask whether a schema is compatible, and gets the reasons if it is not. The
+    registration of an incompatible schema gets status 409."""
     client.register("users-value", client.schema(V1))
     assert client.testCompatibility("users-value", client.schema(V2)) is True
     assert client.testCompatibility("users-value", client.schema(BROKEN)) is False

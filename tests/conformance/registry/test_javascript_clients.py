@@ -56,7 +56,7 @@ def data(answer: dict[str, str]) -> bytes:
 
 
 def ours(registry: Registry, message: bytes) -> list[object]:
-    """Returns the message's values as our own codec reads them."""
+    """Returns the record in `message`, decoded by our own codec, as a list of one row."""
     ids, datums = wire.split(pa.array([message]))
     text = RegistryClient(registry.url).schema(int(ids[0]))
     rows: list[object] = Codec(text).decode(datums).batch.to_pylist()
@@ -85,7 +85,7 @@ def test_a_schema_is_registered_found_and_not_doubled(client: Driver) -> None:
 
 def test_an_incompatible_schema_is_an_error_with_our_reason(client: Driver) -> None:
     """If a schema is incompatible, the client raises an error with status 409 and does not retry.
-    The error's message contains the name of the field."""
+    The error's message names the field that is incompatible."""
     client.ask("register", subject="users-value", schema=json.dumps(V1))
     with pytest.raises(ClientFailed) as caught:
         client.ask("register", subject="users-value", schema=json.dumps(BROKEN))
@@ -103,7 +103,8 @@ def test_what_is_not_there_is_an_error_that_is_read(client: Driver) -> None:
 
 
 def test_references_are_resolved(client: Driver) -> None:
-    """A schema can use a type from another subject."""
+    """The client can register a schema that references a type of another subject, and can encode
+    and decode with this schema."""
     client.ask("register", subject="address", schema=json.dumps(ADDRESS))
     given = {"subject": "people-value", "schema": json.dumps(PERSON), "references": [REFERENCE]}
     made = client.ask("register", **given)
@@ -130,7 +131,7 @@ def test_confluents_serializer_registers_what_it_writes(
 
 def test_confluents_serializer_with_the_latest_version(confluent: Driver) -> None:
     """With useLatestVersion the serializer registers nothing. If the subject has no version, the
-    serializer raises an error that gives this reason."""
+    serializer raises an error."""
     with pytest.raises(ClientFailed):
         confluent.ask("encode", topic="users", value={"name": "Ada"}, how="latest")
     confluent.ask("register", subject="users-value", schema=json.dumps(V1))

@@ -30,8 +30,8 @@ def file(folder: Path, schema: object) -> str:
 
 
 def test_the_schemas_verbs(registry: Registry, tmp_path: Path) -> None:
-    """The verbs register, list, get and check of `skidway schemas` work and exit with the right
-    status."""
+    """`skidway schemas register`, `list`, `get` and `check` work. If a schema is incompatible,
+    `register` and `check` name the field and exit with status 1."""
     at = ("--registry", registry.url)
     done = run_skidway("schemas", "register", *at, "users-value", file(tmp_path, V1))
     assert (done.returncode, done.stdout) == (0, "users-value version 1 has id 1\n")
@@ -53,7 +53,7 @@ def test_the_schemas_verbs(registry: Registry, tmp_path: Path) -> None:
 
 def test_mistakes_are_one_sentence(registry: Registry, tmp_path: Path) -> None:
     """If a schema cannot be parsed, or a subject or file is missing, `skidway schemas` prints one
-    sentence and exits."""
+    sentence and exits with the status for this kind of mistake."""
     at = ("--registry", registry.url)
     for arguments, status, words in (
         (("schemas", "register", *at, "s", file(tmp_path, '{"type": "recor"}')), 1, "recor"),
@@ -131,9 +131,8 @@ def test_metrics_count_what_was_asked(registry: Registry) -> None:
 
 
 def test_a_head_that_never_ends_gives_its_connection_back(registry: Registry) -> None:
-    """If a client sends the head of a request byte by byte, over a new or an old connection, the
-    registry closes the connection after a limited time. Until then the registry answers other
-    clients' requests as usual."""
+    """If a client sends nothing over its connection, or only the head of a request, byte by byte,
+    the registry closes the connection after a limited time. It still answers other clients."""
     with (
         socket.create_connection(("127.0.0.1", registry.port), 60) as fresh,
         socket.create_connection(("127.0.0.1", registry.port), 60) as silent,

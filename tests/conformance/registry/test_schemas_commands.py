@@ -29,7 +29,8 @@ Run = Callable[..., "CompletedProcess[str]"]
 
 @pytest.fixture
 def run(registry: Registry) -> Run:
-    """Runs a verb against the test's registry."""
+    """Returns a function that runs one command of `skidway schemas` (for example `list`) with the
+    test's registry."""
 
     def verb(name: str, *arguments: str) -> CompletedProcess[str]:
         return run_skidway("schemas", name, "--registry", registry.url, *arguments)
@@ -44,7 +45,8 @@ def client(registry: Registry) -> RegistryAdministration:
 
 @pytest.fixture
 def users(client: RegistryAdministration) -> RegistryAdministration:
-    """A subject `users` with two versions, whose ids are 1 and 2."""
+    """Registers two schemas, with the ids 1 and 2, as the versions of the subject `users`. Returns
+    the client."""
     client.register("users", json.dumps(V1))
     client.register("users", json.dumps(V2))
     return client
@@ -199,8 +201,8 @@ def test_a_check_is_what_a_registration_would_be_measured_by(
 def test_advice_knows_types_of_other_subjects(
     client: RegistryAdministration, run: Run, tmp_path: Path
 ) -> None:
-    """If a schema has references, `check` includes the referenced schemas when it checks the schema
-    and when it suggests a repaired schema."""
+    """If a schema has references, `check` resolves them, both to check the schema and to suggest a
+    repaired schema."""
     client.register("address", json.dumps({"type": "enum", "name": "City", "symbols": ["ROME"]}))
     takes = (Reference("City", "address", 1),)
     home = {"type": "record", "name": "Home", "fields": [{"name": "city", "type": "City"}]}
@@ -215,9 +217,8 @@ def test_advice_knows_types_of_other_subjects(
 def test_a_diff_sets_versions_side_by_side(
     users: RegistryAdministration, run: Run, tmp_path: Path
 ) -> None:
-    """`diff` compares the last two versions, two given versions, or a version and a file. For each
-    of the two schemas, it says whether readers with this schema can read the records of the other
-    schema."""
+    """`diff` compares the last two versions, two given versions, or a version and a file. It says
+    whether readers with the newer schema can read records of the older schema, and the reverse."""
     found = json.loads(run("diff", "users", "--json").stdout)
     assert (found["from"], found["to"]) == (1, "2")
     assert [(each["change"], each["place"]) for each in found["differences"]] == [
@@ -232,9 +233,9 @@ def test_a_diff_sets_versions_side_by_side(
 
 
 def test_a_schema_is_proposed_from_a_log(run: Run, tmp_path: Path) -> None:
-    """`skidway schemas` can propose a schema from the lines of a log. It writes only the proposed
-    schema to standard output, so that the output can be saved. To standard error it writes, for
-    each field, the share of lines in which the field occurs."""
+    """`skidway schemas infer` proposes a schema from the lines of a log. It writes only the
+    proposed schema to standard output, so that the output can be saved. To standard error it
+    writes, for each field, the share of lines in which the field occurs."""
     log = tmp_path / "app.log"
     log.write_text('{"level": "INFO", "ms": 3}\n{"level": "WARN"}\n')
     done = run_skidway("schemas", "infer", str(log), "--name", "App")
@@ -252,7 +253,8 @@ def test_a_schema_is_proposed_from_a_log(run: Run, tmp_path: Path) -> None:
 def test_who_uses_a_schema(
     users: RegistryAdministration, run: Run, skidway_broker: SkidwayBroker
 ) -> None:
-    """`who-uses` lists subjects, references, and the topics whose newest records use the schema."""
+    """`who-uses` lists the subjects that have a schema, the schemas that reference it, and the
+    topics whose newest records were written with it."""
     topic = topic_name("users")
     at = ("--bootstrap-server", skidway_broker.address)
     run_skidway("topics", "create", *at, topic, "--partitions", "2")

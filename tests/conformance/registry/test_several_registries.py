@@ -45,8 +45,8 @@ def canonical(text: str) -> Any:
 
 
 def test_two_stores_racing_give_gapless_unambiguous_ids(zookeeper: str) -> None:
-    """If two registries register the same n schemas at the same time in opposite orders, each
-    schema gets one of the ids 1 to n."""
+    """If two registries register the same n schemas at the same time in opposite orders, both get
+    the same id for each schema, and the ids are 1 to n."""
     count = 60
     with Coordinator(zookeeper) as one, Coordinator(zookeeper) as two:
         stores = [Store(ZookeeperLog(each), SystemClock(), Level.NONE) for each in (one, two)]
@@ -68,9 +68,9 @@ def test_two_stores_racing_give_gapless_unambiguous_ids(zookeeper: str) -> None:
 
 
 def test_a_follower_sees_what_another_registry_wrote(zookeeper: str, tmp_path: Path) -> None:
-    """A watch in ZooKeeper soon tells a registry about the writes of another registry. If a client
-    asks for a new id before the watch has fired, the registry looks up the id in ZooKeeper at
-    once."""
+    """A registry soon learns from a watch in ZooKeeper what another registry has written. If a
+    client asks for an id that the registry does not know yet, the registry looks it up in ZooKeeper
+    at once."""
     first, second = Registry(zookeeper, tmp_path), Registry(zookeeper, tmp_path)
     with running(first.program, first.ready), running(second.program, second.ready):
         writer, reader = RegistryClient(first.url), RegistryClient(second.url)

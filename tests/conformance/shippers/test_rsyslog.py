@@ -42,7 +42,7 @@ ruleset(name="ship") {{
 
 
 class Rsyslog:
-    """rsyslog with its own configuration and state, and the lines of one log."""
+    """rsyslog with its own configuration and state, and the log file that it reads."""
 
     def __init__(self, folder: Path, broker: SkidwayBroker) -> None:
         self.broker, self.folder, self.state = broker, folder / "log", folder / "state"
@@ -80,9 +80,9 @@ class Rsyslog:
             )
 
     def lose_one_and_double_twenty(self, older: Path) -> None:
-        """Writes 21 lines after the first 50, one of which a rule leaves out. rsyslog sends the
-        other 20 lines, and sends them again with the older copy of its state. rsyslog runs
-        afterwards."""
+        """Writes 21 lines, one of which a rule of rsyslog leaves out. rsyslog sends the other 20
+        lines. Then its state is replaced by `older`, so it sends them again. rsyslog still runs
+        when this method returns."""
         self.write("swallowed 1", *(f"more {n}" for n in range(20)))
         self.program.start()
         self.wait_shipped(70)
@@ -93,7 +93,9 @@ class Rsyslog:
         self.wait_shipped(90)
 
     def compare(self, topic: str, shape: str, *where: str) -> tuple[int, dict[str, Any]]:
-        """where: the options that say where the lines are; the files if there are none."""
+        """Runs `skidway audit compare` for a topic. Returns its exit status and its JSON output.
+        `where`: the options that say where the lines are noted; without them, the command reads the
+        log files."""
         done = run_skidway(
             "audit", "compare", "--json", "--bootstrap-server", self.broker.address,
             "--topic", topic, "--shape", shape,
@@ -116,7 +118,8 @@ def rsyslog(own_broker: SkidwayBroker, tmp_path: Path) -> Iterator[Rsyslog]:
 
 @pytest.fixture
 def counting(rsyslog: Rsyslog, tmp_path: Path) -> Iterator[CountProcess]:
-    """An agent that only counts, beside rsyslog. It has looked at the empty folder."""
+    """`skidway agent count`, which notes the lines of the file that rsyslog reads. It is started
+    while the file is empty."""
     made = CountProcess(tmp_path / "notes", str(rsyslog.file))
     rsyslog.file.touch()
     made.start()
@@ -130,10 +133,10 @@ def told(document: dict[str, Any]) -> list[tuple[str, str, int]]:
 
 
 def test_losses_and_doublings_of_rsyslog_are_found(rsyslog: Rsyslog) -> None:
-    """The command reports lines that rsyslog sent once as shipped. It reports two kinds of lines as
-    missing: lines that a rule of rsyslog left out, and lines of a file that was rotated while
-    rsyslog was down. It reports lines that rsyslog sent again, after its state was restored, as
-    doubled, and lines that rsyslog has not read yet as not shipped yet."""
+    """`skidway audit compare` reports as missing: lines that a rule of rsyslog left out, and lines
+    of a file that was rotated while rsyslog was down. It reports as doubled: lines that rsyslog
+    sent again after an older copy of its state was restored. It reports lines that rsyslog has not
+    read yet as not shipped yet, and all other lines as shipped."""
     rsyslog.write(*(f'line {n} with ünïcode, a "quote" and a \\' for n in range(50)))
     rsyslog.program.start()
     rsyslog.wait_shipped(50)
@@ -171,10 +174,9 @@ def test_losses_and_doublings_of_rsyslog_are_found(rsyslog: Rsyslog) -> None:
 def test_losses_and_doublings_are_found_after_the_file_is_gone(
     rsyslog: Rsyslog, counting: CountProcess
 ) -> None:
-    """The command finds lines that rsyslog left out or sent twice in a file that was rotated and
-    deleted before the command ran, by the notes of an agent that only counts. The agent was killed
-    meanwhile, and notes each line once. Lines of the next file that rsyslog has not sent are not
-    shipped yet."""
+    """A file that was rotated is deleted before `skidway audit compare` runs. With the notes of
+    `skidway agent count`, the command still finds the lines of this file that rsyslog left out or
+    sent twice. `agent count` was killed and started again in between, and noted each line once."""
     rsyslog.write(*(f'line {n} with ünïcode, a "quote" and a \\' for n in range(50)))
     rsyslog.program.start()
     rsyslog.wait_shipped(50)

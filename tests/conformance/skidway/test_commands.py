@@ -96,7 +96,7 @@ def test_keys_decide_the_partition_and_keep_their_order(
 
 
 def test_consume_ends_when_nothing_comes(apache_kafka: ApacheKafka, topic: str) -> None:
-    """With --timeout, `skidway consume` ends at the topic's end, without an error."""
+    """With --timeout, `skidway consume` ends without an error if no record comes in this time."""
     at = ("--bootstrap-server", apache_kafka.address, "--topic", topic)
     ended = run_skidway("consume", *at, "--from-beginning", "--timeout", "1")
     assert (ended.returncode, ended.stdout) == (0, "")
@@ -117,8 +117,9 @@ def test_consume_ends_when_nothing_comes(apache_kafka: ApacheKafka, topic: str) 
 def test_what_makes_no_sense_is_one_sentence(
     apache_kafka: ApacheKafka, topic: str, arguments: tuple[str, ...], status: int, words: str
 ) -> None:
-    """If a command line contains a mistake, the command prints one sentence about the mistake. Each
-    kind of mistake has its own exit status."""
+    """If a command line or the input contains a mistake, the command says so in one sentence. It
+    exits with status 2 if the command is used wrongly, and with status 1 if the broker refuses it
+    or lacks the topic or offset."""
     given = [argument.format(topic=topic) for argument in arguments]
     refused = run_skidway(*given, "--bootstrap-server", apache_kafka.address, input_text="a:1\nb\n")
     assert (refused.returncode, words in refused.stderr) == (status, True), refused.stderr

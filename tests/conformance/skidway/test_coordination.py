@@ -24,8 +24,8 @@ def session(zookeeper: str) -> Iterator[Coordinator]:
 
 
 def test_chroot_is_made_and_kept_apart(zookeeper: str) -> None:
-    """The session creates the chroot of its cluster in ZooKeeper. Two clusters in one ZooKeeper do
-    not see each other's nodes."""
+    """A `Coordinator` (a session with ZooKeeper) creates the chroot in its address. Sessions with
+    different chroots do not see each other's nodes."""
     with Coordinator(f"{zookeeper}/a/b") as one, Coordinator(f"{zookeeper}/c") as two:
         assert one.create_if_absent("/brokers/ids/1", b"one")
         assert two.children("/") == []
@@ -34,8 +34,8 @@ def test_chroot_is_made_and_kept_apart(zookeeper: str) -> None:
 
 
 def test_first_writer_wins(session: Coordinator) -> None:
-    """The first creation of a node succeeds. A second creation of the same node changes nothing and
-    returns False."""
+    """The first creation of a node returns True. A second creation of the same node changes nothing
+    and returns False."""
     assert session.create_if_absent("/x/y", b"1")
     assert not session.create_if_absent("/x/y", b"2")
     assert session.get("/x/y") == Versioned(b"1", 0)
@@ -52,7 +52,8 @@ def test_write_needs_the_version_that_was_read(session: Coordinator) -> None:
 
 
 def test_missing_nodes_are_none_and_empty(session: Coordinator) -> None:
-    """Reading a missing node raises no error, and deleting it returns False."""
+    """Reading a missing node returns None, and listing its children returns an empty list. Deleting
+    it, a node with children, or another version of a node returns False."""
     assert session.get("/none") is None
     assert session.children("/none") == []
     assert not session.delete("/none")
@@ -112,7 +113,7 @@ def test_outage_suspends_bounds_requests_and_ends(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_silent_zookeeper_holds_neither_kazoos_own_calls_nor_close(tmp_path: Path) -> None:
-    """If ZooKeeper keeps its connections open but sends no answers, calls on kazoo's client fail
+    """If ZooKeeper keeps its connections open but sends no answers, calls of kazoo's client fail
     within three session timeouts, and `close` returns. This holds both before and after the client
     has noticed that no answers come."""
     server, timeout_s = ZooKeeper(tmp_path), 4.0
@@ -166,8 +167,8 @@ def test_a_transaction_does_all_or_nothing(session: Coordinator) -> None:
 
 
 def test_watches_tell_once_of_what_changes(session: Coordinator, zookeeper: str) -> None:
-    """Each watch reports only one change. This change is the creation of a node, the deletion of a
-    node, or a change in the list of a node's children."""
+    """Each watch reports one change and then ends. The change is the creation or the deletion of
+    the watched node, or a change in the list of its children."""
     told: list[str] = []
     assert not session.watch_node("/a", lambda event: told.append(event.path))
     session.create_if_absent("/a/b")
