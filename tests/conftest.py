@@ -1,5 +1,5 @@
-"""Fixtures that every test suite can use, and the rules by which random schedules and examples are
-chosen.
+"""Loads the fixtures that every test suite can use, and the rules that choose the seeds of random
+tests.
 
 The fixtures for ZooKeeper, Apache Kafka and HDFS start the real programs, but only when a test asks
 for them.

@@ -77,8 +77,8 @@ def test_busy_port_is_one_sentence(program: Program) -> None:
 
 
 def test_port_is_free_after_stop() -> None:
-    """When the server is stopped, its port is free at once, so that a restarted program can use the
-    port."""
+    """When the server for /metrics and /health is stopped, its port is free at once, so that a
+    restarted program can use it."""
     first = TelemetryServer("127.0.0.1:0", lambda: Health(True))
     first.start()
     first.stop()

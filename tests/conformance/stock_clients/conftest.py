@@ -31,8 +31,8 @@ def story_broker(
 def drivers(
     tmp_path_factory: pytest.TempPathFactory, story_broker: SkidwayBroker
 ) -> Iterator[Callable[[StockClient], Driver]]:
-    """Returns a function that returns the driver of a client. Each client has one driver for the
-    whole run."""
+    """Yields a function that returns the driver of a client, and starts it at the first call. Each
+    client has one driver for the whole test run."""
     folder = tmp_path_factory.mktemp("drivers")
     started: dict[str, Driver] = {}
 
@@ -53,8 +53,8 @@ def driver(client: StockClient, drivers: Callable[[StockClient], Driver]) -> Dri
 
 @pytest.fixture
 def reference(drivers: Callable[[StockClient], Driver]) -> Driver:
-    """The driver of librdkafka. It takes the steps that another client cannot take, and checks the
-    results of other clients."""
+    """The driver of confluent-kafka (librdkafka). Tests use it for commands that the tested client
+    lacks, and to check what the tested client has written."""
     return drivers(CLIENTS["confluent-kafka"])
 
 
@@ -62,7 +62,8 @@ def reference(drivers: Callable[[StockClient], Driver]) -> Driver:
 def new_member(
     client: StockClient, story_broker: SkidwayBroker, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Callable[[], Driver]]:
-    """Returns a function that starts another driver of the client, as a new member of a group."""
+    """Yields a function that starts another driver of the tested client, so that it can join a
+    group as a further member."""
     folder = tmp_path_factory.mktemp("members")
     started: list[Driver] = []
 

@@ -1,5 +1,5 @@
-"""If a broker is killed and restarted, the members of groups of stock clients continue where they
-were and lose no records."""
+"""If a broker is killed and restarted, stock clients that are members of groups continue at their
+committed offsets and lose no records."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def broker(tmp_path: Path, zookeeper: str) -> Iterator[SkidwayBroker]:
 
 @pytest.fixture
 def start(broker: SkidwayBroker, tmp_path: Path) -> Iterator[Callable[[StockClient], Driver]]:
-    """Returns a function that starts a driver. A driver is a test program that uses a client
-    library, such as librdkafka."""
+    """Yields a function that starts a driver: a program that uses a client library, such as
+    librdkafka, to carry out the commands of a test."""
     started: list[Driver] = []
 
     def program(client: StockClient) -> Driver:
@@ -46,8 +46,7 @@ def test_two_members_go_on_with_a_broker_that_was_killed(
     client: StockClient, broker: SkidwayBroker, start: Callable[[StockClient], Driver]
 ) -> None:
     """If the broker is killed while the second member joins, and again while both members share the
-    partitions, every record arrives. The committed offsets are kept, and a later member starts at
-    these offsets."""
+    partitions, every record arrives. The broker keeps the committed offsets."""
     group = Group(start(CLIENTS["confluent-kafka"]), lambda: start(client))
     group.write()
     first = group.join()
@@ -57,7 +56,7 @@ def test_two_members_go_on_with_a_broker_that_was_killed(
     group.poll()
     broker.crash()
     group.settle()
-    if "commit" not in client.lacks:  # other clients commit on their own
+    if "commit" not in client.lacks:  # clients without the command "commit" commit automatically
         assert group.committed() == [EACH] * len(PARTITIONS)
     group.write()
     group.read_again(range(EACH, 2 * EACH))

@@ -1,5 +1,5 @@
-"""The table in docs/clients.md says "yes" for each client and step that a test covers. All other
-cells are empty."""
+"""docs/clients.md has a table of clients and steps. A cell says "yes" if a test runs the step with
+the client. All other cells are empty."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ STEPS: dict[str, tuple[Test, str]] = {
     "time": (test_story.test_offsets_are_found_by_time, ""),
     "delete": (test_story.test_topics_are_deleted, ""),
 }
-"""Maps each step to a pair. The first element is the step's test. The second element is "" or the
-name of an ability that the step needs. If a client's `lacks` contains this name, another client
-takes the step instead."""
+"""Maps each step to a pair. The first element is the test of the step. The second element is "", or
+the command of a driver that the step needs. If a client's `lacks` contains this command, the test
+uses another client for the step."""
 
 
 def runs_for(test: Test, step: str) -> Iterator[str]:

@@ -2,7 +2,7 @@
 deletion.
 
 Tests of clients that need Node, Go or a Debian package have the pytest mark `foreign`. If a client
-cannot take a step, either librdkafka takes the step instead or the step is left out.
+lacks a command, either the test uses librdkafka for it, or the test does not run with this client.
 `support.stock_clients` says which of the two happens.
 """
 
@@ -108,8 +108,8 @@ def test_every_acks_and_every_offset(
 
 @pytest.fixture(scope="session")
 def library(drivers: Callable[[StockClient], Driver]) -> Callable[[bool], Written]:
-    """Returns a function that fills a topic with batches of every client and codec. The function's
-    argument says whether the clients with the mark `foreign` take part."""
+    """Returns a function that fills a topic with batches of every client and codec. Its argument
+    says whether the clients with the pytest mark `foreign` write too."""
 
     @cache
     def written(foreign: bool) -> Written:

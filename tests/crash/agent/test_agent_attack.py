@@ -2,8 +2,8 @@
 in every way. Afterwards every line is in exactly one place.
 
 Each line contains a number that no other line has. A line becomes a record of the topic, is
-rejected, or is left out by a rule or as a header. Only the lines of logs that are truncated may be
-missing, and only if the agent declares a loss.
+rejected, or is left out by a rule or as a header. Only lines of logs that are truncated or
+compressed may be missing or doubled, and only if the agent declares this.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ HEADER = b"kind,number,text\n"
 NUMBER = re.compile(rb"<(\d+)>")
 ATTACK_S = 15.0
 RSS_MB_MAX = 450
-"""The largest resident memory (RSS) that the agent may have. The agent's batches and the bytes that
-it reads at a time are bounded, so its memory does not depend on the size of its files."""
+"""The largest resident memory (RSS, in MB) that the agent may have. Its batches and its readings
+have limited sizes, so its memory does not depend on the size of its files."""
 
 
 class Log:
@@ -87,7 +87,7 @@ class Log:
 
     @property
     def is_sure(self) -> bool:
-        """Whether the test requires that no line is missing."""
+        """Whether the test requires that no line of this log is missing or doubled."""
         return True
 
 
@@ -185,9 +185,9 @@ class Writers:
 
 
 def attack(process: AgentProcess, chance: random.Random, seconds: float) -> collections.Counter:
-    """Kills and reloads the agent at random moments. Returns the number of faults of each kind, and
-    the largest RSS. The pauses between faults are a part of the random schedule; they do not wait
-    for a condition."""
+    """Kills and reloads the agent at random moments. Returns the number of faults by kind, and
+    under the key "rss" the largest RSS in MB. The pauses between faults have random lengths; they
+    do not wait for a condition."""
     done: collections.Counter[str] = collections.Counter()
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
@@ -211,7 +211,8 @@ def attack(process: AgentProcess, chance: random.Random, seconds: float) -> coll
 
 
 def change(process: AgentProcess, chance: random.Random) -> None:
-    """Changes settings that do not decide what becomes of a line."""
+    """Writes a new settings file. The changed settings do not decide whether a line becomes a
+    record, a reject or a filtered line."""
     first = process.settings["sources"][0]
     first["max.line.bytes"] = chance.choice([524_288, 300_000])
     first["partitioning"] = chance.choice(["file", "spread"])
@@ -242,7 +243,7 @@ def numbers(broker: str, name: str) -> collections.Counter[int]:
 
 
 def has_seen(process: AgentProcess, logs: list[Log]) -> bool:
-    """Returns whether the agent has seen each log: its state has a file of the log."""
+    """Returns whether the agent's state has at least one file of each log."""
     ledger = process.ledger()
     return all(any(of_name(x["path"], log) for x in ledger) for log in logs)
 
@@ -257,7 +258,8 @@ def of_log(ledger: list[dict[str, Any]], log: Log, fate: str) -> int:
 
 
 def declared(process: AgentProcess, log: Log) -> int:
-    """Returns how often the agent said that lines of a log may be lost or doubled."""
+    """Returns how many lines of the agent's output say that lines of `log` may be lost or
+    doubled."""
     own = re.compile(
         rf'"event": "(?:bytes_set_apart|generations_unseen)".*/{log.path.stem}[-.][^/"]*"'
     )
@@ -270,8 +272,8 @@ def test_every_line_is_in_one_place_after_an_attack(
 ) -> None:
     """If the agent is killed and reloaded in quick succession while logs are renamed, compressed,
     linked to new files and truncated, each line is exactly once a record of the topic, a reject or
-    a filtered line. Only lines of truncated logs may be missing, and the agent declares these
-    losses. The agent's memory stays bounded."""
+    a filtered line. Only lines of truncated or compressed logs may be missing or doubled, and the
+    agent declares this. The agent's memory stays bounded."""
     (seed,) = seeds(range(1))
     attacked(agent, tmp_path, own_broker, seed, ATTACK_S)
 
@@ -291,8 +293,8 @@ def attacked(
     process.settings |= {"rejected.share.max": 1, "topic.partitions": 3, "read.back.wait.ms": 2000}
     process.start()
     with Writers(logs, random.Random(seed + 1)) as writers:
-        # The writers may truncate logs only after the agent has first seen the logs. If a log was
-        # truncated earlier, the agent would not read the log's copies.
+        # The attack begins when the agent has seen each log. If it saw a log for the first time
+        # after a truncation, it would not read the copies of the log.
         eventually(lambda: has_seen(process, writers.logs), every_s=0.5, what="a look at all logs")
         done = attack(process, chance, seconds)
     if not process.healthy():

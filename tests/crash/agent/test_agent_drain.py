@@ -67,7 +67,8 @@ def drain(
 
 
 def arrived(broker: SkidwayBroker, count: int) -> None:
-    """Asserts that each of the `count` lines arrived exactly once."""
+    """Asserts that the topic has each of the first `count` lines exactly once, not counting
+    repeated records."""
     found = collections.Counter(line for line, _, _ in rows(broker.address, LOGS))
     assert found == collections.Counter(f"line {number}" for number in range(count))
 
@@ -156,8 +157,8 @@ def test_drained_while_lines_are_appended(
 
 
 def promised(agent: AgentProcess) -> bool:
-    """Returns whether the agent has intents. An intent is a durable note about lines that the agent
-    is sending and that no broker has acknowledged yet."""
+    """Returns whether the agent's state has intents. An intent says which bytes of a file the agent
+    is going to send. It is stored before any of them are sent."""
     uri = f"file:{agent.state / 'agent.db'}?mode=ro"
     with contextlib.closing(sqlite3.connect(uri, uri=True, timeout=5)) as state:
         return bool(state.execute("SELECT count(*) FROM intents").fetchone()[0])
@@ -185,9 +186,10 @@ def ends(broker: SkidwayBroker) -> int:
 def test_killed_in_the_middle_and_drained_again(
     agent: Make, log: Path, own_broker: SkidwayBroker
 ) -> None:
-    """A drain first notes which lines it will send, and then sends them. If the drain is killed
-    during one of these two steps, it sends no last word, which is the agent's final message to the
-    audit. The next drain delivers the remaining lines, each once, and sends the last word."""
+    """A drain first stores which lines it is going to send (intents), and then sends them. If it is
+    killed after the first step or during the second, it sends no last word, which is the agent's
+    final message to the audit. The next drain delivers the remaining lines, each once, and sends
+    the last word."""
     process = agent(source(log))
     write(log, 0, 10)
     process.start()
@@ -214,8 +216,8 @@ def test_killed_in_the_middle_and_drained_again(
 
 
 def test_brokers_that_are_away(agent: Make, log: Path, own_broker: SkidwayBroker) -> None:
-    """If no broker can be reached, drain ends within its time limit and prints that it reached no
-    broker. It sends no last word, which would be the agent's final message to the audit."""
+    """If no broker can be reached, drain ends within its time limit, with status 3. It sends no
+    last word, which would be the agent's final message to the audit."""
     process = agent(source(log))
     write(log, 0, 10)
     process.start()

@@ -60,8 +60,8 @@ def all_once(broker: SkidwayBroker, writer: Writer) -> None:
 def test_links_as_kubelet_lays_them_out(
     tmp_path: Path, agent: Make, own_broker: SkidwayBroker, how: str
 ) -> None:
-    """If containers/web.log is a link to pods/0.log, the agent finds rotated files in the directory
-    of the link's target."""
+    """If containers/web.log is a link to pods/0.log, the agent finds the rotated files of the log
+    in the directory pods."""
     (tmp_path / "containers").mkdir()
     (tmp_path / "pods").mkdir()
     target, writer = tmp_path / "pods" / "0.log", Writer()
@@ -87,8 +87,7 @@ def test_rotations_to_any_name_while_the_agent_is_down(
     tmp_path: Path, agent: Make, own_broker: SkidwayBroker, name: str
 ) -> None:
     """If a log is rotated twice while the agent is down, the agent later reads both rotated files
-    to their ends. The agent knew the first of these files before, but it has never seen the second
-    file."""
+    to their ends: the file that it had begun to read, and the file that it has never seen."""
     (tmp_path / "log").mkdir()
     log, writer = tmp_path / "log" / "app.log", Writer()
     writer.write(log, 100)
@@ -128,8 +127,8 @@ def test_an_inode_that_is_taken_again(
 
 
 def test_a_copy_is_no_generation(tmp_path: Path, agent: Make, own_broker: SkidwayBroker) -> None:
-    """If logs are rotated by copying and truncating the file, and the agent's pattern also matches
-    the copies, each line still arrives only once."""
+    """If a log is rotated by copying and truncating it, and the agent's pattern also matches the
+    copies, each line still arrives only once."""
     (tmp_path / "log").mkdir()
     log, writer = tmp_path / "log" / "app.log", Writer()
     writer.write(log, 500)
@@ -174,9 +173,9 @@ def _compress(path: Path, ending: str, how: Callable[[bytes], bytes]) -> None:
 def test_generations_that_were_compressed_while_the_agent_was_down(
     tmp_path: Path, agent: Make, own_broker: SkidwayBroker, by: str, pattern: str
 ) -> None:
-    """If files are rotated and compressed while the agent is down, the agent later reads the rest
-    of the file that it knew. It also reads the files that it has never seen. Each line arrives
-    once, and the agent declares no loss."""
+    """If a log is rotated several times and its rotated files are compressed while the agent is
+    down, the agent later reads the rest of the file that it had begun to read, and the files that
+    it has never seen. Each line arrives once, and the agent declares no loss."""
     (tmp_path / "log").mkdir()
     log, writer = tmp_path / "log" / "app.log", Writer()
     writer.write(log, 500)

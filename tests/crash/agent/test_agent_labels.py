@@ -30,7 +30,8 @@ LINES = 20_000
 
 
 def copies(broker: str, name: str) -> Iterator[tuple[tuple[int, int], bytes]]:
-    """Yields file id, first byte and value of every record in a topic, repeats included."""
+    """Yields ((file id, position of the first byte), value) of every record in a topic, including
+    repeated records."""
     with Client(broker) as client:
         ends = {tp: end for tp, (_, end) in topic.bounds(client, [name]).items() if end}
         fetcher = Fetcher(client)
@@ -47,8 +48,8 @@ def copies(broker: str, name: str) -> Iterator[tuple[tuple[int, int], bytes]]:
 
 
 def has_begun(process: AgentProcess, sent: int) -> bool:
-    """Returns whether the agent's state says that it has sent, or is about to send, bytes after the
-    first `sent` bytes."""
+    """Returns whether the agent's state says that it has sent, or is going to send, bytes of the
+    log after the first `sent` bytes."""
     path = process.state / DATABASE
     try:
         with contextlib.closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as found:

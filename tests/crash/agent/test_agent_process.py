@@ -62,16 +62,15 @@ def source(lines: Lines, pattern: str = "*", **others: Any) -> dict[str, Any]:
 
 
 def arrived(agent: AgentProcess, lines: Lines, broker: SkidwayBroker) -> None:
-    """Asserts that every line is in the topic once, not counting repeated records, and that the
-    agent's state counts no bytes as pending."""
+    """Waits until the agent's state has no pending bytes. Then asserts that every line is in the
+    topic once, not counting repeated records."""
     eventually(lambda: agent.settled(lines.sizes()), every_s=0.3, what="all settled")
     lines.expect([line for line, _, _ in rows(broker.address, "logs")])
 
 
 @pytest.mark.quick
 def test_kill_9_at_any_moment(agent: Make, lines: Lines, own_broker: SkidwayBroker) -> None:
-    """Every line arrives once, even if the agent is killed again and again while it reads lines,
-    notes which lines it will send, sends them, and moves its checkpoint."""
+    """Every line arrives once, even if the agent is killed again and again, at random moments."""
     process = agent(source(lines))
     moments = random.Random(7)
     for _ in range(6):
@@ -105,8 +104,8 @@ def test_an_orderly_end_leaves_nothing_to_send_again(
 def test_rotations_while_the_agent_stands_still(
     agent: Make, lines: Lines, own_broker: SkidwayBroker
 ) -> None:
-    """If a log is rotated fifty times by rename while the agent is suspended, the agent then reads
-    all files that still exist."""
+    """If a log is rotated fifty times by rename while the agent is suspended, the agent reads all
+    rotated files when it continues."""
     process = agent(source(lines))
     lines.write("app.log", 200)
     process.start()
@@ -136,7 +135,8 @@ def rotate(lines: Lines, *, keep: int = 99) -> None:
 
 
 def rotations(lines: Lines, count: int = 6, *, every_s: float = 0.05, keep: int = 99) -> None:
-    """Writes 100 lines and then rotates the files. Does this `count` times."""
+    """`count` times: rotates the files, writes 100 lines to the new app.log, and waits
+    `every_s`."""
     for _ in range(count):
         rotate(lines, keep=keep)
         lines.write("app.log", 100)
@@ -151,7 +151,8 @@ def test_rotations_out_of_the_pattern(
     agent: Make, lines: Lines, own_broker: SkidwayBroker, how: str
 ) -> None:
     """The agent's pattern does not match the names of the rotated files. Still the agent reads each
-    rotated file once, even a file that it never saw under the file's first name."""
+    rotated file once, even a file that was rotated before the agent could see it under the log's
+    own name."""
     process = agent(source(lines, "app.log"))
     lines.write("app.log", 100)
     process.start()
