@@ -204,7 +204,7 @@ def attack(process: AgentProcess, chance: random.Random, seconds: float) -> coll
                 time.sleep(chance.choice([0, 0.01, 0.1, 0.6]))
         time.sleep(chance.choice([0.05, 0.3, 1.0]))
         done["rss"] = max(done["rss"], rss_mb(process))
-        if not process.program.running:  # a signal came before the agent could handle it
+        if not process.program.running:  # SIGHUP came before the agent had a handler
             done["ended"] += 1
             process.start(ready=False)
     return done

@@ -331,8 +331,8 @@ def test_brokers_that_are_away_are_named(
 
 
 def test_a_wrong_pattern_is_named(agent: Make, lines: Lines) -> None:
-    """If the pattern for a topic's lines is wrong, so that lines are rejected, /health answers 503
-    and names the topic. The agent's log contains one of the rejected lines."""
+    """If a source's pattern is wrong, so that its lines are rejected, /health answers 503 and names
+    the topic. The agent's log names the file and the position of one rejected line."""
     wrong = {**source(lines), "parser": {"type": "regex", "pattern": r"(?P<none>[A-Z]{40})"}}
     process = agent(wrong)
     lines.write("a.log", 100)
@@ -359,9 +359,9 @@ def test_a_wrong_pattern_is_named(agent: Make, lines: Lines) -> None:
 def test_people_read_what_an_agent_wrote(
     agent: Make, lines: Lines, own_broker: SkidwayBroker, registry: Registry
 ) -> None:
-    """`consume` decodes records with the registry's schemas and prints them as JSON. `rejected
-    show` prints each rejected line with the reason for its rejection and its position in the
-    file."""
+    """`skidway consume` decodes records with the registry's schemas and prints them as JSON.
+    `skidway rejected show` prints each rejected line with the reason, and with its position in the
+    log file."""
     number = {"type": "regex", "pattern": r"line (?P<number>[0-9]+) (?P<rest>.*)"}
     process = agent(source(lines, parser=number, **{"max.line.bytes": 100}))
     path = lines.write("a.log", 3)
@@ -399,9 +399,8 @@ def test_a_disk_that_moved_to_another_machine(
     agent: Make, lines: Lines, own_broker: SkidwayBroker
 ) -> None:
     """If a disk is moved to another machine, the agent refuses to start there. After an operator
-    has told the agent to adopt the state on the disk, the agent continues at its old positions
-    under a new epoch. Every line arrives once. The epoch is a number that distinguishes the agent's
-    later messages from its earlier messages."""
+    has run `skidway agent state adopt`, the agent continues at its old positions in the files, and
+    every line arrives once."""
     process = agent(source(lines))
     lines.write("a.log", 1000)
     process.start()
@@ -427,9 +426,9 @@ def test_a_disk_that_moved_to_another_machine(
 def test_an_older_copy_that_is_adopted_takes_no_line_for_another(
     agent: Make, lines: Lines, own_broker: SkidwayBroker
 ) -> None:
-    """If the agent's state and the log of a host are restored from an older snapshot, lines that
-    are written afterwards count as new lines and not as repeats. This also holds if the new lines
-    have the same positions in the file as lines that were written after the snapshot was taken."""
+    """If the agent's state and a log are restored from an older snapshot, the lines that are
+    written afterwards are delivered. They do not count as repeats of the lines that were at the
+    same positions before."""
     process = agent(source(lines))
     path = lines.write("a.log", 500)
     process.start()

@@ -1,4 +1,4 @@
-"""A real agent takes changed settings while it runs, and neither loses nor doubles a line."""
+"""A real agent reloads changed settings while it runs, and neither loses nor doubles a line."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def source(topic: str, *paths: Path, **others: Any) -> dict[str, Any]:
 
 
 def write(process: AgentProcess, *sources: dict[str, Any], **others: Any) -> None:
-    """Changes the agent's configuration file."""
+    """Changes the given sources and settings in the agent's configuration file."""
     process.settings |= {"sources": list(sources)} if sources else {}
     process.settings |= {key.replace("_", "."): value for key, value in others.items()}
     process.config.write_text(yaml.safe_dump(process.settings))
@@ -78,8 +78,8 @@ def test_an_agent_without_sources_runs_and_takes_them_at_a_reload(
     agent: Make, tmp_path: Path, own_broker: SkidwayBroker
 ) -> None:
     """If `sources.dir` has no file yet, the agent starts, and its log and /health say so. At a
-    reload it takes the sources of a new file, whose schema is beside this file. If all files are
-    removed, the agent continues without sources."""
+    reload it takes the sources from a new file *.yml, with a schema file in the same directory. If
+    the file *.yml is removed, the agent continues without sources."""
     log, folder = tmp_path / "a.log", tmp_path / "agent.d"
     folder.mkdir()
     log.write_text("a1\n")
@@ -105,8 +105,8 @@ def test_an_agent_without_sources_runs_and_takes_them_at_a_reload(
 
 def test_what_is_refused_never_runs(agent: Make, tmp_path: Path) -> None:
     """`agent reload` refuses settings that need a restart, settings that are not valid, and a
-    schema that the registry refuses. It exits with status 78 and names the mistake. The agent
-    continues with its old settings, and /health names the reason."""
+    schema that the registry refuses. It exits with status 78 and names the setting or source. The
+    agent continues with its old settings, and /health names the reason of the refusal."""
     log = tmp_path / "a.log"
     log.write_text("1\n")
     good = source("logs", log)
@@ -140,8 +140,8 @@ def test_what_is_refused_never_runs(agent: Make, tmp_path: Path) -> None:
 def test_a_reload_without_registry_is_refused(
     agent: Make, tmp_path: Path, registry: Registry
 ) -> None:
-    """If the registry cannot be reached, `agent reload` fails with status 3. The agent still
-    delivers lines of its old sources."""
+    """If the registry cannot be reached, `agent reload` exits with status 3. The agent continues to
+    deliver the lines of its old sources."""
     a, b = tmp_path / "a.log", tmp_path / "b.log"
     a.write_text("1\n")
     b.write_text("1\n")

@@ -41,7 +41,7 @@ def test_rejected_lines_are_repaired_and_replayed_once(
 ) -> None:
     """Two rejected lines are exported, one of them is repaired by hand, and both are replayed. The
     repaired line arrives in the topic. The other line is rejected again, and its new reject still
-    names the line's first position. A second replay of the same lines sends nothing."""
+    names the line's position in the log. A second replay of the same lines sends nothing."""
     log = tmp_path / "a.log"
     log.write_text("1\ntwo\nthree\n4\n")
     source: dict[str, Any] = {
@@ -94,8 +94,8 @@ def test_rejected_lines_are_repaired_and_replayed_once(
 def test_replays_that_are_killed_and_run_again_double_nothing(
     agent: Make, tmp_path: Path, own_broker: SkidwayBroker
 ) -> None:
-    """If the command is killed at any moment and run again, if two commands run at once, and if the
-    agent is killed meanwhile, each repaired line arrives in the topic once."""
+    """Each repaired line arrives in the topic once, even if `agent replay` is killed and run again,
+    if two of these commands run at once, and if the agent is killed meanwhile."""
     log, file = tmp_path / "a.log", tmp_path / "repair.jsonl"
     log.write_text("".join(f"line {n}\n" for n in range(3_000)))
     process = agent(
@@ -127,8 +127,10 @@ def test_replays_that_are_killed_and_run_again_double_nothing(
     found: list[str] = []
 
     def have_come() -> bool:
+        # A value has 5 bytes with the schema id, one byte with twice the length of the text, and
+        # the text.
         texts = (value[6 : 6 + value[5] // 2] for value in values(own_broker.address, "logs"))
-        found[:] = sorted(text.decode() for text in texts)  # after the schema id and the length
+        found[:] = sorted(text.decode() for text in texts)
         return len(found) >= len(wanted)
 
     eventually(have_come, within_s=120, every_s=1, what="all repaired lines")

@@ -33,8 +33,8 @@ def made_again(broker: SkidwayBroker, path: Path, process: AgentProcess) -> None
 def test_the_agent_goes_on_under_the_new_id(
     agent: Make, own_broker: SkidwayBroker, tmp_path: Path
 ) -> None:
-    """If no line was in flight when a topic was deleted and created again, no operator has to act.
-    The agent continues, and the new topic gets only new lines."""
+    """If the agent had no unacknowledged line when a topic was deleted and created again, it
+    continues without help. The new topic gets only new lines."""
     path = tmp_path / "log" / "a.log"
     process = agent({"topic": "logs", "paths": [str(path)]})
     made_again(own_broker, path, process)
@@ -51,9 +51,9 @@ def test_the_agent_goes_on_under_the_new_id(
 def test_what_was_on_its_way_to_the_old_one_is_left_to_an_operator(
     agent: Make, own_broker: SkidwayBroker, tmp_path: Path
 ) -> None:
-    """A line that was sent before the agent noticed the new topic does not count as delivered to
-    the old topic. The agent prints a sentence and stops, and does the same at each further start.
-    After an operator has given up the line, the agent continues."""
+    """If a line was being sent when the agent notices that its topic was deleted and created again,
+    the agent prints one sentence and stops, also at each further start. After an operator has run
+    `skidway agent state give-up`, the line counts as uncertain and the agent continues."""
     path = tmp_path / "log" / "a.log"
     process = agent({"topic": "logs", "paths": [str(path)]})
     made_again(own_broker, path, process)

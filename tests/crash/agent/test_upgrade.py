@@ -42,8 +42,8 @@ def proxy(own_broker: SkidwayBroker) -> Iterator[Proxy]:
 
 @pytest.fixture
 def upgraded(tmp_path: Path) -> Path:
-    """The source tree of another version of the program. This version declares that it makes
-    different records from the same lines."""
+    """The source tree of another version of the program. Its PRESS_VERSION says that it makes other
+    records from the same lines."""
     return with_another_press(tmp_path / "upgraded")
 
 
@@ -75,10 +75,12 @@ def logs(tmp_path: Path) -> Logs:
 def killed_on_the_way(
     agent: Make, logs: Logs, proxy: Proxy, broker: SkidwayBroker, *, holds: bool = True
 ) -> tuple[AgentProcess, Intervention]:
-    """Returns a killed agent and a fault of the proxy. The agent was killed before it got the
-    answers to batches that the broker has received. The fault holds back further batches.
+    """Starts an agent and kills it while batches are in flight: the broker has received some of
+    them, but the agent has no answer yet. Returns the agent, and the fault of the proxy that holds
+    back further batches.
 
-    If `holds` is False, the broker has received all batches.
+    If `holds` is False, the broker has received all batches, and the returned fault holds back an
+    answer.
     """
     process = agent({"topic": "logs", "paths": [str(logs.folder / "*")]})
     process.settings |= {"topic.partitions": 3, "read.back.wait.ms": WAIT_MS}
@@ -102,8 +104,8 @@ def killed_on_the_way(
 
 
 def started_to_read_back(process: AgentProcess, proxy: Proxy) -> Intervention:
-    """Starts the agent. Returns the fault that keeps the agent from reading the topic until the
-    test releases the fault."""
+    """Starts the agent, and waits until it asks the broker for records of its topic. Returns the
+    fault of the proxy that holds this request back, until the test releases or drops the fault."""
     held = proxy.inject(Fault.HOLD_REQUEST, fetches("logs"))
     process.start(ready=False)
     process.program.wait_until(lambda: held.hits, within_s=60)
@@ -111,7 +113,8 @@ def started_to_read_back(process: AgentProcess, proxy: Proxy) -> Intervention:
 
 
 def check_each_once(logs: Logs, broker: SkidwayBroker) -> None:
-    """Asserts that every line is in the topic, and that no line was sent twice."""
+    """Asserts that the topic has exactly one record of every line, even if repeated records are
+    counted."""
     found = collections.Counter(line for _, _, line, _, _ in records(broker.address, "logs"))
     assert found == collections.Counter(logs.written)
 

@@ -44,7 +44,8 @@ APP2 = {"host": "app2", "cluster": "main", "topics": ["logs"]}
 
 
 class Fleet:
-    """A host with an agent, and the programs of the audit. At first only the broker runs."""
+    """The programs of one host and of the audit: agent, counter and collector. None of them runs
+    yet. The broker and the registry run."""
 
     def __init__(self, folder: Path, broker: SkidwayBroker, registry: Registry) -> None:
         self.folder, self.address = folder, broker.address
@@ -110,7 +111,8 @@ class Fleet:
         self.collector.wait_until(lambda: answers(f"http://127.0.0.1:{self.port}/"))
 
     def ask(self, *arguments: str) -> tuple[int, str]:
-        """Runs a `skidway audit` command. Returns its exit status and all its output."""
+        """Runs a command of `skidway audit`. Returns its exit status and its output, including the
+        errors."""
         done = run_skidway("audit", *arguments, within_s=2 * WITHIN_S)
         return done.returncode, done.stdout + done.stderr
 
@@ -236,7 +238,7 @@ def test_a_message_of_a_newer_version_is_told_by_name_and_nothing_is_complete(
 ) -> None:
     """If the audit topic contains a message with an unknown schema, no bucket (time window of a
     topic) is complete, and a metric counts the message. The collector's log, /health, every verdict
-    and `skidway audit wait` name the unknown schema. They do so until a collector that knows the
+    and `skidway audit wait` name the unknown schema. This ends only when a collector that knows the
     schema has read the message."""
     fleet.start_counter()
     fleet.agent.start()

@@ -42,7 +42,8 @@ Limit = Callable[[list[str], int], list[str]]
 
 
 class Site:
-    """A broker, and methods that send records and publish their counts as an agent would."""
+    """A broker, a topic with records of a simulated agent, and the commands that start the audit's
+    programs."""
 
     def __init__(self, folder: Path, broker: SkidwayBroker) -> None:
         self.folder, self.address = folder, broker.address
@@ -270,9 +271,10 @@ def test_two_collectors_agree(site: Site) -> None:
 
 
 def test_the_history_is_asked_over_http_and_outlives_a_kill(site: Site) -> None:
-    """`skidway audit report --history` asks the running collector. The history says that a bucket
-    became complete, and that later lines reopened it. The history survives kill -9 and the loss of
-    the collector's store. A topic that the audit does not know is refused with one sentence."""
+    """`skidway audit report --history` asks the running collector for the history of a bucket. The
+    history says that a bucket became complete, and that later lines reopened it. The history
+    survives kill -9 and the loss of the collector's store. A topic that the audit does not know is
+    refused with one sentence."""
     counter = site.counter().start().wait_until(site.ready)
     collector = site.collector().start()
     collected = f"http://127.0.0.1:{site.port}"
@@ -356,7 +358,7 @@ def _limited(program: list[str], kilobytes: int) -> list[str]:
 @pytest.mark.quick
 def test_a_counter_without_room_ends_with_a_sentence_and_goes_on_with_room(site: Site) -> None:
     """If the disk is full, the counter prints a sentence and exits without losing data. After its
-    next start it counts the records whose counts were not committed, and in the end the audit is
+    next start it counts the records whose counts were not committed. In the end all buckets are
     complete."""
     site.send(20)
     counter = site.counter(limit=_limited).start()
@@ -378,8 +380,8 @@ def test_a_counter_without_room_ends_with_a_sentence_and_goes_on_with_room(site:
 
 @promise("6 full disk")
 def test_a_collector_without_room_ends_with_a_sentence_and_goes_on_with_room(site: Site) -> None:
-    """If the disk is full, the collector prints a sentence and exits. The messages stay in their
-    topic until the collector's store has them."""
+    """If the disk is full, the collector prints a sentence and exits. After its next start it reads
+    from the audit topic what its store lacks, and in the end all buckets are complete."""
     site.send(2)
     counter, collector = site.counter().start(), site.collector(limit=_limited).start()
     deadline = time.monotonic() + 300

@@ -1,5 +1,5 @@
-"""A recount can read the loader's output from a real HDFS. A recount counts the rows in the
-loader's files again."""
+"""A recount (a second count of the rows in the loader's files) can read these files from a real
+HDFS."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from support.processes import free_port
 from support.promises import promise
 
 TOPIC = "dc1.logs"
-ROWS = 200_000  # enough rows that the file is read in several pieces
+ROWS = 200_000  # so many rows that the recount reads the file in several parts
 SOURCE = {"cluster": "dc1", "cluster_id": "cid", "topic": "logs", "topic_id": "tid"}
 
 
@@ -91,8 +91,8 @@ def test_rows_on_hdfs_are_counted(url: str, moved: bool) -> None:
 @pytest.mark.crash
 @pytest.mark.java
 def test_a_file_that_is_gone_is_named(url: str) -> None:
-    """If a file is missing, the recount names the file and continues. If the output is empty, the
-    recount finds no topics."""
+    """If a file of a committed load is missing, the recount names the file and continues. If the
+    output is empty, the recount finds no topics."""
     store = open_store(url)
     _commit(store, "gone.parquet", "staged.parquet", 0)
     found = _recount(open_output(url))
@@ -123,8 +123,7 @@ def test_a_copy_and_a_changed_byte_are_named(url: str) -> None:
 
 @pytest.mark.crash
 def test_a_name_node_that_is_not_there_is_one_sentence() -> None:
-    """If the NameNode does not answer, the recount prints one sentence and exits with the status
-    for an unreachable service."""
+    """If the NameNode does not answer, a recount raises Unreachable with one sentence."""
     output = open_output(f"hdfs://127.0.0.1:{free_port()}/logs")
     with pytest.raises(Unreachable, match="cannot list") as caught:
         recount.topics(output)

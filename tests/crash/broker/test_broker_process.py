@@ -148,8 +148,8 @@ def test_a_duplicate_is_known_after_a_kill(own_broker: SkidwayBroker) -> None:
 
 
 def test_a_torn_tail_is_cut_and_the_epoch_rises(own_broker: SkidwayBroker) -> None:
-    """After a crash in the middle of a write, the broker serves all complete batches under a new
-    leader epoch."""
+    """If a crash has left an incomplete batch at the end of a log, the broker cuts it off at its
+    start, keeps the complete batches, and continues under a new leader epoch."""
     broker = own_broker.start()
     create(broker, "logs")
     with RawClient(broker.port) as client:
@@ -235,8 +235,8 @@ def test_a_full_disk_refuses_and_goes_on(own_broker: SkidwayBroker) -> None:
 
 
 def test_no_descriptors_left_is_survived(own_broker: SkidwayBroker) -> None:
-    """If no file descriptor is left, the broker refuses new connections and serves the existing
-    connections."""
+    """If the broker has no file descriptor left, it serves the existing connections. When
+    descriptors are free again, it accepts new connections."""
     broker = own_broker.start()
     create(broker, "logs")
     with RawClient(broker.port) as client, contextlib.ExitStack() as crowd:
@@ -323,8 +323,8 @@ def test_a_broker_whose_session_ended_registers_again(
 
 
 def test_a_broker_id_is_one_broker(own_broker: SkidwayBroker, tmp_path: Path) -> None:
-    """A second broker with the same id refuses to start, and prints a sentence that names the first
-    broker. The first broker continues to run."""
+    """A second broker with the same id refuses to start, and prints a sentence with the address of
+    the first broker. The first broker continues to run."""
     broker = own_broker.start()
     zookeeper = str(broker.settings["zookeeper.connect"])
     other = SkidwayBroker(tmp_path / "other", zookeeper, zookeeper_session_timeout_ms=1000)
@@ -385,8 +385,8 @@ def test_what_prevents_a_start_is_one_sentence(own_broker: SkidwayBroker, tmp_pa
 
 
 def test_a_clean_stop_is_quick_to_start_from(own_broker: SkidwayBroker) -> None:
-    """After SIGTERM the broker flushes all logs and exits with status 0. So it does not have to
-    read any batch at its next start."""
+    """After SIGTERM the broker flushes all logs and exits. So its next start does not have to check
+    and recover the logs."""
     broker = own_broker.start()
     create(broker, "logs")
     with RawClient(broker.port) as client:

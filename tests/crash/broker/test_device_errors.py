@@ -33,7 +33,7 @@ LARGE_BYTES = 200_000
 
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[FailingDisk]:
-    """A file system whose device the test can cause to fail."""
+    """A mounted file system that fails the operations that the test names."""
     with FailingDisk(tmp_path / "failing").mounted() as disk:
         yield disk
 
@@ -103,9 +103,9 @@ def test_a_write_error(broker: SkidwayBroker, disk: FailingDisk, acks: int) -> N
 
 @promise("4 failed fsync")
 def test_a_failed_fsync_is_not_tried_again(broker: SkidwayBroker, disk: FailingDisk) -> None:
-    """After a failed fsync, the broker refuses batches with acks=all and never repeats the fsync,
-    because the kernel may have dropped the unwritten pages. A second fsync could then succeed
-    without writing these pages."""
+    """After a failed fsync, the broker refuses further batches of the partition and never repeats
+    the fsync, because the kernel may have dropped the unwritten pages. A second fsync could then
+    succeed without writing these pages."""
     disk.fail("fsync", ".log")
     with RawClient(broker.port) as client:
         refused = client.produce("logs", sized(1000))
@@ -125,7 +125,7 @@ def test_a_failed_fsync_is_not_tried_again(broker: SkidwayBroker, disk: FailingD
 
 def test_a_read_error_while_an_answer_is_sent(broker: SkidwayBroker, disk: FailingDisk) -> None:
     """If sendfile fails after the head of a Fetch answer was sent, the broker closes the
-    connection. The next request gets the error."""
+    connection. Further requests get KAFKA_STORAGE_ERROR."""
     broker.restart()  # afterwards no page of the log is in memory, so sendfile reads the disk
     disk.fail("read", ".log", above=LARGE_BYTES * 2)
     with RawClient(broker.port) as client:
