@@ -80,7 +80,7 @@ def offsets(client: RawClient, group: str) -> dict[int, int]:
 
 
 def commit(client: RawClient, offset: int, member: str = "", generation: int = -1) -> int:
-    """Commits an offset for partition 0, and returns the error code."""
+    """Commits an offset of group g for partition 0, and returns the error code."""
     partition = OffsetCommitRequestPartition(partition_index=0, committed_offset=offset)
     topic = OffsetCommitRequestTopic(name=TOPIC, partitions=(partition,))
     request = OffsetCommitRequest(
@@ -185,8 +185,9 @@ def test_a_zombie_of_before_the_crash_is_refused(own_broker: SkidwayBroker) -> N
 def two_brokers(
     folder: Path, first: str, second: str
 ) -> Iterator[tuple[SkidwayBroker, SkidwayBroker]]:
-    """Runs two brokers of one cluster, each with its address of ZooKeeper. The first broker is the
-    controller, so both name it as the coordinator."""
+    """Runs two brokers of one cluster. `first` and `second` are the addresses at which the first
+    and the second broker reach ZooKeeper. The first broker is the controller, and so the
+    coordinator of all groups."""
     brokers = [
         SkidwayBroker(
             folder / str(number), zookeeper, broker_id=number,
@@ -211,8 +212,8 @@ def test_all_brokers_name_one_coordinator_and_the_group_moves(
     tmp_path: Path, zookeeper: str
 ) -> None:
     """Each broker of a cluster names the same coordinator, and every other broker refuses a group's
-    members and commits. So no partition has two owners. If the coordinator is killed, another
-    broker coordinates the group, and the member continues in its generation."""
+    members and commits. So no partition has two owners. If the coordinator ends, another broker
+    becomes the coordinator, and the group's member continues in its generation."""
     with two_brokers(tmp_path, zookeeper, zookeeper) as (first, second):
         with RawClient(first.port) as here, RawClient(second.port) as there:
             member, generation = become_member(here)
@@ -235,10 +236,10 @@ def test_all_brokers_name_one_coordinator_and_the_group_moves(
 def test_a_coordinator_that_is_cut_off_from_zookeeper_lets_go(
     tmp_path: Path, zookeeper: str
 ) -> None:
-    """If ZooKeeper cannot be reached by the coordinator, but by another broker, the coordinator
-    refuses the group's members and commits before the other broker takes over. When the connection
-    is back, the former coordinator names the other broker. So no partition has two owners, and a
-    late commit does not replace a newer one."""
+    """If the coordinator can no longer reach ZooKeeper, but another broker can, the coordinator
+    refuses the group's members and commits before the other broker takes over. When the first
+    broker reaches ZooKeeper again, it names the other broker as the coordinator. So no partition
+    has two owners, and a late commit does not replace a newer one."""
     server, _, chroot = zookeeper.partition("/")
     with (
         Relay(int(server.rpartition(":")[2])) as relay,
@@ -295,8 +296,8 @@ def test_a_silent_zookeeper_stops_neither_heartbeats_nor_a_stop(
 ) -> None:
     """If ZooKeeper keeps its connections open but sends no answers, like a hung machine, the broker
     still answers members and refuses commits in time. The broker also stops cleanly after SIGTERM.
-    It does so even if ZooKeeper has just stopped answering, and even if the broker already treats
-    its session as lost."""
+    This holds right after ZooKeeper has stopped answering, and also after the broker treats its
+    session as lost."""
     zookeeper = ZooKeeper(tmp_path)
     with running(zookeeper.program, zookeeper.ready):
         broker = SkidwayBroker(tmp_path, f"{zookeeper.address}/c")

@@ -1,5 +1,5 @@
-"""A partition can be moved to another broker or to another disk. If a command of the move is killed
-at any moment, no record is lost."""
+"""A partition can be moved to another broker or to another disk, with the commands `hand-over` and
+`take-over`. If one of them is killed at any moment, no record is lost."""
 
 from __future__ import annotations
 
@@ -47,7 +47,8 @@ STATE_PATH = documents.state_path("logs", 0)
 
 @dataclass
 class Pair:
-    """Two brokers of one cluster. `old` has the partition logs-0, and `new` has logs-1."""
+    """Two brokers of one cluster. The partition logs-0 is moved from `old` to `new`, which has
+    logs-1."""
 
     old: SkidwayBroker
     new: SkidwayBroker
@@ -92,7 +93,7 @@ def fill(pair: Pair) -> None:
             name="logs", num_partitions=-1, replication_factor=-1, assignments=assignments
         )
 
-        def created() -> bool:  # true when the brokers know each other
+        def created() -> bool:  # can fail until the brokers know each other
             answer = client.ask(CreateTopicsRequest(topics=(wanted,)), 5, CreateTopicsResponse)
             assert isinstance(answer, CreateTopicsResponse)
             code = answer.topics[0].error_code
@@ -139,9 +140,9 @@ def refused(broker: SkidwayBroker, *words: str, status: int = 65) -> str:
 
 
 def test_a_partition_goes_to_another_broker(pair: Pair) -> None:
-    """The partition moves with its records, offsets, deletions and epochs. Between hand-over and
-    take-over, no broker serves the partition. After the new broker has taken over the partition,
-    the old broker cannot take over its own old copy."""
+    """The partition keeps its records, offsets, log start offset and leader epochs. Between
+    hand-over and take-over, no broker serves it. After the new broker has taken over the partition,
+    the old broker cannot take over the copy that it still has."""
     before = stored(pair.old.logs / "logs-0")
     hand_over(pair.old)
     hand_over(pair.old)  # repeating the command is harmless
@@ -169,8 +170,8 @@ def test_a_partition_goes_to_another_broker(pair: Pair) -> None:
 
 
 def test_the_old_broker_takes_its_own_back(pair: Pair) -> None:
-    """After a hand-over, the old broker can take the partition back. Afterwards the new broker
-    cannot take over the copy that was made for it."""
+    """After a hand-over, the old broker itself can take over the partition. The new broker can then
+    no longer take over the copy that was made for it."""
     hand_over(pair.old)
     shutil.copytree(moved(pair.old), moved(pair.new))
     take_over(pair.old)
@@ -236,8 +237,8 @@ def test_a_damaged_log_is_not_handed_over(pair: Pair) -> None:
 
 
 class Moving:
-    """The files and ZooKeeper nodes that a killed command has left behind. The test examines these
-    files and nodes, and finishes the move in its own process."""
+    """Examines the files and ZooKeeper nodes that a killed command has left behind, and runs the
+    command again in the process of the test."""
 
     def __init__(self, pair: Pair, coordinator: Coordinator) -> None:
         self._homes = {1: pair.old.logs, 2: pair.new.logs}
@@ -246,7 +247,7 @@ class Moving:
         self._kept: dict[Path, Path] = {}
 
     def keep(self, folder: Path) -> None:
-        """Copies the current directories of both brokers. `reset` restores these copies."""
+        """Copies the current log directories of both brokers. `reset` restores these copies."""
         self._kept = {
             home: shutil.copytree(home, folder / str(number))
             for number, home in self._homes.items()
@@ -302,7 +303,7 @@ def _quiet(_sentence: str) -> None:
 def test_a_hand_over_killed_at_any_moment(pair: Pair, tmp_path: Path) -> None:
     """The test runs hand-over many times, and each time kills it at a different change of a file.
     Afterwards, either the old broker or no broker serves the partition, and no record is lost. When
-    the command is repeated, it finishes the move."""
+    hand-over is run again, it succeeds."""
     before = stored(pair.old.logs / "logs-0")
     command = ("broker", "hand-over", "logs-0", *options(pair.old))
     with Coordinator(zookeeper_of(pair), session_timeout_s=20) as coordinator:
@@ -321,7 +322,7 @@ def test_a_hand_over_killed_at_any_moment(pair: Pair, tmp_path: Path) -> None:
 def test_a_take_over_killed_at_any_moment(pair: Pair, tmp_path: Path) -> None:
     """The test runs take-over many times, and each time kills it at a different change of a file.
     Afterwards, either the new broker or no broker serves the partition, and no record is lost. When
-    the command is repeated, it finishes the move."""
+    take-over is run again, it succeeds."""
     hand_over(pair.old)
     shutil.copytree(moved(pair.old), moved(pair.new))
     before = stored(moved(pair.old))

@@ -44,7 +44,7 @@ def mount(kind: bytes, path: Path, options: bytes, flags: int = 0) -> None:
 
 @pytest.fixture
 def small(tmp_path: Path) -> Iterator[Path]:
-    """A file system of one MiB."""
+    """A file system with space for one MiB."""
     path = tmp_path / "small"
     path.mkdir()
     mount(b"tmpfs", path, b"size=%d" % SMALL_BYTES)
@@ -122,8 +122,8 @@ def test_a_full_directory_refuses_alone_and_goes_on(two: SkidwayBroker, small: P
 
 
 def test_topics_are_deleted_from_a_full_directory(two: SkidwayBroker, small: Path) -> None:
-    """The deletion of a topic frees space in a full directory. A new topic with the same name
-    begins at offset 0."""
+    """A topic can be deleted although a log directory with its files is full. A new topic with the
+    same name begins at offset 0."""
     with RawClient(two.port) as client:
         fill(client)
         answer = client.ask(DeleteTopicsRequest(topic_names=("logs",)), 5, DeleteTopicsResponse)
@@ -163,9 +163,9 @@ def test_a_directory_that_is_gone_fails_alone(two: SkidwayBroker, small: Path) -
 
 
 def test_a_start_without_one_directory(two: SkidwayBroker, small: Path) -> None:
-    """If a directory is missing at the start, /health names the directory, and the broker does not
-    serve the directory's partitions. If the directory exists again at a later start, the broker
-    serves its partitions again."""
+    """If the broker cannot write to a log directory at its start, /health names the directory, and
+    the broker does not serve the directory's partitions. If it can write there at a later start, it
+    serves them again."""
     with RawClient(two.port) as client:
         client.produce("logs", sized(1000))
     assert two.program.stop() == 0

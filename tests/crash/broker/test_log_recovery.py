@@ -55,7 +55,7 @@ def write_log(directory: Path, batches: int = 5, config: LogConfig | None = None
 
 
 def ends(path: Path) -> list[int]:
-    """Returns the positions in the file at which batches end."""
+    """Returns the position in the file at which each batch ends."""
     return [position + header.size_bytes for position, header in headers(path.read_bytes())]
 
 
@@ -111,12 +111,11 @@ def test_nonsense_behind_the_end_is_cut_and_kept(tmp_path: Path, tail: bytes) ->
 
 
 def test_every_damaged_byte_of_a_batch_in_front_stops_the_partition(tmp_path: Path) -> None:
-    """If a byte is changed in a batch that good batches follow, the log is damaged. Recovery
+    """If a byte is changed in a batch, and valid batches follow it, the log is damaged. Recovery
     reports the file and the position, and changes no file.
 
-    There is one exception: if no CRC covers the changed byte, and the changed value is plausible,
-    recovery accepts the change. For example, a change in a leader epoch can result in a higher
-    leader epoch, which is plausible.
+    The CRC does not cover the leader epoch. Recovery notices a changed leader epoch because it is
+    higher than the next batch's (or lower than the previous batch's).
     """
     source = tmp_path / "source"
     source.mkdir()
@@ -164,8 +163,8 @@ def test_a_log_that_lost_flushed_batches_is_damaged(tmp_path: Path) -> None:
 
 
 def test_a_missing_segment_is_damage(tmp_path: Path) -> None:
-    """A log is damaged if a segment between two other segments is missing, or if its only segment
-    is missing."""
+    """A log is damaged if a segment between two other segments is missing, or if all its segments
+    are missing although its recovery point says that records were flushed."""
     log = write_log(tmp_path, 6, LogConfig(segment_bytes=200))
     assert len(log.segments) > 2
     log.segments[1].path.unlink()
@@ -207,7 +206,7 @@ def test_whole_batches_lost_in_front_of_an_empty_segment(tmp_path: Path, lost: i
 
 def test_an_empty_segment_behind_lost_flushed_batches_hides_nothing(tmp_path: Path) -> None:
     """If batches before the recovery point (the end of the flushed data) are lost, recovery reports
-    the log as damaged and changes no file, even if an empty segment follows.
+    the log as damaged, even if an empty segment follows. It does not delete the empty segment.
     """
     log = write_log(tmp_path, 3)
     log.roll(0)
@@ -414,8 +413,8 @@ def test_damaged_indexes_are_made_again(
 
 
 def test_a_clean_stop_is_not_believed_about_a_torn_file(tmp_path: Path) -> None:
-    """Recovery notices that a file ends within a batch, even if a marker says that the broker was
-    stopped cleanly."""
+    """Recovery notices and cuts off bytes after the last batch of a log, even if a marker says that
+    the broker was stopped cleanly."""
     log = write_log(tmp_path)
     log.close_cleanly()
     before = stored(tmp_path)
@@ -438,8 +437,9 @@ def test_a_clean_stop_saves_reading(tmp_path: Path) -> None:
 @pytest.mark.parametrize("keep", ["snapshots", "none", "damaged"])
 @pytest.mark.parametrize("clean", [True, False])
 def test_producers_come_back_from_the_log(tmp_path: Path, keep: str, clean: bool) -> None:
-    """After a clean stop or a crash, the log still recognizes a duplicate of a producer's last five
-    batches, and refuses a gap in the producer's sequence."""
+    """After a clean stop or a crash, the log still recognizes duplicates of a producer's last five
+    batches, and refuses a gap in the producer's sequence numbers. This also holds if the snapshots
+    of producers are missing or damaged."""
     config = LogConfig(segment_bytes=400)
     log = open_in(tmp_path, config)
     sent = [batch(b"%d" % n * 20, producer_id=9, epoch=2, sequence=n) for n in range(12)]
@@ -467,9 +467,9 @@ def test_producers_come_back_from_the_log(tmp_path: Path, keep: str, clean: bool
 @promise("4 append time")
 @pytest.mark.parametrize("clean", [True, False])
 def test_producers_that_are_read_again_count_as_appended_now(tmp_path: Path, clean: bool) -> None:
-    """Recovery treats the producers that it reads from the log as if they had just appended their
-    last batches, even if these batches have old event times. It is worse to forget a producer too
-    early than to remember it for too long."""
+    """The log forgets a producer some time after its last append. Recovery treats each producer
+    that it finds in the log as if it had appended just now, even if its batches have old
+    timestamps. It is worse to forget a producer too early than to remember it for too long."""
     log = open_in(tmp_path)
     append(log, batch(b"x", producer_id=9, epoch=2, sequence=0, timestamps=[1000]))
     flush(log)
@@ -518,8 +518,8 @@ def test_recovery_reads_each_segment_once(
 
 
 def test_deleted_and_temporary_files_go_at_the_start(tmp_path: Path) -> None:
-    """At its start, recovery deletes the files that retention had renamed but not yet deleted, and
-    the indexes that have no log file."""
+    """Recovery deletes files that retention had renamed but not yet deleted, temporary files, and
+    indexes that have no log file."""
     write_log(tmp_path)
     left = [f"{FIRST}.deleted", "00000000000000000099.index", "00000000000000000000.producers.tmp"]
     for name in left:
@@ -529,16 +529,16 @@ def test_deleted_and_temporary_files_go_at_the_start(tmp_path: Path) -> None:
 
 
 def test_records_below_the_log_start_are_not_served_again(tmp_path: Path) -> None:
-    """After recovery the log does not serve records below the log start offset in the checkpoint,
-    even if this offset is within a segment."""
+    """After recovery the log starts at the log start offset that its checkpoint says, even if this
+    offset is within a segment."""
     write_log(tmp_path)
     log = open_in(tmp_path, log_start_offset=4)
     assert log.log_start_offset == 4
 
 
 def test_a_mirror_keeps_its_gaps(tmp_path: Path) -> None:
-    """In a mirror's log, missing offsets are not damage if the topic config lists them as a gap. In
-    any other log, missing offsets are damage."""
+    """In the log of a mirrored topic, recovery accepts missing offsets (`contiguous=False`). In any
+    other log, missing offsets are damage."""
     log = write_log(tmp_path, 2)
     view = memoryview(sized(100, 4))
     stamp(view, 0, 10, 0)
@@ -563,8 +563,8 @@ CRC does not cover the leader epoch either, but recovery accepts a leader epoch 
 @pytest.mark.parametrize("at", UNCOVERED)
 @pytest.mark.parametrize("bit", [0, 3, 7])
 def test_a_whole_batch_at_the_end_is_never_cut(tmp_path: Path, at: int, bit: int) -> None:
-    """If a bit that no CRC covers changes in a flushed, acknowledged batch, recovery reports the
-    damage and does not cut off the batch."""
+    """If a bit that the CRC does not cover changes in the last batch, recovery reports the damage.
+    It does not cut off the batch, which may have been flushed and acknowledged."""
     write_log(tmp_path)
     path = tmp_path / FIRST
     data = bytearray(path.read_bytes())
@@ -592,7 +592,7 @@ def test_a_raised_epoch_does_not_cost_the_batch_behind_it(tmp_path: Path, at: in
 
 
 def synced_names(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Returns a list that collects the names of the files that are synced after this call."""
+    """Returns a list to which every later call of fsync or fdatasync adds the name of its file."""
     found: list[str] = []
 
     def record(sync: Callable[[int], None]) -> Callable[[int], None]:
@@ -612,8 +612,8 @@ def synced_names(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_all_that_recovery_believes_is_on_disk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Recovery syncs every file of the log, because the log afterwards treats everything that
-    recovery has read as flushed."""
+    """Recovery calls fsync for every segment file of the log, because the log treats everything
+    that recovery has read as flushed."""
     config = LogConfig(segment_bytes=200)
     log = open_in(tmp_path, config)
     for number in range(6):
@@ -628,8 +628,9 @@ def test_all_that_recovery_believes_is_on_disk(
 def test_indexes_of_a_flushed_segment_are_flushed_before_they_are_believed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If a segment is rolled after all its records were flushed, its indexes are synced only by the
-    next flush. Until then, recovery does not trust these indexes."""
+    """If all records of a segment are flushed when a new segment begins, the next flush calls fsync
+    for the indexes of the old segment. If the broker ends before this flush, recovery builds these
+    indexes again."""
     config = LogConfig(index_interval_bytes=0)
     log = write_log(tmp_path, 5, config)
     log.roll(0)
@@ -642,8 +643,8 @@ def test_indexes_of_a_flushed_segment_are_flushed_before_they_are_believed(
 
 
 def test_segments_expire_while_their_indexes_wait_for_a_flush(tmp_path: Path) -> None:
-    """If a segment expires before its indexes are flushed, the next flush does not look for the
-    segment's files."""
+    """If a segment is deleted by retention before its indexes are flushed, the next flush does not
+    fail because of the missing files."""
     log = write_log(tmp_path)
     log.roll(0)
     for each in log.take_out(1):

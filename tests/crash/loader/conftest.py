@@ -100,8 +100,8 @@ class Cluster:
     def send_version(
         self, topic: str, number: int, schema: dict[str, Any], row: dict[str, Any]
     ) -> None:
-        """Registers a version of the topic's schema, and sends one row of this version to partition
-        0, as line `number` of file 1."""
+        """Registers `schema` as a version of the topic's schema, and sends `row`, encoded with it,
+        to partition 0 as line `number` of file 1."""
         text = json.dumps(schema)
         codec = Codec(text)
         schema_id = RegistryClient(self.registry).register(f"{topic}-value", text)
@@ -198,9 +198,9 @@ class SharedSpark:
 
 ON_SPARK = {"spark.above.offsets": "0", "slice.records": "1000"}
 HERE = {"spark.above.offsets": "1000000", "slice.records": "100"}
-"""With these settings, all tasks run in the loader's own process. With ON_SPARK, all tasks run on
-Spark. HERE has smaller slices, that is, smaller offset ranges for each task. So a load in the
-loader's process takes long enough that a test can kill it."""
+"""With the settings HERE, all tasks run in the loader's own process; with ON_SPARK, all tasks run
+on Spark. HERE has smaller slices (ranges of offsets that one task reads), so that a load takes long
+enough for a test to kill it."""
 
 
 class Loading:
@@ -252,7 +252,7 @@ class Loading:
         return self._begun([*words, "--every", "1s"])
 
     def start_verb(self, verb: str, *options: str) -> Program:
-        """Starts another verb of `skidway load` in a separate process, with the given options."""
+        """Starts the command `skidway load VERB` in a separate process, with the given options."""
         return self._begun([*self.arguments(verb=verb), *options])
 
     def _begun(self, arguments: Sequence[str], env: Mapping[str, str] | None = None) -> Program:
@@ -261,8 +261,8 @@ class Loading:
         return Program(skidway(*arguments), log, env=env).start()
 
     def rows(self) -> list[dict[str, Any]]:
-        """Returns all rows of a local output. Reads the files in the directories and no
-        manifest."""
+        """Returns the rows of all Parquet files in a local output, whether or not a manifest lists
+        the files."""
         folder = Path(self.output) / self.topic
         if not folder.exists():
             return []
@@ -279,8 +279,8 @@ class Loading:
 def serving(
     zookeeper: ZooKeeper, folder: Path, proxy_port: int | None = None
 ) -> Iterator[tuple[Cluster, int]]:
-    """Starts a broker and a registry, and also yields the broker's port. If `proxy_port` is given,
-    the broker advertises this port to its clients."""
+    """Starts a broker and a registry. Yields their addresses, and the port on which the broker
+    listens. If `proxy_port` is given, the broker advertises this port to its clients instead."""
     chroot = f"{zookeeper.address}/{uuid.uuid4().hex}"
     ports = [free_port() for _ in range(4)]
     address = f"127.0.0.1:{proxy_port or ports[0]}"
@@ -337,7 +337,8 @@ class BehindProxy:
 def behind_proxy(
     zookeeper_server: ZooKeeper, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[BehindProxy]:
-    """A broker and a registry for tests that stop a load in the middle."""
+    """A broker behind a proxy, and a registry, for all tests that need to stop a load while it
+    reads."""
     port = free_port()
     with serving(zookeeper_server, tmp_path_factory.mktemp("proxied"), port) as (made, target):
         proxy = Proxy(port, target)
@@ -380,8 +381,8 @@ def spark_rows(loading: Loading, folder: Path) -> list[dict[str, Any]]:
 
 
 def _column(value: Any, arrow: pa.DataType) -> pa.Array:
-    """Returns a column with one value. A value of a union becomes a struct in which only the column
-    of the value's type is set."""
+    """Returns an Arrow column with the one value. If the column is a union, which Arrow has as a
+    struct of alternatives, only the alternative of the value's type is set."""
     if pa.types.is_struct(arrow) and not isinstance(value, dict):
         fits = [each for each in arrow if _is_of(value, each.type)]
         value = {fits[0].name: value}
@@ -397,32 +398,32 @@ def _is_of(value: Any, arrow: pa.DataType) -> bool:
 
 
 def identities(rows: Sequence[dict[str, Any]]) -> list[tuple[int, int]]:
-    """Returns the pairs (file, line number) of the rows, sorted."""
+    """Returns the pairs (file id, line number) of the rows, sorted."""
     return sorted((row["_file_id"], row["_offset"] // LENGTH) for row in rows)
 
 
 def lines(count: int, files: Sequence[int] = (1, 2)) -> list[tuple[int, int]]:
-    """Returns the pairs (file, line number) of the lines that were sent, sorted."""
+    """Returns the pairs (file id, line number) of the first `count` lines of each file, sorted."""
     return sorted((file, number) for file in files for number in range(count))
 
 
 def fill(loading: Loading, first: int, count: int) -> None:
-    """Sends `count` lines of each of the files 1 and 2. The lines of each file go to their own
-    partition."""
+    """Sends `count` lines of each of the files 1 and 2, from line number `first` on: file 1 to
+    partition 0, and file 2 to partition 1."""
     for partition in (0, 1):
         loading.cluster.send(loading.topic, partition, first, count)
 
 
 def counted(loading: Loading) -> int:
-    """Returns the number of records that the audit counts as rows of the output."""
+    """Returns how many records the published counts of the loader say are in the output."""
     deltas = loading.cluster.deltas(f"{loading.output}/{loading.topic}")
     found = judge(deltas, Policy(tiers=(Tier.HDFS,)), SystemClock().time_ms())
     return sum(bucket.count(Tier.HDFS) or 0 for bucket in found)
 
 
 def hdfs_identities(loading: Loading) -> list[tuple[int, int]]:
-    """Returns the pairs (file, line number) of all rows in an output on HDFS, sorted. Reads the
-    files in the directories and no manifest."""
+    """Returns the pairs (file id, line number) of the rows of all Parquet files in an output on
+    HDFS, sorted, whether or not a manifest lists the files."""
     store = open_store(loading.output)
     rows = [
         row

@@ -69,11 +69,11 @@ spark.stop()
 
 
 def test_queries(loading: Loading, tmp_path: Path) -> None:
-    """A query can read the decoded columns, the raw columns, and the columns for host and headers,
-    together or only some of them. It can be limited to a range of offsets or of times. A DataFrame
-    always reads the same offsets, and a new DataFrame also reads newer records. Filters that one
-    query pushes down do not affect the next query. A bad option is refused with one sentence. All
-    this works even in a directory with files that have the names of Skidway's modules."""
+    """A query can read decoded or raw values, and the columns for host and headers. It can select
+    some of the columns. It can be limited to a range of offsets or of times. A DataFrame always
+    reads the same offsets, and a new DataFrame also reads newer records. Filters that one query
+    pushes down do not affect the next query. A bad option is refused with one sentence. All this
+    works even if the working directory has files such as agent.py and loader.py."""
     for name in ("agent", "audit", "broker", "loader", "schemas"):
         (tmp_path / f"{name}.py").touch()
     for partition in (0, 1):

@@ -27,14 +27,14 @@ class TestHdfsStore(StoreContract):
         return open_store(f"{hdfs.url}/test-{uuid4().hex}")
 
     def test_its_url_names_server_and_folder(self, hdfs: Hdfs) -> None:
-        """Tasks on other machines can open the same folder by the store's URL."""
+        """A store's URL names the server and the folder, so that tasks on other machines can open
+        the same folder."""
         assert HdfsStore(f"{hdfs.url}/logs/").url == f"{hdfs.url}/logs"
 
 
 def test_in_safe_mode_nothing_is_written(hdfs: Hdfs) -> None:
-    """If HDFS is in safe mode, a write fails with the exit status for an unreachable service. The
-    error is one sentence that quotes the NameNode's message. After safe mode has ended, writes
-    succeed."""
+    """If HDFS is in safe mode, a write raises Unreachable with one sentence that mentions the safe
+    mode, and writes nothing. After safe mode has ended, writes succeed."""
     store = open_store(f"{hdfs.url}/safe-{uuid4().hex}")
     with hdfs.safe_mode():
         for write in (
@@ -49,8 +49,7 @@ def test_in_safe_mode_nothing_is_written(hdfs: Hdfs) -> None:
 
 
 def test_a_name_node_that_is_not_there(nobody: Future[int | None]) -> None:
-    """If no NameNode answers, every operation fails with one sentence and the exit status for an
-    unreachable service."""
+    """If no NameNode answers, an operation raises Unreachable with one sentence."""
     with pytest.raises(SkidwayError) as caught:
         nobody.result(300)
     assert isinstance(caught.value, Unreachable)
@@ -59,7 +58,8 @@ def test_a_name_node_that_is_not_there(nobody: Future[int | None]) -> None:
 
 @pytest.fixture(scope="module", autouse=True)
 def nobody() -> Iterator[Future[int | None]]:
-    """Starts an operation that tries to reach a NameNode for 20 s. Meanwhile other tests run."""
+    """Starts an operation on a store without a NameNode. It gives up after 20 s; meanwhile other
+    tests run."""
     store = open_store(f"hdfs://127.0.0.1:{free_port()}/logs")
     with ThreadPoolExecutor(1) as thread:
         yield thread.submit(store.length, "file")

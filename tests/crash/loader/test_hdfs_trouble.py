@@ -39,7 +39,7 @@ pytestmark = [pytest.mark.crash, pytest.mark.java]
 UNREACHABLE = 3
 HOURS = 10
 SLICE = 1000
-"""The maximum number of offsets that one task reads (see `Loading.arguments`)."""
+"""The maximum number of offsets that one task reads (`slice.records` in ON_SPARK)."""
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +61,8 @@ class Troubled:
         self.count = 0
 
     def fill(self) -> None:
-        """Sends 2000 more lines of each file. For each file, two tasks read these lines."""
+        """Sends 2000 more lines of each of the files 1 and 2. A load reads them with two tasks for
+        each file."""
         fill(self.loading, self.count, 2 * SLICE)
         self.count += 2 * SLICE
 
@@ -95,8 +96,9 @@ class Troubled:
         return open_store(self.loading.output).names(f"{state}/staging")
 
     def check(self, expected: list[tuple[int, int]] | None = None) -> None:
-        """Asserts that the next run after the problem loads every line. Then starts one more run,
-        and asserts that afterwards no file is left in staging."""
+        """Makes two runs after the problem; the second has nothing to load. Asserts that then each
+        line has one row, that the loader has counted each row once, and that no file is left in
+        staging."""
         self.loading.loaded()
         assert self.loading.loaded()["rows"] == 0
         expected = expected or lines(self.count)
@@ -165,9 +167,9 @@ def test_a_quota_of_space_is_exceeded(troubled: Troubled) -> None:
 
 @promise("5 real loader", "5 manifest")
 def test_a_quota_of_names_is_exceeded_at_each_step(troubled: Troubled) -> None:
-    """A quota on the number of names can stop a run while it writes, and also after its commit,
-    when it creates directories for the rows of nine hours. At whatever step the run stops, no line
-    is lost or doubled."""
+    """A quota on the number of files and directories can stop a run while it writes, and also after
+    its commit, when it creates the directories of nine hours. At whatever step the run stops, no
+    line is lost or doubled."""
     loading = troubled.loading
     fill(loading, 0, 10)
     loading.loaded()
@@ -192,14 +194,15 @@ def test_a_quota_of_names_is_exceeded_at_each_step(troubled: Troubled) -> None:
 
 
 def names_below(hdfs: Hdfs, folder: str) -> int:
-    """Returns how many names count towards the directory's quota."""
+    """Returns the number of files and directories in `folder`, which HDFS compares with its
+    quota."""
     found = open_store(f"{hdfs.url}{folder}")._client.get_content_summary(folder)  # type: ignore[attr-defined]
     return int(found.file_count + found.directory_count)
 
 
 @promise("5 real loader")
 def test_the_only_data_node_dies_in_the_middle(troubled: Troubled) -> None:
-    """If the DataNode with the only replicas dies, the run exits with the status for an unreachable
+    """If the only DataNode dies while tasks read, the run exits with the status for an unreachable
     service. The next run exits with the same status, because it cannot even read the manifest. When
     the DataNode runs again, loads succeed."""
     troubled.fill()
@@ -268,7 +271,7 @@ def test_a_resident_loader_outlives_the_trouble(troubled: Troubled) -> None:
 
 
 def problem(health: str) -> str:
-    """Returns the problem of the last run from the text of /health."""
+    """Asks for /health at the URL `health`. Returns the problem that it names, or ""."""
     try:
         with urllib.request.urlopen(health, timeout=30) as answer:
             said = answer.read()

@@ -51,9 +51,9 @@ spark.stop()
 
 
 def test_both_sources_give_the_same_rows(cluster: Cluster, tmp_path: Path) -> None:
-    """With the same options, both sources return the same rows with the same types. The options
-    select several topics, a pattern of topics, bounds by offset, an empty range, small tasks, or
-    headers."""
+    """With the same options, both sources return the same rows with the same types. The test tries
+    several topics, a pattern of topics, ranges of offsets, an empty range, a limit of records for
+    each task, and headers."""
     one, two = cluster.topic(), cluster.topic(3)
     for topic in (one, two):
         for partition in (0, 1):

@@ -45,9 +45,9 @@ def _way(request: pytest.FixtureRequest, loading: Loading) -> None:
 
 
 def test_load_by_load(loading: Loading) -> None:
-    """Each load reads the records that no earlier load has read. Repeated records do not become
-    rows. The loader publishes its counts. If there are no new records, a run succeeds and writes
-    nothing."""
+    """Each load reads the records that no earlier load has read. If a record was sent twice, only
+    the first copy becomes a row. The loader publishes its counts. If there are no new records, a
+    run succeeds and writes nothing."""
     assert loading.loaded()["rows"] == 0
     fill(loading, 0, 3000)
     assert loading.loaded()["rows"] == 6000
@@ -92,7 +92,7 @@ def test_both_ways_give_the_same(loading: Loading) -> None:
     "moment", ["staging/*/rows-*", pytest.param("*.json", marks=pytest.mark.quick)]
 )
 def test_killed_and_begun_again(loading: Loading, moment: str) -> None:
-    """If a driver is killed while its tasks write or right after its commit, every row exists once
+    """If a run is killed while its tasks write or right after its commit, every line has one row
     after the next run. Later runs remove the files that the killed run has left behind."""
     fill(loading, 0, 4000)
     program = loading.start()
@@ -145,9 +145,9 @@ LIMIT = "max.offsets.per.load=700"
 
 @promise("5 several loads")
 def test_a_first_load_is_made_in_several(loading: Loading) -> None:
-    """A run loads all records below the high watermarks that it found at its start. If these are
-    too many records for one load, the run makes several loads, each with its own manifest. Rows,
-    repeats and counts are the same as with a single load."""
+    """A run loads all records below the high watermarks at its start. If these are more than
+    max.offsets.per.load, the run makes several loads, each with its own manifest. Rows, repeats and
+    counts are the same as with a single load."""
     fill(loading, 0, 1000)
     fill(loading, 900, 600)
     summary = loading.loaded(LIMIT)
@@ -204,7 +204,7 @@ def test_an_interrupted_run_commits_nothing(loading: Loading) -> None:
 
 @pytest.fixture
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Makes runs wait only a short time for missing announcements of files."""
+    """Makes a run wait at most half a second for missing announcements of files."""
     monkeypatch.setattr("skidway.loader.runs.topic_run.PATIENCE_S", 0.5)
 
 
@@ -212,8 +212,8 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.quick
 @pytest.mark.usefixtures("_impatient")
 def test_records_wait_for_the_announcement_of_their_file(loading: Loading) -> None:
-    """The loader does not load the records of a file before an announcement has given the file's
-    host and path. An announcement is a message of the agent. No record is lost or doubled."""
+    """The loader loads the records of a file only when it knows the file's host and path from an
+    announcement (a message of the agent to the audit). No record is lost or doubled."""
     fill(loading, 0, 10)
     loading.cluster.send(loading.topic, 0, 0, 10, file=3)
     loading.cluster.send(loading.topic, 0, 10, 10)
@@ -334,8 +334,8 @@ def test_a_manifest_that_says_another_batch_is_a_divergence(loading: Loading) ->
 
 
 def test_plan_and_status(loading: Loading) -> None:
-    """`plan` prints what a run would load, and `status` prints what is loaded. Neither command
-    changes the output."""
+    """`skidway load plan` prints what a run would load, and `skidway load status` prints what is
+    loaded. Neither command changes the output."""
     fill(loading, 0, 1500)
     planned = json.loads(loading.spark.run(loading.arguments(verb="plan")).stdout)
     slices = -(-1500 // int(loading.way["slice.records"]))
@@ -361,8 +361,8 @@ def test_plan_and_status(loading: Loading) -> None:
 def test_what_is_missing_is_one_sentence(
     loading: Loading, setting: str, code: int, sentence: str
 ) -> None:
-    """If something that a run needs is missing, the run prints one sentence without a traceback,
-    and exits with the right status."""
+    """If the registry does not answer, a topic does not exist, or a setting is wrong, the run
+    prints one sentence without a traceback, and exits with the status for this kind of error."""
     loading.cluster.send(loading.topic, 0, 0, 3)
     done = loading.run(setting.format(port=free_port()))
     assert done.returncode == code, done.stderr
@@ -390,7 +390,7 @@ def test_the_last_run_is_left_for_prometheus(loading: Loading, tmp_path: Path) -
 def without_a_broker(
     cluster: Cluster, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Program]:
-    """Starts a run that finds no broker. The run tries to reach a broker for half a minute, while
+    """Starts a run at whose address no broker listens. It gives up after half a minute; meanwhile
     other tests run."""
     folder = tmp_path_factory.mktemp("alone")
     alone = Cluster(f"127.0.0.1:{free_port()}", cluster.registry)
@@ -400,7 +400,7 @@ def without_a_broker(
 
 
 def test_no_broker_is_one_sentence(without_a_broker: Program) -> None:
-    """If the cluster does not answer, the run ends with the exit status for an unreachable
+    """If no broker answers, the run ends with one sentence and the exit status for an unreachable
     service."""
     assert without_a_broker.wait(300) == 3
     assert "no broker" in without_a_broker.output()
@@ -409,8 +409,8 @@ def test_no_broker_is_one_sentence(without_a_broker: Program) -> None:
 
 @promise("5 real loader")
 def test_into_hdfs(loading: Loading, hdfs: Hdfs, tmp_path: Path) -> None:
-    """On a real HDFS every row exists once after several loads, a repeated record and a killed
-    driver."""
+    """On a real HDFS every line has one row after several loads, although a run was killed and a
+    record was sent twice."""
     on_hdfs = loading.beside(f"{hdfs.url}/logs/{tmp_path.name}")
     store = open_store(on_hdfs.output)
     fill(on_hdfs, 0, 2000)
