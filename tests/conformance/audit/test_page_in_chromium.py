@@ -90,8 +90,8 @@ def address(request: pytest.FixtureRequest) -> Iterator[str]:
 
 
 def test_no_page_is_wider_than_its_window(window: Browser, address: str) -> None:
-    """In every state and in windows of 400 to 2,000 pixels, no page makes the window scroll
-    sideways; only tables scroll, within themselves."""
+    """In every state of the dashboard and in windows of 400 to 2,000 pixels, no page makes the
+    window scroll sideways. Only tables scroll, within their own frames."""
     for path in ROOMS:
         window.open(address + path)
         for width in WIDTHS:
@@ -100,8 +100,8 @@ def test_no_page_is_wider_than_its_window(window: Browser, address: str) -> None
 
 
 def test_the_command_beside_a_risk_needs_no_scrolling(window: Browser, address: str) -> None:
-    """In every state, and in windows of every width, the table "At risk" shows whole rows,
-    including the path and the command, without scrolling."""
+    """In every state of the dashboard, and in windows of every width, the table "At risk" shows
+    whole rows, including the path and the command, without scrolling."""
     window.open(address)
     for width in WIDTHS:
         window.resize(width)
@@ -110,8 +110,8 @@ def test_the_command_beside_a_risk_needs_no_scrolling(window: Browser, address: 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_text_has_contrast(window: Browser, address: str, scheme: str) -> None:
-    """In every state, in the light and in the dark color scheme, each text has a contrast of at
-    least 4.5 to 1 (WCAG 2.2, AA)."""
+    """In every state of the dashboard, in the light and in the dark color scheme, each text has a
+    contrast of at least 4.5 to 1 (WCAG 2.2, AA)."""
     window.resize(1_400)
     window.prefer(scheme)
     shades = set()
@@ -125,8 +125,9 @@ def test_text_has_contrast(window: Browser, address: str, scheme: str) -> None:
 
 
 def test_pages_have_an_outline_and_names(window: Browser, address: str) -> None:
-    """On each page, headings descend one level at a time from one h1 for each subject. Each page
-    has landmarks. Every link, button, field and table has a name, and every id is used once."""
+    """The headings of each page begin with an h1, and none is more than one level below the heading
+    before it. Each page has the landmarks header, main, footer and nav. Every link, button, field
+    and table has a name, and every id is used once."""
     for path in ROOMS:
         window.open(address + path)
         levels = window.run(OUTLINE)
@@ -137,8 +138,8 @@ def test_pages_have_an_outline_and_names(window: Browser, address: str) -> None:
 
 
 def test_a_cell_opens_with_the_keyboard_alone(window: Browser) -> None:
-    """The Tab key moves the focus first to the link that skips to the content, and then to every
-    cell of the grid. The focus is visible at each step. Enter opens the cell that has the focus."""
+    """The Tab key moves the focus first to the link that skips to the content, and later to a cell
+    of the grid. The focus is visible at each step. Enter opens the cell that has the focus."""
     with served(STATES["incidents"]()) as address:
         window.resize(1_400)
         window.open(address)
@@ -164,7 +165,7 @@ def test_a_cell_opens_with_the_keyboard_alone(window: Browser) -> None:
 
 
 def test_the_page_runs_without_scripts(window: Browser) -> None:
-    """Without scripts, every page has its content and reloads itself."""
+    """If the browser runs no scripts, the page still shows its content, and reloads itself."""
     with served(STATES["incidents"]()) as address:
         window.allow_scripts(False)
         try:

@@ -42,8 +42,8 @@ them."""
 
 
 def pairs() -> list[Pair]:
-    """Pairs of schemas that mostly differ in one or a few changes; some pairs have two unrelated
-    schemas."""
+    """Returns pairs of schemas. In most pairs one schema is a copy of the other with one to three
+    changes; in some pairs the schemas are unrelated."""
     random = Random(20_110_612)
     drawn: list[Pair] = []
     for at in range(PAIRS):
@@ -55,7 +55,7 @@ def pairs() -> list[Pair]:
 
 def test_verdicts_places_and_details_of_generated_pairs() -> None:
     """Every generated pair of schemas gets the same verdict as in Java. If a pair is incompatible,
-    the reasons are the same as in Java, in the same order."""
+    the reasons are the same as in Java, in the same order, apart from the listed differences."""
     drawn = pairs()
     answers = ask([["compare", text(reader), text(writer)] for reader, writer in drawn])
     counts: Counter[str] = Counter()

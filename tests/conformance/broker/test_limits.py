@@ -59,8 +59,8 @@ def test_connections_above_the_limit_are_closed(own_broker: SkidwayBroker) -> No
 
 def test_retention_goes_by_append_time_and_moves_the_log_start(own_broker: SkidwayBroker) -> None:
     """log.retention.ms counts from the append time, not from the records' timestamps: records with
-    a timestamp of 1970 stay. When the time since the append has passed, the broker deletes the
-    records and raises the log start offset."""
+    a timestamp of 1970 stay. When log.retention.ms have passed since their append, the broker
+    deletes them and raises the log start offset."""
     own_broker.settings |= {
         "log.segment.bytes": 2000,
         "log.retention.ms": 3_600_000,

@@ -320,8 +320,8 @@ closed connection."""
 def test_a_bad_frame_closes_its_connection_only(
     skidway_broker: SkidwayBroker, data: bytes, reason: str
 ) -> None:
-    """If a client sends a bad frame, the broker closes and counts this connection. Other
-    connections stay open."""
+    """If a client sends a bad frame, the broker closes this connection, and counts it in a metric
+    with the reason. Other connections stay open."""
     metric = f'skidway_broker_connections_closed_total{{reason="{reason}"}}'
     before = skidway_broker.metric(metric)
     with RawClient(skidway_broker.port) as good, RawClient(skidway_broker.port) as bad:

@@ -1,5 +1,5 @@
-"""The blocking client works over real sockets with a scripted broker that misbehaves in a different
-way in each test."""
+"""The blocking driver of our Kafka client works over real sockets with a scripted broker, which
+misbehaves in a different way in each test."""
 
 from __future__ import annotations
 
@@ -318,7 +318,7 @@ def test_everything_is_fetched_once(
 
 
 def test_a_position_within_a_batch(broker: ScriptedBroker, client: Client) -> None:
-    """If the fetch position is within a batch, the fetcher returns the whole batch, with the
+    """If the fetch position is within a batch, the fetcher returns the whole batch, including the
     records before the position."""
     fill(broker, LOGS, 4)
     fetcher = Fetcher(client, max_wait_ms=50)

@@ -105,8 +105,8 @@ def test_a_mirror_gets_every_batch_as_it_is(
 def test_a_mirror_looks_again_at_the_batch_below_its_end(
     broker: ScriptedBroker, loop: Loop
 ) -> None:
-    """If the mirror seeks to the offset just below its log end, it gets the whole batch that
-    contains this offset."""
+    """If the mirror seeks to the last offset of its own log, it gets the whole batch that contains
+    this offset."""
     fill(broker, 3)
     loop.client.seek(LOGS, 5)
     loop.run_until(loop.batches)

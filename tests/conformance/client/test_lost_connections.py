@@ -109,8 +109,8 @@ def check_log(client: Client, tp: TopicPartition, count: int) -> None:
 
 
 def test_lost_acknowledgements(proxy: Proxy, client: Client, tp: TopicPartition) -> None:
-    """If the connection breaks several times after the broker has appended a batch, each batch is
-    still in the log only once."""
+    """If the connection breaks several times after the broker has appended a batch and before the
+    producer gets the acknowledgement, each batch is still in the log only once."""
     producer = Producer(client)
     lost = proxy.inject(Fault.LOSE_ANSWER, produces(tp.topic, "skidway"), times=4)
     found: list[Delivery] = []

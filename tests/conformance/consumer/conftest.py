@@ -50,8 +50,8 @@ class Topic:
         return [TopicPartition(self.name, each.index) for each in found]
 
     def is_all(self, delivered: list[tuple[int, int, str]]) -> bool:
-        """Returns whether `delivered` contains every acknowledged record. Asserts that each of them
-        was delivered with its own value."""
+        """Returns whether `delivered` contains every acknowledged record. Asserts that each
+        acknowledged record in `delivered` has the value that was produced."""
         for partition, offset, value in delivered:
             known = self.records.get((partition, offset))
             assert known in (None, value)
@@ -60,7 +60,7 @@ class Topic:
 
 @contextlib.contextmanager
 def a_topic(bootstrap: str, zookeeper: str, partitions: int) -> Iterator[Topic]:
-    """A topic with the given number of partitions."""
+    """Creates a topic with this number of partitions, and yields it."""
     name = topic_name("group")
     with Client(bootstrap) as client, Producer(bootstrap, batch_size=2_000) as producer:
         assert client.create_topics([NewTopic(name, partitions, 1)]) == {name: None}

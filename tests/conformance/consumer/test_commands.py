@@ -25,7 +25,8 @@ Run = Callable[..., int]
 
 @pytest.fixture
 def run(topic: Topic) -> Run:
-    """Runs `skidway groups ...`."""
+    """Returns a function that runs `skidway groups` with the given words, for the test's
+    cluster."""
 
     def running(*arguments: str) -> int:
         parser = Parser()
@@ -47,7 +48,7 @@ def consumed(topic: Topic, *arguments: str) -> list[str]:
 
 
 def test_consume_prints_once_and_goes_on(topic: Topic) -> None:
-    """`consume --group` commits the offsets of the records that it prints, and the next run
+    """`skidway consume --group` commits the offsets of the records that it prints, and the next run
     continues after the last printed record."""
     topic.produce(30)
     first = consumed(topic, "--from-beginning", "--max", "10")

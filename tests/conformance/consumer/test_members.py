@@ -46,7 +46,8 @@ def group(topic: Topic) -> str:
 
 @pytest.fixture
 def start(topic: Topic, group: str, tmp_path: Path) -> Iterator[Start]:
-    """Starts members by name."""
+    """Yields a function that starts members of the group, each as a process. After the test, kills
+    the processes."""
     programs: list[Program] = []
 
     def started(name: str, zookeeper: str = "") -> Program:
@@ -72,7 +73,8 @@ def start(topic: Topic, group: str, tmp_path: Path) -> Iterator[Start]:
 
 
 def owners(topic: Topic, group: str) -> Counter[str]:
-    """Returns the number of partitions that each reader owns."""
+    """Returns how many partitions of the topic each owner has. The keys are the names of the owners
+    in ZooKeeper."""
     with Coordinator(topic.zookeeper) as coordinator:
         found = [coordinator.get(nodes.owner_path(group, tp)) for tp in topic.tps()]
     return Counter(each.data.decode() for each in found if each is not None)
@@ -206,7 +208,7 @@ def test_twenty_that_arrive_at_once_share_without_a_herd(
     topic: Topic, group: str, start: Start
 ) -> None:
     """Twenty programs start together, and six are killed together. Each partition has one reader at
-    a time, every record is delivered, and partitions change owners only a few times."""
+    a time, every record is delivered, and partitions change owners at most CLAIMS_MAX times."""
     topic.partitions(MANY)
     topic.produce(2_000)
     members = [start(f"member-{number}") for number in range(MANY)]

@@ -66,8 +66,8 @@ def test_configs_by_the_command(java_clients: JavaClients, admin: Any, bootstrap
 
 
 def test_offsets_by_the_command(java_clients: JavaClients, bootstrap: str, topic: str) -> None:
-    """GetOffsetShell prints each partition's latest and earliest offsets, and the offsets for given
-    times."""
+    """GetOffsetShell prints each partition's latest and earliest offset, and the offset of the
+    record with the largest timestamp. For a time after all records it prints no offset."""
     fill(java_clients, bootstrap, topic, 10)
     common = ["--bootstrap-server", bootstrap, "--topic", topic]
     assert tool(OFFSETS, common).split() == [f"{topic}:0:10", f"{topic}:1:0"]
@@ -135,8 +135,8 @@ def test_a_topic_made_again_is_another(
 
 
 def test_a_topic_is_deleted_by_id(java_clients: JavaClients, admin: Any, topic: str) -> None:
-    """A client can delete a topic by its id. No other topic is deleted, and an unknown id deletes
-    no topic."""
+    """A client can delete a topic by its id. A second deletion by this id is refused with
+    UnknownTopicIdException."""
     described = java_clients.wait(admin.describeTopics([topic]).allTopicNames())[topic]
     collection = java_clients.kafka.common.TopicCollection
     java_clients.wait(admin.deleteTopics(collection.ofTopicIds([described.topicId()])).all())
@@ -209,7 +209,7 @@ def test_validating_creates_nothing(java_clients: JavaClients, admin: Any) -> No
 
 
 def own_settings(java: JavaClients, admin: Any, topic: str) -> dict[str, str]:
-    """Returns the settings that are set for the topic itself, as Admin.describeConfigs shows
+    """Returns the settings that are set for the topic itself, as Admin.describeConfigs returns
     them."""
     resource = config_resource(java, topic)
     found = java.wait(admin.describeConfigs([resource]).all())[resource]

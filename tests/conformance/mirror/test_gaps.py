@@ -38,7 +38,7 @@ def until_expired(clusters: Pair, topic: str, partitions: int) -> None:
     """Waits until the source has deleted all segments of the topic that exceed retention.bytes."""
 
     def done(number: int) -> bool:
-        # a file may be deleted while this line reads its size
+        # a file may be deleted while the next line reads its size
         with contextlib.suppress(FileNotFoundError):
             sizes = [path.stat().st_size for path in clusters.source.segments(topic, number)]
             return sum(sizes[1:]) < int(SHORT["retention_bytes"])
@@ -101,8 +101,8 @@ def test_a_topic_whose_beginning_is_gone_before_it_is_mirrored(clusters: Pair) -
 
 
 def test_a_source_that_expired_wholly_leaves_one_gap(clusters: Pair) -> None:
-    """If all records of an idle topic have expired, the mirrored topic has one gap, which extends
-    to the end of the source's log."""
+    """If all records of a topic have expired before the mirror starts, the mirrored topic has one
+    gap, from offset 0 to the end of the source's log."""
     clusters.here.program.kill()
     clusters.source.create("logs", retention_ms="1")
     clusters.source.produce("logs", 10)

@@ -216,7 +216,8 @@ def test_levels_through_the_client(client: SchemaRegistryClient) -> None:
 
 
 def test_deletion_through_the_client(client: SchemaRegistryClient) -> None:
-    """The client soft-deletes and then permanently deletes a version, and then a subject."""
+    """The client can soft-delete a version and a subject, and then delete the subject
+    permanently."""
     client.register_schema("s", Schema(text(V1), "AVRO"))
     client.register_schema("s", Schema(text(V2), "AVRO"))
     assert client.delete_version("s", 1) == 1

@@ -124,8 +124,9 @@ def shown(default: object) -> str:
 
 
 def test_configurations_have_known_keys() -> None:
-    """Every key in the YAML examples of docs/registry.md is a setting: in the first example of the
-    registry, in the second of the programs that ask the registry."""
+    """docs/registry.md has two YAML examples. Every key in the first is a setting of the registry.
+    Every key in the second is a setting of the programs that ask the registry, for example of the
+    agent."""
     examples = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
     known = [{each.key for each in documented(c)} for c in (RegistrySettings, ConnectionSettings)]
     assert len(examples) == 2

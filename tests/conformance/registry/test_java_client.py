@@ -144,7 +144,8 @@ def test_what_is_not_there_has_its_code(client: Client) -> None:
 
 
 def test_an_import_keeps_its_id(client: Client) -> None:
-    """A tool that copies registries can register a schema under its old id."""
+    """In the mode IMPORT, a client can register a schema under a given id, as tools that copy
+    registries do."""
     client.setMode("IMPORT")
     assert client.register("users-value", client.schema(V1), 3, 70) == 70
     client.setMode("READWRITE")

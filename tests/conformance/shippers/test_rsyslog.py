@@ -1,5 +1,5 @@
 """Tests `skidway audit compare` with a real rsyslog, which reads files with imfile and sends their
-lines with omkafka to Skidway's broker. It uses the template of docs/audit.md."""
+lines with omkafka to Skidway's broker. rsyslog uses the template of docs/audit.md."""
 
 from __future__ import annotations
 

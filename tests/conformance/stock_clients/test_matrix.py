@@ -61,8 +61,8 @@ def table() -> list[str]:
 
 
 def test_the_page_has_the_table_that_the_tests_are() -> None:
-    """The page contains exactly the table that is generated from the tests. A cell is empty only if
-    the client cannot take the step."""
+    """docs/clients.md contains each line of the table that is generated from the tests. A cell is
+    empty only if `support.stock_clients` says that the client lacks what the step needs."""
     page = PAGE.read_text().splitlines()
     assert [line for line in table() if line not in page] == []
     empty = {name: line.count("| |") for name, line in zip(CLIENTS, table()[2:], strict=True)}

@@ -26,8 +26,8 @@ def registry(tmp_path: Path, zookeeper: str) -> Iterator[Registry]:
 def agent(
     tmp_path: Path, own_broker: SkidwayBroker, registry: Registry
 ) -> Iterator[Callable[..., AgentProcess]]:
-    """Returns a function that creates agents. The services that an agent needs are already
-    running."""
+    """Yields a function that creates an agent with the given sources, but does not start it. The
+    broker and the registry already run."""
     made: list[AgentProcess] = []
 
     def make(*sources: dict[str, Any]) -> AgentProcess:

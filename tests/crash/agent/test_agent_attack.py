@@ -1,9 +1,9 @@
 """A real agent is killed and reloaded again and again, while programs write to logs and rotate them
-in every way. Afterwards every line is in exactly one place.
+in every way. Afterwards every line was delivered, rejected or left out, exactly once.
 
-Each line contains a number that no other line has. A line becomes a record of the topic, is
-rejected, or is left out by a rule or as a header. Only lines of logs that are truncated or
-compressed may be missing or doubled, and only if the agent declares this.
+Each line contains a number that no other line has. A line is left out by a rule (`drop`) or as the
+header of a file. Only lines of logs that are truncated or compressed may be missing or doubled, and
+only if the agent declares this.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ have limited sizes, so its memory does not depend on the size of its files."""
 
 
 class Log:
-    """A log, its writer, and the numbers of the lines that must become records or must be rejected.
-    stray: whether the writer continues to write to a renamed file for a while."""
+    """A log, its writer, and the numbers of the lines that must become records or must be
+    rejected."""
 
     def __init__(self, path: Path, chance: random.Random) -> None:
         self.path, self.random = path, chance

@@ -176,10 +176,10 @@ def fleet(zookeeper: str, tmp_path: Path) -> Iterator[Fleet]:
 
 @promise("6 gate")
 def test_waiting_ends_when_the_agent_has_sealed_and_not_without_it(fleet: Fleet) -> None:
-    """`wait` exits with status 0 as soon as the host's agent has sealed its counts, even if the
-    host has no new lines. A seal says that the agent's counts are final up to a given time. `wait`
-    can read the seal from the cluster or from the collector's store. If the agent is stopped or the
-    counter does not count, `wait` exits with status 1."""
+    """`skidway audit wait` exits with status 0 as soon as the host's agent has sealed its counts,
+    even if the host has no new lines. A seal says that the agent's counts are final up to a given
+    time. `wait` can read the seal from the cluster or from the collector's store. If the agent is
+    stopped or the counter does not count, `wait` exits with status 1."""
     fleet.start_counter()
     fleet.agent.start()
     assert fleet.wait("--bootstrap-server", fleet.address)[0] == 0, "it has written nothing"
@@ -219,10 +219,10 @@ def this_second() -> str:
 
 
 def test_hosts_that_nobody_heard_and_clusters_that_nobody_reaches(fleet: Fleet) -> None:
-    """`wait` exits with status 1 if the audit expects the host, but no message of the host's agent
-    was ever received. The roster is the list of expected hosts. If the host is not in the roster,
-    `wait` exits with status 2, because this is a mistake of the caller. If the cluster does not
-    answer, the exit status is 3."""
+    """`skidway audit wait` exits with status 1 if the audit expects the host, but no message of the
+    host's agent was ever received. The roster is the list of expected hosts. If the host is not in
+    the roster, `wait` exits with status 2, because this is a mistake of the caller. If the cluster
+    does not answer, the exit status is 3."""
     fleet.write_roster(APP1, APP2)
     status, said = fleet.wait(host="app2", timeout_s=1)
     assert (status, "app2 (main): no agent of it was ever heard." in said) == (1, True), said
@@ -265,8 +265,8 @@ def test_a_message_of_a_newer_version_is_told_by_name_and_nothing_is_complete(
 def test_the_collector_takes_a_roster_that_changes(fleet: Fleet) -> None:
     """The collector loads a changed roster without a restart. If the new roster is invalid, the
     collector keeps the old roster and logs the error once. /health shows the error until the roster
-    is valid. The audit no longer expects a host that the roster marks as retired. If the mark is
-    removed, the audit expects the host again."""
+    is valid. The audit no longer expects a host if the roster says that it is retired. If the
+    roster no longer says so, the audit expects the host again."""
     fleet.start_counter()
     fleet.agent.start()
     fleet.write(100)

@@ -342,8 +342,9 @@ def refused(command: list[str]) -> tuple[int, str]:
 
 
 def test_what_prevents_a_start_is_one_sentence(own_broker: SkidwayBroker, tmp_path: Path) -> None:
-    """If an obstacle prevents the start, the broker prints one sentence about the obstacle and
-    exits. Each kind of obstacle has its own exit status."""
+    """If the broker cannot start (for example because a port is in use or ZooKeeper does not
+    answer), it prints one sentence with the reason and exits. The exit status depends on the kind
+    of reason."""
     broker = own_broker.start()
 
     def other(**settings: object) -> list[str]:

@@ -579,8 +579,8 @@ def test_a_whole_batch_at_the_end_is_never_cut(tmp_path: Path, at: int, bit: int
 
 @pytest.mark.parametrize("at", range(12, 16))
 def test_a_raised_epoch_does_not_cost_the_batch_behind_it(tmp_path: Path, at: int) -> None:
-    """If the leader epoch in the second to last batch is damaged, recovery fails with a sentence
-    about the damage, and the last batch is not lost."""
+    """If the leader epoch in the second to last batch is damaged, recovery raises DamagedLog with
+    the reason, and does not cut off the last batch."""
     write_log(tmp_path)
     path = tmp_path / FIRST
     data = bytearray(path.read_bytes())

@@ -31,8 +31,9 @@ def test_old_python_is_missing() -> None:
     ],
 )
 def test_open_files_limit_is_judged(soft: int, hard: int, verdict: str) -> None:
-    """A limit of open files below 1024 gets the verdict "missing", and a limit from 1024 to 16,383
-    the verdict "advice". A limit of 16,384 or more, or no limit, gets the verdict "good"."""
+    """`skidway doctor` gives a limit of open files below 1024 the verdict "missing", a limit from
+    1024 to 16,383 the verdict "advice", and a limit of 16,384 or more, or no limit, the verdict
+    "good"."""
     finding = machine.open_files(soft, hard)
     assert finding.verdict == verdict
     assert bool(finding.advice) == (verdict != "good")
@@ -40,14 +41,14 @@ def test_open_files_limit_is_judged(soft: int, hard: int, verdict: str) -> None:
 
 def test_low_hard_limit_is_told() -> None:
     """If the hard limit of open files is so low that a shell cannot raise the soft limit far
-    enough, the advice names limits.conf."""
+    enough, the advice of `skidway doctor` names limits.conf."""
     assert "limits.conf" in machine.open_files(1024, 4096).advice
     assert "limits.conf" not in machine.open_files(1024, INFINITY).advice
 
 
 def test_disk_and_memory_are_judged() -> None:
-    """Half a GiB of free disk space gets the verdict "missing". Two GiB of free disk space, one GiB
-    of memory, and an unknown amount of memory get the verdict "advice"."""
+    """`skidway doctor` gives half a GiB of free disk space the verdict "missing". It gives two GiB
+    of free disk space, one GiB of memory, and an unknown amount of memory the verdict "advice"."""
     where = Path("/data")
     assert machine.disk("x", where, GIB // 2).verdict == "missing"
     assert machine.disk("x", where, 2 * GIB).verdict == "advice"
@@ -58,8 +59,8 @@ def test_disk_and_memory_are_judged() -> None:
 
 
 def test_writability_is_tried(tmp_path: Path) -> None:
-    """A directory gets the verdict "good" if a file can be created in it. Otherwise the finding
-    names the directory."""
+    """`skidway doctor` gives a directory the verdict "good" if a file can be created in it.
+    Otherwise the verdict is "missing", and the text names the directory."""
     assert machine.writable("data", tmp_path).verdict == "good"
     assert list(tmp_path.iterdir()) == []
     finding = machine.writable("data", tmp_path / "none")
@@ -68,8 +69,8 @@ def test_writability_is_tried(tmp_path: Path) -> None:
 
 
 def test_used_port_is_advice_that_names_the_holder() -> None:
-    """If a program's default port is in use, the verdict is only "advice". The finding names the
-    process that uses the port, because it may be the program itself."""
+    """If a program's default port is in use, the verdict of `skidway doctor` is only "advice",
+    because the program itself may use it. The text names the process that uses the port."""
     assert machine.free_port(9092, "broker", None).verdict == "good"
     finding = machine.free_port(9092, "broker", "process 7 (java)")
     assert finding.verdict == "advice"
@@ -77,8 +78,8 @@ def test_used_port_is_advice_that_names_the_holder() -> None:
 
 
 def test_part_without_its_modules_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If Spark is not installed on a host, the verdict on the loader is only "advice", which says
-    what to install."""
+    """If Spark is not installed, the verdict of `skidway doctor` on the loader is only "advice",
+    and its text says what to install."""
     without(monkeypatch, "pyspark")
     findings = {finding.name: finding for finding in machine.parts()}
     assert findings["part loader"].verdict == "advice"
@@ -99,9 +100,9 @@ def without(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
 def test_missing_java_matters_only_where_spark_is_installed(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """If Java is not installed, the verdict on a host with Spark is "missing". On a host without
-    Spark the verdict is only "advice", because such a host runs no loader, and an agent does not
-    need Java."""
+    """If Java is not installed, the verdict of `skidway doctor` is "missing" on a host with Spark.
+    On a host without Spark it is only "advice": such a host runs no loader, and an agent needs no
+    Java."""
     monkeypatch.setenv("SKIDWAY_JAVA", str(tmp_path / "none"))
     by_name = {f.name: f for f in machine.examine(tmp_path)}
     assert by_name["java"].verdict == "missing"
@@ -113,8 +114,8 @@ def test_missing_java_matters_only_where_spark_is_installed(
 def test_noexec_temporary_directory_is_told(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """A directory for temporary files on a noexec mount gets the verdict "advice", because Java
-    cannot load libraries from it."""
+    """`skidway doctor` gives a directory for temporary files on a noexec mount the verdict
+    "advice", because Java cannot load libraries from it."""
     assert machine.executable_temporary(tmp_path).verdict == "good"
     stat = os.statvfs(tmp_path)
 

@@ -125,7 +125,7 @@ def test_unexpected_error_is_logged_with_traceback(capsys: pytest.CaptureFixture
 
 
 def test_failed_thread_ends_the_program(capsys: pytest.CaptureFixture[str]) -> None:
-    """If a thread of a program fails, the program ends with status 70."""
+    """If a thread of a program ends with an exception, the program ends with status 70."""
 
     def failing() -> None:
         raise RuntimeError("the fsync thread is gone")
@@ -137,6 +137,6 @@ def test_failed_thread_ends_the_program(capsys: pytest.CaptureFixture[str]) -> N
         return 0 if shutdown.wait(10) else 1
 
     assert service.run("broker", body) == 70
-    flusher.join(10)  # join, because the thread still notifies the service manager
+    flusher.join(10)  # the thread may still be sending to the service manager
     line = json.loads(capsys.readouterr().out)
     assert line["thread"] == "flusher"
