@@ -121,9 +121,9 @@ def _types(schema: Any) -> Iterator[Any]:
 def _listed_details(
     reader: Any, ours: list[Incompatibility], theirs: list[dict[str, str]]
 ) -> list[str]:
-    """Checks that kind, detail and place of each incompatibility agree with Java's, and that our
-    place leads to the type that Java names. Returns the names of the listed differences that it
-    finds.
+    """Checks that the kind, the detail and the path (in the reader's schema) of each
+    incompatibility agree with Java's, and that our path leads to the type that Java names. Returns
+    the names of the listed differences that it finds.
 
     Two differences are allowed. In the first case, the reader's schema has a field that the
     writer's schema lacks. This field has no default, but its type is an enum that has a default.

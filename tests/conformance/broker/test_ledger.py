@@ -108,7 +108,7 @@ def test_records_are_written_whatever_is_there(coordinator: Coordinator) -> None
 
 
 def test_who_registered_in_zookeeper_keeps_the_group(coordinator: Coordinator) -> None:
-    """A group is not deleted while one of our own consumers is a member of the group."""
+    """A group is not deleted while a consumer of `skidway.consumer` is a member of it."""
     Ledger().carry_out(coordinator, Job(commits={("g", LOGS): Committed(1)}))
     coordinator.create_if_absent("/consumers/g/ids/somebody", b"", ephemeral=True)
     with pytest.raises(GroupInUse):
@@ -125,9 +125,9 @@ def test_who_registered_in_zookeeper_keeps_the_group(coordinator: Coordinator) -
 def test_of_two_kinds_of_members_at_once_one_is_refused(
     zookeeper: str, coordinator: Coordinator
 ) -> None:
-    """If stock clients and one of our own consumers enter a group at the same time, one side is
-    refused. Either the broker cannot store the generation of the stock clients (GroupInUse), or the
-    consumer cannot register (GroupCoordinated)."""
+    """If stock clients and a consumer of `skidway.consumer` enter a group at the same time, one
+    side is refused. Either the broker cannot store the generation of the stock clients
+    (GroupInUse), or the consumer cannot register (GroupCoordinated)."""
     book = Ledger()
     outcomes: Counter[str] = Counter()
     with Coordinator(zookeeper) as other, ThreadPoolExecutor(1) as thread:
@@ -172,9 +172,9 @@ def test_of_two_kinds_of_members_at_once_one_is_refused(
 def test_a_deletion_takes_no_registration_with_it(
     zookeeper: str, coordinator: Coordinator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One of our own consumers may register at any moment while its group is deleted. Then either
-    the deletion fails and the group keeps its offsets, or the consumer finds an empty group. In
-    both cases the consumer stays registered."""
+    """A consumer of `skidway.consumer` may register at any moment while its group is deleted. Then
+    either the deletion fails and the group keeps its offsets, or the consumer finds an empty group.
+    In both cases the consumer stays registered."""
     left, start = 0, Event()
 
     def counted(ask: Callable[..., Any]) -> Callable[..., Any]:
@@ -324,8 +324,8 @@ def test_what_is_committed_while_a_group_expires_stays(coordinator: Coordinator)
 
 
 def test_a_group_of_our_own_consumers_expires(coordinator: Coordinator) -> None:
-    """A group of our own consumers expires, and its nodes are deleted, if no member registers again
-    in time."""
+    """A group of consumers of `skidway.consumer` expires, and its ZooKeeper nodes are deleted, if
+    no member registers again in time."""
     for group in ("ours", "back"):
         registry = GroupRegistry(coordinator, group, SystemClock())
         guard = Guard(registry.new_name(), {"logs": 1}, 0)

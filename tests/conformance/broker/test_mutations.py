@@ -47,7 +47,7 @@ TRIALS = 150
 @pytest.fixture
 def core(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[BrokerCore]:
     for module in (create_topics, create_partitions):
-        monkeypatch.setattr(module, "PARTITIONS_MAX", 8)  # a mutation may create topics
+        monkeypatch.setattr(module, "PARTITIONS_MAX", 8)  # a damaged request may create topics
     with broker_core(tmp_path) as made:
         create(made, "recorded")
         yield made

@@ -138,8 +138,8 @@ def test_a_group_is_reset_while_nobody_reads(
 
 
 def test_members_of_brokers_are_active_members(topic: Topic, run: Run) -> None:
-    """While a group has stock clients as members, its offsets cannot be reset, and our own consumer
-    cannot join it."""
+    """While a group has stock clients as members, its offsets cannot be reset, and a consumer of
+    `skidway.consumer` cannot join it."""
     with Coordinator(topic.zookeeper) as coordinator:
         coordinator.create_if_absent(group_nodes.record_path("stock"), b'{"members":[{"id":"x"}]}')
     with pytest.raises(SkidwayError, match="1 active members"):

@@ -1,5 +1,5 @@
-"""Our own consumers as members of groups, all in one process. The tests cover many simultaneous
-members, streams, rewinding, and restarts of ZooKeeper."""
+"""Consumers of `skidway.consumer` as members of groups, all in one process. The tests cover many
+simultaneous members, streams, rewinding, and restarts of ZooKeeper."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""At any time, the members of a group are either all stock clients or all our own consumers."""
+"""At any time, the members of a group are either all stock clients or all consumers of
+`skidway.consumer` ("our consumers")."""
 
 from __future__ import annotations
 
@@ -46,8 +47,9 @@ def ours(topic: Topic) -> Consumer:
 def test_our_consumer_does_not_enter_a_group_of_stock_clients(
     topic: Topic, stock: StockConsumer
 ) -> None:
-    """If our consumer joins a group of stock clients, it raises GroupCoordinated. After the last
-    stock client has left, our consumer can join and continues at the committed offsets."""
+    """If a consumer of `skidway.consumer` joins a group of stock clients, it raises
+    GroupCoordinated. After the last stock client has left, such a consumer can join and continues
+    at the committed offsets."""
     topic.produce(100)
     found: list[int] = []
 
@@ -75,9 +77,9 @@ def test_our_consumer_does_not_enter_a_group_of_stock_clients(
 def test_stock_clients_do_not_enter_a_group_of_our_consumers(
     topic: Topic, stock: StockConsumer, skidway_broker: SkidwayBroker
 ) -> None:
-    """If stock clients join a group of our consumers, the stock clients get
-    INCONSISTENT_GROUP_PROTOCOL and no record, and the broker logs the refusal. After our last
-    consumer has left, the stock clients continue at the offsets that our consumers committed."""
+    """If stock clients join a group of consumers of `skidway.consumer`, the stock clients get
+    INCONSISTENT_GROUP_PROTOCOL and no record, and the broker logs the refusal. After the last of
+    these consumers has left, the stock clients continue at the committed offsets."""
     topic.produce(100)
     with ours(topic) as consumer:
         assert len([next(consumer) for _ in range(50)]) == 50

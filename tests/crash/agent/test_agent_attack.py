@@ -1,9 +1,9 @@
 """A real agent is killed and reloaded again and again, while programs write to logs and rotate them
 in every way. Afterwards every line was delivered, rejected or left out, exactly once.
 
-Each line contains a number that no other line has. A line is left out by a rule (`drop`) or as the
-header of a file. Only lines of logs that are truncated or compressed may be missing or doubled, and
-only if the agent declares this.
+Each line contains a number that no other line has. A line is left out if a rule drops it, or if it
+is the header of a file. Only lines of logs that are truncated or compressed may be missing or
+doubled, and only if the agent declares this.
 """
 
 from __future__ import annotations
@@ -185,9 +185,9 @@ class Writers:
 
 
 def attack(process: AgentProcess, chance: random.Random, seconds: float) -> collections.Counter:
-    """Kills and reloads the agent at random moments. Returns the number of faults by kind, and
-    under the key "rss" the largest RSS in MB. The pauses between faults have random lengths; they
-    do not wait for a condition."""
+    """Kills and reloads the agent at random moments. Returns how often it did what (for example
+    "kill"), and under the key "rss" the agent's largest RSS in MB. The pauses have random lengths;
+    they do not wait for a condition."""
     done: collections.Counter[str] = collections.Counter()
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:

@@ -34,10 +34,10 @@ def consumed(broker: SkidwayBroker, registry: Registry, count: int) -> list[dict
 def test_the_setting_is_changed_from_reject_to_replace(
     agent: Make, tmp_path: Path, own_broker: SkidwayBroker, registry: Registry
 ) -> None:
-    """After `on_error` is changed to replace, the agent delivers lines that are not UTF-8, and
-    marks their records in the field `encoding_replaced`. To add this field, the agent registers a
-    new version of the schema. /metrics counts rejected and replaced lines by topic, and /health
-    shows that no line is pending."""
+    """After `on_error` is changed to replace, the agent delivers lines that are not UTF-8, and sets
+    the field `encoding_replaced` in their records. To add this field, the agent registers a new
+    version of the schema. /metrics counts rejected and replaced lines by topic, and /health shows
+    that no line is pending."""
     path = tmp_path / "mail.log"
     path.write_bytes(b"one\ncaf\xe9\n")
     process = agent({"topic": "mail", "paths": [str(path)]})

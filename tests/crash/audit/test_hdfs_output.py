@@ -77,7 +77,7 @@ def _recount(output: Output) -> recount.Recounted:
 @pytest.mark.parametrize("moved", [True, False])
 def test_rows_on_hdfs_are_counted(url: str, moved: bool) -> None:
     """The recount counts the rows of a committed file, whether or not the file has already been
-    moved to its final place."""
+    moved from the staging directory to its final path."""
     store = open_store(url)
     content, checksum = _parquet()
     path, staged = f"{TOPIC}/dt=1970-01-01/a.parquet", f"_skidway/{TOPIC}/staging/1-x/a.parquet"

@@ -529,8 +529,8 @@ def test_deleted_and_temporary_files_go_at_the_start(tmp_path: Path) -> None:
 
 
 def test_records_below_the_log_start_are_not_served_again(tmp_path: Path) -> None:
-    """After recovery the log starts at the log start offset that its checkpoint says, even if this
-    offset is within a segment."""
+    """After recovery the log starts at the given log start offset (of log-start-offset-checkpoint),
+    even if this offset is within a segment."""
     write_log(tmp_path)
     log = open_in(tmp_path, log_start_offset=4)
     assert log.log_start_offset == 4

@@ -247,8 +247,9 @@ def test_one_of_three_data_nodes_dies_in_the_middle(
 
 @promise("5 real loader")
 def test_a_resident_loader_outlives_the_trouble(troubled: Troubled) -> None:
-    """If HDFS is in safe mode or its only DataNode dies, a resident loader reports the problem on
-    /health. When the problem is solved, the loader continues to load without help."""
+    """If HDFS is in safe mode or its only DataNode dies, a resident loader (a process that makes
+    one run after another) reports the problem on /health. When the problem is solved, the loader
+    continues to load without help."""
     port = free_port()
     troubled.fill()
     program = troubled.loading.start_resident(f"metrics.listener=127.0.0.1:{port}")

@@ -118,8 +118,9 @@ def test_prepare_writes_what_the_server_reads(tmp_path: Path) -> None:
 
 
 def test_srvr_answer_is_read() -> None:
-    """ZooKeeper's mode (for example `standalone`) and figures are read from its answer to the
-    command `srvr`. If the answer says that the server serves no clients, the mode is missing."""
+    """ZooKeeper's mode (for example `standalone`) and its numbers of nodes and connections are read
+    from its answer to the command `srvr`. If the answer says that the server serves no clients, the
+    mode is missing."""
     status = zookeeper.parse_srvr(SRVR)
     assert (status["Mode"], status["Node count"], status["Connections"]) == (
         "standalone",
