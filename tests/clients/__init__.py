@@ -17,8 +17,8 @@ The commands (records are objects with partition, offset, timestamp, key, value 
     offset_at  topic partition timestamp        first offset at or after the timestamp, or -1
     delete     topic
     join       group topic                      become a member; auto.offset.reset is earliest
-    poll       wait_ms                          records that came; assigned: the member's partitions,
-                                                or null if the client does not tell
+    poll       wait_ms                          records that came; assigned: the partitions of the
+                                                member, or null if the client does not tell
     commit                                      commit the offsets of the records that poll has
                                                 returned
     leave                                       leave the group

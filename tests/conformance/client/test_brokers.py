@@ -158,7 +158,7 @@ def test_too_large_a_batch_comes_back(client: Client, topic: str) -> None:
 
 
 def test_old_event_times_are_taken_one_by_one(client: Client, topic: str) -> None:
-    """Batches of records that have timestamps of years ago arrive in order, each batch once."""
+    """If records have timestamps of years ago, their batches arrive in order, each batch once."""
     tp = TopicPartition(topic, 2)
     producer = Producer(client)
     for number in range(8):

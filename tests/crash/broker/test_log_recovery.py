@@ -241,9 +241,9 @@ def test_pages_that_a_power_failure_left_out_cost_what_is_behind_them(
     tmp_path: Path, first: int, end: int
 ) -> None:
     """The kernel may write pages to a disk in any order, so after a power failure a page may be
-    missing although later pages were written. Only bytes before the first missing page can have
-    been flushed. Recovery cuts the log at this page, and keeps the rest in a separate file. Later
-    batches are appended at the cut."""
+    missing although later pages were written. Only batches before the first missing page can have
+    been flushed. Recovery cuts the log after the last whole batch before this page, and keeps the
+    rest in a separate file. Later batches are appended at the cut."""
     starts = write_pages(tmp_path)
     path = tmp_path / FIRST
     data = bytearray(path.read_bytes())
@@ -343,7 +343,8 @@ def test_a_torn_segment_in_front_of_several_stops_the_partition(tmp_path: Path) 
 
 def test_a_changed_length_at_the_end_of_a_segment_is_no_missing_end(tmp_path: Path) -> None:
     """If the length field of a segment's last batch is changed, so that the batch looks incomplete,
-    the log is damaged. The file contains the whole batch, which may have been flushed."""
+    the log is damaged. Recovery does not cut off the batch, because the file contains all of it,
+    and it may have been flushed."""
     log = write_log(tmp_path, 3)
     log.roll(0)
     append(log, batch(b"x"))

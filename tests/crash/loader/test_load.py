@@ -180,7 +180,7 @@ def test_killed_between_the_loads_of_a_run(loading: Loading) -> None:
 @promise("5 race", "5 real loader")
 def test_two_at_once(loading: Loading) -> None:
     """If two loaders run at the same time, only one of them commits each range of offsets. Both
-    loaders succeed, and every row exists once."""
+    loaders succeed, and every line has one row."""
     fill(loading, 0, 3000)
     programs = [loading.start(), loading.start()]
     assert [program.wait(300) for program in programs] == [0, 0]

@@ -59,7 +59,7 @@ def test_shutdown_wakes_a_waiting_thread() -> None:
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_signal_requests_an_orderly_end(number: signal.Signals) -> None:
     """SIGTERM or the first SIGINT requests a shutdown. The program then ends with the exit status
-    that its body returns."""
+    that its main function (`body`) returns."""
 
     def body(shutdown: Shutdown) -> int:
         os.kill(os.getpid(), number)
@@ -72,7 +72,8 @@ def test_signal_requests_an_orderly_end(number: signal.Signals) -> None:
 
 
 def test_second_interrupt_ends_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The second Ctrl-C ends a program even if its body does not react to the first Ctrl-C."""
+    """The second Ctrl-C ends a program even if its main function (`body`) does not react to the
+    first Ctrl-C."""
     ended: list[int] = []
     monkeypatch.setattr(os, "_exit", ended.append)
 

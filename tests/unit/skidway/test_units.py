@@ -76,7 +76,7 @@ def test_a_unit_runs_the_version_that_its_program_has(unit: str) -> None:
 
 
 def program_of(unit: str) -> str:
-    """The program whose installation, user and state directory the unit uses."""
+    """Returns the program whose installation, user and state directory the unit uses."""
     if unit in ONE_RUN:
         return "loader"
     return unit.removeprefix("skidway-").partition(".")[0].partition("-")[0]
