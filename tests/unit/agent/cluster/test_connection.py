@@ -159,9 +159,9 @@ def test_a_configuration_that_cannot_run_leaves_no_topics(monkeypatch: pytest.Mo
 
 @promise("2 topic made again")
 def test_new_partitions_are_seen_and_a_topic_made_again_is_not_mixed_in() -> None:
-    """A running agent uses new partitions and limits of its topics as soon as it sees them, and
-    keeps the schemas' ids. If a topic was deleted and created again, the agent uses nothing of the
-    new topic, and reports that the topic was created again."""
+    """When a running agent asks the brokers about its topics again, it takes over new partitions
+    and size limits, and keeps the schemas' ids. If a topic was deleted and created again, the agent
+    uses nothing of the new topic, and reports that the topic was created again."""
     site = Site(raw("a"))
     site.ensure()
     before = site.resolve()

@@ -65,8 +65,8 @@ def test_a_full_disk_is_named_and_nothing_is_promised(tmp_path: Path) -> None:
 
 
 def test_what_the_brokers_have_not_taken_yet_is_said(tmp_path: Path) -> None:
-    """A last word says that all lines are delivered. The agent can take a last word back with a
-    second message. If the brokers have not received this second message yet, the error asks the
-    operator to drain again before the host is retired."""
+    """A last word says that all lines are delivered. The agent takes a last word back with a second
+    message. If the agent could not deliver everything, and the brokers have not received this
+    second message yet, the error asks the operator to drain again before the host is retired."""
     with pytest.raises(draining.NotDrained, match="drain again, before the host is retired"):
         draining.answer(Drained(0, {"logs"}, [], False), open_state(tmp_path))

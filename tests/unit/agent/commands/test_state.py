@@ -10,7 +10,7 @@ PATH = "/log/a.log"
 
 
 def paths(world: World) -> list[str]:
-    """Returns the column of the paths, as the table shows it."""
+    """Returns the column `path` of the table that the command prints."""
     files = entries(StateDatabase(world.connection).files(), {}, world.files)
     table, _ = rows({"files": files, "declared": []})
     return [each["path"] for each in table]
@@ -25,7 +25,7 @@ def a_world() -> World:
 
 
 def test_a_single_file_id_needs_no_distinction() -> None:
-    """If only one file id has a path, only the path is shown."""
+    """If no other file id has the same path, the table shows only the path."""
     assert paths(a_world()) == [PATH]
 
 
