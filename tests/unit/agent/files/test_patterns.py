@@ -24,7 +24,7 @@ from support.promises import promise
 )
 def test_patterns_mean_what_a_shell_means(pattern: str, path: str, means: bool) -> None:
     """In a pattern, *, ? and [...] match within one name, and ** matches subdirectories at any
-    depth. Only a pattern with a dot matches hidden names."""
+    depth. A name that begins with a dot is matched only if the pattern has a dot at this place."""
     assert Pattern(pattern).means(path) is means
 
 
@@ -45,8 +45,8 @@ def test_walking_finds_what_is_meant_and_nothing_else(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_looked_into_is_reported(tmp_path: Path) -> None:
-    """A directory that cannot be listed is reported, because it may contain files that the agent
-    does not know."""
+    """A directory whose names cannot be listed is reported, because it may contain files that the
+    pattern matches."""
     (tmp_path / "loop").symlink_to("loop")
     unreadable: list[tuple[str, str]] = []
     assert list(Pattern(f"{tmp_path}/loop/*.log").walk(unreadable)) == []
