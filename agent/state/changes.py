@@ -209,8 +209,8 @@ class Changes:
         self._do(_PUT_INTENT, *[intent_row(intent) for intent in intents])
 
     def forget_intents(self, sequences: Iterable[int]) -> None:
-        """Deletes the given intents. Each was passed by its file's checkpoint, or other intents
-        replace it."""
+        """Deletes intents, for example because their files' checkpoints have passed them, or
+        because other intents replace them."""
         self._do("DELETE FROM intents WHERE sequence = ?", *[(each,) for each in sequences])
 
     def put_sums(self, sums: Iterable[tuple[BucketKey, Sums]]) -> None:
@@ -235,14 +235,15 @@ class Changes:
         )
 
     def clear_sums(self) -> None:
-        """Deletes all sums. Called in the transaction that stores the deltas with these sums."""
+        """Deletes all sums. Called if deltas in the same transaction contain the sums, or if an
+        earlier process of the agent has published them (see `renewal`)."""
         self._do("DELETE FROM sums", ())
         self._do("DELETE FROM filtered_sums", ())
 
     def forget_touched(self) -> None:
-        """Deletes all numbers that `put_touched` set. Called if the bucket size or the epoch has
-        changed: no delta has counts of a new bucket yet, and in a new epoch the chains of deltas
-        begin anew.
+        """Deletes all numbers that `put_touched` set. Called if the size of buckets or the epoch
+        has changed. No delta has counts of a bucket of the new size yet, and no delta has the new
+        epoch.
         """
         self._do("DELETE FROM touched", ())
 
@@ -296,7 +297,8 @@ class Changes:
         self._do("INSERT INTO outbox VALUES (?, ?, ?, ?)", (id, number, file, value))
 
     def forget_messages(self, ids: Iterable[int]) -> None:
-        """Deletes messages from the outbox, because a broker has acknowledged them."""
+        """Deletes messages from the outbox. A broker has acknowledged them, or they announce file
+        ids that new ids replace (see `renewal`)."""
         self._do("DELETE FROM outbox WHERE id = ?", *[(each,) for each in ids])
 
     def _do(self, statement: str, *rows: Row) -> None:
@@ -305,7 +307,8 @@ class Changes:
 
 
 def source_row(source: Source) -> Row:
-    """Returns the first four columns of the tables in which each row belongs to a source topic."""
+    """Returns a source topic as the first four columns of a row. The tables `sums`, `touched` and
+    `losses` have these columns."""
     return source.cluster, source.cluster_id, source.topic, source.topic_id
 
 

@@ -61,8 +61,8 @@ _WHAT_NOW = (
 
 
 class StateFull(SkidwayError):
-    """The database could not grow, for example because the disk is full. The whole transaction was
-    rolled back.
+    """The database could not grow, for example because the disk is full. The transaction was rolled
+    back, so none of its changes is stored.
     """
 
 
@@ -352,8 +352,8 @@ Opened = TypeVar("Opened", bound=StateDatabase)
 
 def open_state(directory: Path, *, create: bool = True) -> StateDatabase:
     """Opens the state in a directory that the caller has locked. create: whether to make a new
-    state if there is none. Raises StateRefused if the state cannot be used, and SkidwayError if the
-    operating system prevents the access.
+    state if there is none. Raises StateRefused if the state is missing, damaged, or of another
+    format, and SkidwayError if the file system refuses the access.
     """
     return open_as(StateDatabase, directory, create=create)
 

@@ -73,8 +73,8 @@ def test_a_seal_names_the_moment_before_its_look(
 
 @promise("6 seal")
 def test_what_a_seal_vouches_for_is_in_deltas_of_lower_numbers() -> None:
-    """Before each seal, the agent has sent the counts of all lines that the seal covers in deltas
-    (messages with counts), even if the agent's settings make it send counts only rarely."""
+    """Before a seal, the agent sends the deltas (messages with new counts) with the counts of all
+    lines that the seal covers. It does so even if its settings make it send deltas only rarely."""
     world = World(settings(raw(), audit_interval_ms=10**7, seal_interval_ms=60_000))
     world.start()
     world.settle(2)

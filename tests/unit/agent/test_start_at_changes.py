@@ -1,6 +1,6 @@
 """With `start_at: end`, the agent skips the lines that a file has at the first scan that could find
-the file. The tests change patterns, topics and `exclude`: a file is never skipped if a scan with
-earlier settings could find it, or would have found it."""
+the file. The tests change patterns, topics and `exclude`. If a scan with the earlier settings could
+have found a file, but the file did not exist then, the agent skips none of its lines."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def change(world: World, *sources: SourceSettings, is_restart: bool = False) -> 
 
 
 def rotate(world: World, *lines: bytes) -> None:
-    """Writes a last line into app.log, rotates the file, and writes `lines` into the next
-    app.log."""
+    """Writes the line `two` into app.log, renames the file to app.log.1, and writes `lines` into a
+    new app.log."""
     world.clock.advance(30)
     world.files.append(APP, b"two\n")
     world.files.rename(APP, ROTATED)
@@ -185,7 +185,7 @@ def test_a_wider_pattern_after_the_clock_was_set_back_loses_no_line() -> None:
 @promise("1 start at the end")
 @pytest.mark.parametrize("is_direct_first", [False, True])
 def test_a_pattern_that_goes_round_a_link_skips_no_new_file(is_direct_first: bool) -> None:
-    """If one pattern leads to a directory through a link, and another leads there directly, a
+    """If a pattern finds a log directly, and another pattern finds the same log through a link, a
     change from one pattern to the other skips no new file."""
     patterns = ["/data/*.log", "/srv/*.log"][:: 1 if is_direct_first else -1]
     world = World(settings(end("logs", patterns[0])))

@@ -47,9 +47,9 @@ def written(world: World, data: bytes, seed: int) -> None:
 def test_utf16_lines_are_delivered_however_they_are_written(
     codec: str, is_told: bool, seeds: Seeds
 ) -> None:
-    """Every line of a UTF-16 file is delivered as the text that Python's codec makes of it, however
-    its bytes are cut into writes. The setting `encoding` gives the byte order, or the file's byte
-    order mark, which is not a part of the first line."""
+    """Every line of a UTF-16 file is delivered as the text that Python's codec makes of it, even if
+    programs write only a part of a character at a time. The byte order comes from the setting
+    `encoding`, or from the file's byte order mark. The mark is not a part of the first line."""
     for seed in seeds(range(4)):
         lines = random.Random(seed).choices(LINES, k=12)
         world = running(codec.replace("16-", "16") if is_told else "utf-16")

@@ -72,9 +72,9 @@ def test_a_last_word_lasts_until_something_turns_up() -> None:
 
 
 def test_a_note_in_doubt_is_made_again() -> None:
-    """If a file is replaced after the agent noted the file's size, a later scan of the files finds
-    the new file. The agent sends the topic's last word only after it has read the new file, because
-    a last word says that all lines are delivered."""
+    """Before a last word, the agent notes the sizes of the topic's files. If one of these files is
+    then replaced, the next scan finds the new file, and the agent does not send the last word,
+    which would say that all lines are delivered. It sends one when it has read the new file."""
     leaving = Leaving({})
     leaving.is_asked = True
     assert is_last_word(leaving, tracked(9, 9))

@@ -24,8 +24,8 @@ def records(firsts: list[int], source: object = LOGS, schema_id: int = 4) -> Ran
 
 def test_a_sample_tells_whole_ranges_or_a_drawn_part() -> None:
     """If a range has few records, a sample contains all records of the range. Otherwise it contains
-    the allowed number of neighbouring records. A random number (the lot) decides where these
-    records begin, and every place in the range is possible."""
+    neighbouring records of the range, as many as a sample may have. A random number (the lot)
+    decides with which record they begin."""
     few, many = records([0, 10, 20]), [records(list(range(0, 80, 20))), records([10, 30, 50, 70])]
     assert window([few], 0, 30, 5, limit=3) == (0, 30)
     drawn = [window(many, 0, 80, lot, limit=3) for lot in range(6)]

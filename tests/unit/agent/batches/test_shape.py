@@ -136,7 +136,8 @@ def test_rules_may_ask_for_fields_that_have_their_defaults() -> None:
 
 
 def test_what_is_not_utf_8_is_rejected_and_not_left_out() -> None:
-    """A line that is not UTF-8 is rejected, as it would be without rules. No rule leaves it out."""
+    """A line that is not UTF-8 is rejected, even if it contains text for which a rule leaves other
+    lines out."""
     made = recipe(shape='keep line matches "." as some\ndrop line contains "a" as a')
     found = press(made, reading(b"\xffa\na\nb\n\n"))
     assert [row["line"] for row in rows(made, found)] == ["b"]
@@ -161,8 +162,8 @@ def test_a_hashed_key_is_the_key(tmp_path: Path) -> None:
 
 
 def test_settings_refuse_a_key_without_a_rule() -> None:
-    """The agent refuses a source that has a key for hashes but no rule that hashes. It also refuses
-    a source that has a rule that hashes but no key. The error names the setting."""
+    """The agent refuses a source with a rule `hash` but without the setting `hash.key.location`,
+    and a source with this setting but without a rule `hash`. The error names the setting."""
     for source in ({"shape": "hash line"}, {"hash_key_location": Path("/k")}):
         with pytest.raises(ConfigurationRefused, match=r"hash\.key\.location"):
             SourceSettings(topic="logs", paths=["/log/*"], **source).check()
@@ -188,8 +189,8 @@ def test_rules_that_a_program_refuses_are_of_another_program() -> None:
 
 
 def test_rules_that_are_only_comments_are_no_rules() -> None:
-    """If the text of the rules has only comments, the recipe (the stored settings by which lines
-    become records) is the same as without rules."""
+    """If the setting `shape` has only comments, the recipe (the stored settings by which lines
+    become records) is the same as without `shape`."""
     assert recipe(shape="# nothing\n\n") == recipe()
 
 

@@ -30,8 +30,8 @@ def test_a_single_file_id_needs_no_distinction() -> None:
 
 
 def test_a_deleted_file_and_the_file_at_its_path_are_told_apart() -> None:
-    """If a file was deleted, and another file is now at its path, both are shown with their inodes,
-    and the first file is called deleted."""
+    """If a file was deleted, and another file is now at its path, the table shows both with their
+    inodes, and marks the first one as deleted."""
     world = a_world()
     world.files.delete(PATH)
     world.files.append(PATH, b"two\n")

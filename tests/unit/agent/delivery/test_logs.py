@@ -111,8 +111,8 @@ def test_a_log_that_begins_behind_the_floor_has_a_hole_and_is_read_on(
     logs: FetchedLogs, fetcher: Fetcher
 ) -> None:
     """The floor is the offset at which the agent begins to read. If the first offset of a log is
-    higher than the floor, the missing offsets become a hole, and the agent continues to read from
-    the first offset. If the broker's error does not give the first offset, the agent asks the
+    higher than the floor, the offsets in between become a hole, and the agent continues to read
+    from the first offset. If the broker's error does not give the first offset, the agent asks the
     broker for it."""
     fetcher.next = OffsetOutOfRange(P, 5, 20, 30)
     (hole,) = logs.poll()

@@ -83,10 +83,11 @@ def test_what_was_acknowledged_before_an_intent_was_sent_lies_below_its_floor() 
 
 @promise("2 floor")
 def test_what_is_sent_again_may_lie_where_it_was_sent_first() -> None:
-    """The floor is the offset from which the agent searches for its own records. If records are
-    sent again, because the producer has lost its id, the floor stays at or below the first copies.
-    In this test, the first copies of intents 1 and 2 arrive at offsets 4 and 5. Then intent 1 is
-    acknowledged at offset 6, but the floor stays at or below offset 5."""
+    """The floor is the offset from which the agent searches for its own records. If the producer
+    gets a new producer id and sends records again, the first copies of these records may also be in
+    the log. The floor stays at or below the first copies. In this test, the first copies of intents
+    1 and 2 arrive at offsets 4 and 5. Then intent 1 is acknowledged at offset 6, but the floor
+    stays at or below offset 5."""
     files, made = Files(1, 2), progress(floors={P: 4})
     made.sent([Departure(P, (1,)), Departure(P, (2,))])
     made.acknowledged({P: 6})

@@ -1,6 +1,7 @@
-"""Over-long lines for which the agent stored an intent (a promise to send certain bytes) before it
-was killed. Before the restarted agent sends an over-long line again, it computes the checksum of
-all the line's bytes, and compares it with the checksum in the intent."""
+"""Lines that are too long to be read at once, and for which the agent stored an intent (a promise
+to send certain bytes) before it was killed. Before the restarted agent sends an over-long line
+again, it computes the checksum of all the line's bytes, and compares it with the checksum in the
+intent."""
 
 import pytest
 

@@ -47,8 +47,8 @@ def rotate(world: World) -> None:
 
 
 def go_on(world: World) -> None:
-    """Writes a line to the log, and twice rotates the log and writes a line to the new file. The
-    caller has made sure that the agent cannot access the files meanwhile."""
+    """Writes a line to the log, then rotates the log twice, and writes a line to each new log.
+    Called while the agent cannot access the files."""
     world.files.append(APP, b"second\n")
     for line in (b"third\n", b"fourth\n"):
         world.clock.advance(60)

@@ -30,7 +30,7 @@ def test_patterns_mean_what_a_shell_means(pattern: str, path: str, means: bool) 
 
 def test_walking_finds_what_is_meant_and_nothing_else(tmp_path: Path) -> None:
     """The search finds exactly the files that the pattern matches and that are not excluded. It
-    ends even if a link makes a circle."""
+    ends even if a link leads to a directory above itself."""
     for name in ("a.log", "b.txt", "x/c.log", "x/y/d.log", ".h/e.log", "x/old.log"):
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -99,7 +99,7 @@ def test_directories_that_lie_too_deep_are_named(tmp_path: Path) -> None:
 
 def test_the_directory_to_watch() -> None:
     """The agent watches the directory above a pattern's first wildcard. If the pattern can match in
-    subdirectories, the agent also watches the subdirectories."""
+    subdirectories of this directory, the agent also watches the subdirectories."""
     assert (Pattern("/a/b/*.log").root, Pattern("/a/b/*.log").is_deep) == ("/a/b", False)
     assert (Pattern("/a/*/b.log").root, Pattern("/a/*/b.log").is_deep) == ("/a", True)
     assert (Pattern("/a/b.log").root, Pattern("/a/**").root) == ("/a", "/a")
