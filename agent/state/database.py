@@ -142,7 +142,7 @@ class StateDatabase:
                 raise StateFull(f"cannot write the state {self._name}: {error}") from error
             raise self._refused(error) from error
 
-    # --- what is read at start ----------------------------------------------------------------
+    # --- what the agent reads when it starts --------------------------------------------------
 
     def files(self) -> list[TrackedFile]:
         """Returns the row of every file id as an object, in the order in which the file ids
@@ -297,7 +297,7 @@ class StateDatabase:
         rows = self._rows("SELECT id, number, file, value FROM outbox ORDER BY id")
         return [Message(*row) for row in rows]
 
-    # --- damage -------------------------------------------------------------------------------
+    # --- checksums, and errors of a damaged database ------------------------------------------
 
     def _file(self, row: tuple[Any, ...]) -> TrackedFile:
         *values, crc = row

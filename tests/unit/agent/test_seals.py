@@ -88,7 +88,7 @@ def test_what_a_seal_vouches_for_is_in_deltas_of_lower_numbers() -> None:
     assert sum(count.count for delta in deltas for count in delta.counts) == 2
 
 
-# --- doubts -------------------------------------------------------------------------------------
+# --- when the agent does not send a seal --------------------------------------------------------
 
 
 @promise("6 seal")

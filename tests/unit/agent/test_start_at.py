@@ -57,8 +57,8 @@ def test_files_that_appear_later_are_read_whole() -> None:
 
 @promise("1 start at the end")
 def test_a_rotation_and_a_truncation_begin_at_the_beginning() -> None:
-    """If a skipped file is rotated or truncated, the agent reads everything that is later written
-    to the log's path."""
+    """If a file whose old lines were skipped is rotated or truncated, the agent reads everything
+    that is later written to the log's path."""
     world = world_of()
     world.files.append(PATH, b"old\n")
     started(world)
@@ -194,8 +194,9 @@ def test_a_link_begins_at_the_end_of_its_file() -> None:
 
 @promise("1 start at the end")
 def test_a_skipped_file_is_recognised_after_a_restart() -> None:
-    """If a skipped file grows while no agent runs, the agent recognizes the file at its next start
-    and reads only the new lines. No line is sent twice, however often the agent is killed."""
+    """If a file whose old lines were skipped grows while no agent runs, the agent recognizes the
+    file at its next start and reads only the new lines. No line is sent twice, however often the
+    agent is killed."""
     world = world_of()
     world.files.append(PATH, b"old\n" * 5)
     started(world)
@@ -211,8 +212,8 @@ def test_a_skipped_file_is_recognised_after_a_restart() -> None:
 
 @promise("1 start at the end")
 def test_a_skipped_file_that_is_rewritten_is_read_whole() -> None:
-    """If a skipped file is truncated and written again while no agent runs, the agent reads all
-    bytes that were written after the truncation."""
+    """If a file whose old lines were skipped is truncated and written again while no agent runs,
+    the agent reads all bytes that were written after the truncation."""
     world = world_of()
     world.files.append(PATH, b"old\n" * 5)
     started(world)
@@ -228,7 +229,7 @@ def test_a_skipped_file_that_is_rewritten_is_read_whole() -> None:
 @promise("1 start at the end")
 def test_a_big_endian_file_begins_at_a_line() -> None:
     """The agent begins to read a UTF-16 file after a line feed in the file's own byte order. A
-    character whose bytes would be a line feed in the other byte order does not count."""
+    character whose bytes would be a line feed in the other byte order does not count as one."""
     world = world_of(encoding="utf-16")
     world.files.append(PATH, "\ufeff\u000a\u0a00ol\u0a00\nd\u0a00".encode("utf-16-be"))
     started(world)
@@ -240,9 +241,9 @@ def test_a_big_endian_file_begins_at_a_line() -> None:
 
 @promise("1 start at the end")
 def test_a_long_line_at_the_end_never_becomes_another_line() -> None:
-    """The agent searches the last MiB of a skipped file for a line feed. If there is none, the file
-    ends with a long unfinished line. When the rest of this line is written, the agent rejects the
-    rest, so that it does not become a record of its own."""
+    """To skip the lines of a file, the agent searches the file's last MiB for a line feed. If there
+    is none, the file ends with a long unfinished line. When the rest of this line is written, the
+    agent rejects the rest, so that it does not become a record of its own."""
     world = world_of()
     world.files.append(PATH, b"x" * (3 << 20))
     world.start()

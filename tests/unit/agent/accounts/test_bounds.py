@@ -28,8 +28,9 @@ def test_each_message_says_what_the_agent_takes_event_times_to_be() -> None:
 
 @promise("6 lateness")
 def test_a_loss_begins_with_the_bucket_of_the_last_seal() -> None:
-    """The first bucket of a loss is the bucket of the last seal's time. The agent does not subtract
-    its setting `lateness.ms` from this time, because the audit subtracts the lateness itself."""
+    """When the agent declares a loss, it names the first bucket to which a lost line may belong:
+    the bucket of the last seal's time. The agent does not subtract its setting `lateness.ms` from
+    this time, because the audit subtracts the lateness itself."""
     world = World(settings(raw()))
     world.files.append(A, b"1\n")
     world.start()

@@ -1,5 +1,6 @@
-"""The rules of `shape` change records between the parser and the codec. The tests check which
-fields the schema has afterwards, and what happens to all other fields."""
+"""The rules of the setting `shape` change records after they are parsed and before they are encoded
+in Avro. The tests check which fields the schema must have, and what becomes of fields that the
+schema lacks."""
 
 from __future__ import annotations
 
@@ -51,8 +52,8 @@ def member(name: str, kind: Any = "string", **more: Any) -> dict[str, Any]:
 @promise("2 filtered")
 def test_a_record_is_a_row_a_reject_or_left_out() -> None:
     """Each line becomes either a record in the topic, a rejected record, or a filtered line (one
-    that a rule leaves out). For a filtered line, the agent knows the origin and the event time that
-    the line's record would have had."""
+    that a rule leaves out). The list of filtered lines contains the origin and the event time that
+    the record of each line would have had."""
     made = recipe(shape='drop level = "DEBUG" as d\nkeep status >= 300 as k', **regex(
         PATTERN, ))  # fmt: skip
     with pytest.raises(ConfigurationRefused, match="status is a text"):
@@ -113,7 +114,7 @@ def test_a_given_schema_is_that_of_the_shaped_records() -> None:
 
 def test_a_removed_member_may_have_any_type() -> None:
     """If rules only remove a JSON member, the member may have any type. A removed, masked or hashed
-    member never gets into `_extra`."""
+    member never gets into `_extra` (the map of members for which the schema has no field)."""
     extra = member("_extra", {"type": "map", "values": "string"}, default={})
     made = given(
         [member("user", ["null", "string"], default=None), extra],
@@ -221,8 +222,9 @@ def test_further_keys_may_get_another_name(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ["json", "logfmt"])
 def test_private_keys_do_not_reach_extra_by_another_name(kind: str) -> None:
-    """If rules mask, hash or remove a field, its value is not sent in `_extra` either, even if the
-    key in the line is an alias of the field or a name from which a rule renames it."""
+    """If rules mask, hash or remove a field, its value is not sent in `_extra` (the map of values
+    for which the schema has no field) either, even if the key in the line is an alias of the field
+    or a name from which a rule renames it."""
 
     def line(**pairs: str) -> bytes:
         if kind == "json":
