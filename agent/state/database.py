@@ -145,8 +145,8 @@ class StateDatabase:
     # --- what the agent reads when it starts --------------------------------------------------
 
     def files(self) -> list[TrackedFile]:
-        """Returns the row of every file id as an object, in the order in which the file ids
-        began."""
+        """Returns every row of the table `files` as an object, in the order in which the agent made
+        the file ids."""
         return [self._file(row) for row in self._rows("SELECT * FROM files ORDER BY serial")]
 
     def labels(self) -> dict[int, History]:
