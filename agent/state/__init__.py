@@ -6,13 +6,14 @@
     renewal     new file ids, after an operator has adopted an older copy of a state
 
 The database uses WAL with synchronous=FULL, so a commit that has returned survives a power loss.
-The agent first makes a new database completely under another name, and then renames it. So an empty
-or incomplete database was damaged; it cannot come from an interrupted first start. The agent
-refuses such a database with an error message, and never begins a new state by itself. The rows that
-decide what is read or sent again have a checksum, because SQLite can notice damaged pages, but not
-changed values.
+The agent makes a new database under another name, and renames it only when it is complete. So if
+the agent finds an empty or incomplete database, something has damaged it: it cannot come from an
+interrupted first start. The agent refuses such a database with an error message, and never replaces
+it by a new one. Rows of files, labels, intents and chosen ranges contain a checksum: they decide
+what the agent reads or sends again, and SQLite can notice a damaged page, but not a changed value.
 
-A full disk does not damage the database. The agent rolls the transaction back, keeps its changes in
-memory, and tries the transaction again. Until the transaction succeeds, the agent reads nothing,
-and does not send the records of the transaction's intents.
+A full disk does not damage the database. If a transaction fails because the disk is full, the agent
+rolls the transaction back, keeps the transaction's changes in memory, and tries again. Until the
+transaction succeeds, the agent reads no file, and does not send the records of the transaction's
+intents.
 """

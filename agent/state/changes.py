@@ -1,4 +1,4 @@
-"""Gathers the statements of one transaction before the transaction begins. If the transaction
+"""Gathers the SQL statements of one transaction before the transaction begins. If the transaction
 fails, the agent can try it again with the same statements.
 """
 
@@ -28,22 +28,23 @@ Row = tuple[Any, ...]
 
 SINCE: Final = "since "
 """This prefix, followed by a topic's name, is a key of the table `meta`. The key's value is the
-time of the agent's first start with the topic.
+time (ms) at which the agent first started with this topic in its settings.
 """
 
 LOOKED: Final = "looked "
-"""This prefix, a topic's name, a blank and a pattern of the topic's sources are a key of the table
-`meta`. The agent has looked at the pattern. The key's value is a JSON list of the patterns of paths
-that every look at this pattern has left out (`exclude`). A number, which earlier versions wrote,
-means an empty list.
+"""This prefix, a topic's name, a blank and a pattern of paths together are a key of the table
+`meta`. The key says that the agent has searched for files that match the pattern. Its value is a
+JSON list: the patterns of the setting `exclude` that were set in every such search. A number, which
+earlier versions wrote, means an empty list.
 """
 
 LEFT: Final = "last_words"
-"""The key of `meta` for the topics that have a last word (see `LastWord`)."""
+"""This key of the table `meta` has the last word (see `LastWord`) of each topic that has one, as
+JSON."""
 
 ADOPTED: Final = "adopted"
-"""The key of `meta` for the epoch and the number of the last message that was sent before an
-operator adopted the state (`skidway agent state adopt`).
+"""This key of the table `meta` has the epoch and the number of the last message that the agent sent
+before an operator adopted the state (`skidway agent state adopt`).
 """
 
 _MARK = struct.Struct("<qI")
@@ -70,10 +71,10 @@ _PUT_FILTERED = "INSERT OR REPLACE INTO filtered_sums VALUES (?, ?, ?, ?, ?, ?, 
 
 
 class LastWord(NamedTuple):
-    """The seal that is a topic's last word. After this seal, the audit waits for no more lines of
-    the agent. wall_ms: the wall time up to which, as the seal confirms, all lines of the files are
-    counted. at: the number of the last delta (message with new counts) that the agent had made when
-    it noted this time.
+    """A topic's last word: a seal after which the audit waits for no more lines of this agent in
+    the topic. epoch: the agent's epoch when it made the seal. wall_ms: the wall time up to which,
+    as the seal confirms, all lines of the files are counted. at: the number of the last delta
+    (message with new counts) that the agent had made at `wall_ms`.
     """
 
     epoch: int
@@ -81,9 +82,10 @@ class LastWord(NamedTuple):
     at: int
 
 
-# The class has 31 methods: at least one for each kind of row in the state.
+# The class has so many methods because each kind of row in the state needs at least one.
 class Changes:
-    """Gathers statements in the order of the calls. The methods do not write to the database."""
+    """Gathers SQL statements in the order of the calls. The methods do not write to the
+    database."""
 
     def __init__(self) -> None:
         self.statements: list[tuple[str, list[Row]]] = []
@@ -96,26 +98,28 @@ class Changes:
         self._do("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
 
     def put_topic(self, topic: str, topic_id: str, sealed_until: int | None) -> None:
-        """Sets a topic's id, and the time (ms) until which the topic is sealed."""
+        """Sets a topic's id, and `sealed_until`: the time (ms) up to which the agent's newest seal
+        confirms that all lines of the topic are counted."""
         self._do("INSERT OR REPLACE INTO topics VALUES (?, ?, ?)", (topic, topic_id, sealed_until))
 
     def put_since(self, topic: str, now_ms: int) -> None:
-        """Stores the time (ms) at which the agent first started with a topic."""
+        """Stores the time (ms) at which the agent first started with this topic in its settings."""
         self.put_meta(SINCE + topic, now_ms)
 
     def put_looked(self, topic: str, pattern: str, exclude: Sequence[str]) -> None:
-        """Notes that the agent has looked at a pattern of a topic's source. exclude: the patterns
-        of the paths that every look at the pattern has excluded.
+        """Stores that the agent has searched for files that match a pattern of a topic's source.
+        exclude: the patterns of the setting `exclude` that were set in every such search.
         """
         self.put_meta(f"{LOOKED}{topic} {pattern}", json.dumps(exclude))
 
     def put_left(self, words: Mapping[str, LastWord]) -> None:
-        """Sets the topics whose newest seal is a last word, each with that seal."""
+        """Replaces the stored last words. words: the last word of each topic whose newest seal is a
+        last word."""
         self.put_meta(LEFT, json.dumps(words, sort_keys=True))
 
     def put_adopted(self, last: tuple[int, int] | None) -> None:
-        """Stores the epoch and the number of the last message that was sent before the state was
-        adopted. With None, deletes both numbers, because the agent has been started since the
+        """Stores the epoch and the number of the last message that the agent sent before an
+        operator adopted the state. None means that the agent has been started since the
         adoption."""
         self.put_meta(ADOPTED, json.dumps(last))
 
@@ -130,48 +134,51 @@ class Changes:
         self._do("INSERT OR REPLACE INTO offsets VALUES (?, ?, ?)", *rows)
 
     def put_floors(self, floors: Iterable[tuple[TopicPartition, str, int]]) -> None:
-        """Sets floors, each as (partition, its topic's id, offset below which no intent has a
-        record).
+        """Sets the floors of partitions. Each floor is a tuple: the partition, its topic's id, and
+        the offset below which no stored intent has a record.
         """
         rows = [(tp.topic, tp.partition, topic_id, floor) for tp, topic_id, floor in floors]
         self._do("INSERT OR REPLACE INTO floors VALUES (?, ?, ?, ?)", *rows)
 
     def put_files(self, files: Iterable[TrackedFile]) -> None:
-        """Writes the durable facts about each given file."""
+        """Writes a row of the table `files` for each given file."""
         self._do(_PUT_FILE, *[file_row(file) for file in files])
 
     def forget_files(self, files: Iterable[int]) -> None:
-        """Deletes file ids from which no more records or losses can come."""
+        """Deletes the rows of file ids. The caller knows that no more records or losses of these
+        file ids can come."""
         rows = [(file,) for file in files]
         self._do("DELETE FROM files WHERE file = ?", *rows)
         self._do("DELETE FROM labels WHERE file = ?", *rows)
 
     def put_labels(self, files: Iterable[TrackedFile]) -> None:
-        """Sets the labels of each given file, and from which position on they apply."""
+        """Stores the labels of the pod that wrote each given file, and from which byte position on
+        each set of labels applies."""
         rows = [(file.file, to_json(file.labels)) for file in files]
         statement = "INSERT OR REPLACE INTO labels VALUES (?, ?, ?)"
         self._do(statement, *[(*row, checksum(row)) for row in rows])
 
     def put_unopened(self, files: Iterable[UnopenedFile]) -> None:
-        """Replaces the list of the files that could not be opened yet."""
+        """Replaces the stored list of the files that the agent could not open yet."""
         self._do("DELETE FROM unopened", ())
         rows = [unopened_row(each) for each in files]
         self._do("INSERT INTO unopened VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", *rows)
 
     def put_unbegun(self, gone: Iterable[str], files: Iterable[UnbegunFile]) -> None:
-        """Removes paths from the list of the files without a file id, and puts files into it."""
+        """Changes the stored list of the files without a file id: removes the paths `gone`, and
+        adds or replaces `files`."""
         self._do("DELETE FROM unbegun WHERE path = ?", *[(os.fsencode(path),) for path in gone])
         rows = [unbegun_row(each) for each in files]
         self._do("INSERT OR REPLACE INTO unbegun VALUES (?, ?, ?, ?, ?, ?, ?, ?)", *rows)
 
     def put_recipe(self, recipe: Recipe) -> None:
-        """Adds a recipe (the settings by which records are made) before the first intents that name
-        it."""
+        """Adds a recipe, if it is not stored yet. Called before `put_intents` adds the first intent
+        that names the recipe."""
         row = (recipe.fingerprint, recipe.to_json())
         self._do("INSERT OR IGNORE INTO recipes VALUES (?, ?)", row)
 
     def forget_recipes(self) -> None:
-        """Deletes recipes that neither an intent nor a chosen range (see `Drawn`) names."""
+        """Deletes the recipes that no stored intent and no chosen range (see `Drawn`) names."""
         self._do(
             "DELETE FROM recipes WHERE fingerprint NOT IN (SELECT recipe FROM intents)"
             " AND fingerprint NOT IN (SELECT recipe FROM drawn)",
@@ -179,13 +186,15 @@ class Changes:
         )
 
     def put_drawn(self, ranges: Iterable[Drawn]) -> None:
-        """Stores randomly chosen ranges of files. The agent will make their records once more, so
-        that the audit can compare them with rows (package sampling)."""
+        """Stores randomly chosen byte ranges of files. The agent will make the records of these
+        ranges once more, so that the audit can compare them with rows in HDFS (see
+        agent/sampling)."""
         statement = "INSERT OR REPLACE INTO drawn VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
         self._do(statement, *[drawn_row(each) for each in ranges])
 
     def forget_drawn(self, ranges: Iterable[Drawn]) -> None:
-        """Deletes chosen ranges that were reported to the audit, or that other ranges replace."""
+        """Deletes the given ranges. Each was reported to the audit, or another chosen range
+        replaces it."""
         self._do(
             "DELETE FROM drawn WHERE (period, period_ms, lot, file, first) = (?, ?, ?, ?, ?)",
             *[drawn_row(each)[:5] for each in ranges],
@@ -200,12 +209,13 @@ class Changes:
         self._do(_PUT_INTENT, *[intent_row(intent) for intent in intents])
 
     def forget_intents(self, sequences: Iterable[int]) -> None:
-        """Deletes intents that the checkpoint passed, or that other intents replace."""
+        """Deletes intents, for example because their files' checkpoints have passed them, or
+        because other intents replace them."""
         self._do("DELETE FROM intents WHERE sequence = ?", *[(each,) for each in sequences])
 
     def put_sums(self, sums: Iterable[tuple[BucketKey, Sums]]) -> None:
-        """Sets, for each given bucket (a span of event time), the sums of all counted records that
-        are in no delta (a message with counts) yet.
+        """Sets the sums of each given bucket. They cover all counted records of the bucket that are
+        in no delta (message with new counts) yet.
         """
         given = list(sums)
         self._do(
@@ -225,13 +235,15 @@ class Changes:
         )
 
     def clear_sums(self) -> None:
-        """Deletes all sums, because they are in deltas now."""
+        """Deletes all sums. Called if deltas in the same transaction contain the sums, or if an
+        earlier process of the agent has published them (see `renewal`)."""
         self._do("DELETE FROM sums", ())
         self._do("DELETE FROM filtered_sums", ())
 
     def forget_touched(self) -> None:
-        """Deletes all numbers that `put_touched` set. Called when the bucket size or the epoch
-        changes: from then on there are new buckets, and no delta has counts of them yet.
+        """Deletes all numbers that `put_touched` set. Called if the size of buckets or the epoch
+        has changed. No delta has counts of a bucket of the new size yet, and no delta has the new
+        epoch.
         """
         self._do("DELETE FROM touched", ())
 
@@ -241,8 +253,8 @@ class Changes:
         self._do("INSERT OR REPLACE INTO touched VALUES (?, ?, ?, ?, ?, ?)", *rows)
 
     def put_loss(self, loss: Loss, declared_ms: int) -> None:
-        """Adds a byte range of a file that was declared lost or uncertain. The next delta will
-        contain it."""
+        """Adds a loss: a byte range of a file that the agent declares lost or uncertain. The next
+        delta will contain the loss. declared_ms: when the agent declared it."""
         row = (
             *source_row(loss.source),
             loss.file,
@@ -262,12 +274,14 @@ class Changes:
         )
 
     def number_losses(self, number: int) -> None:
-        """Gives all losses that are in no delta yet the number of the delta that contains them."""
+        """Stores that the delta with this number contains all losses that were in no delta
+        before."""
         self._do("UPDATE losses SET number = ? WHERE number IS NULL", (number,))
 
     def forget_losses(self) -> None:
-        """Deletes each loss that is in a delta and whose file id is deleted. Such a loss cannot be
-        declared a second time, so the state need not store it.
+        """Deletes each loss that is in a delta and whose file id is no longer stored. The agent
+        cannot find such a loss a second time, so it needs no row that prevents a second
+        declaration.
         """
         self._do(
             "DELETE FROM losses WHERE number IS NOT NULL AND file NOT IN (SELECT file FROM files)",
@@ -277,13 +291,14 @@ class Changes:
     def put_message(
         self, id: int, value: bytes, *, number: int | None = None, file: int | None = None
     ) -> None:
-        """Adds a message for the audit topic: either a numbered message or an announcement of a
-        file id.
+        """Adds a message for the audit topic to the outbox. number: the message's number, if it has
+        one. file: the file id, if the message announces one.
         """
         self._do("INSERT INTO outbox VALUES (?, ?, ?, ?)", (id, number, file, value))
 
     def forget_messages(self, ids: Iterable[int]) -> None:
-        """Deletes messages that were acknowledged."""
+        """Deletes messages from the outbox. A broker has acknowledged them, or they announce file
+        ids that new ids replace (see `renewal`)."""
         self._do("DELETE FROM outbox WHERE id = ?", *[(each,) for each in ids])
 
     def _do(self, statement: str, *rows: Row) -> None:
@@ -292,18 +307,19 @@ class Changes:
 
 
 def source_row(source: Source) -> Row:
-    """The columns of a row for a source."""
+    """Returns a source topic as the first four columns of a row. The tables `sums`, `touched` and
+    `losses` have these columns."""
     return source.cluster, source.cluster_id, source.topic, source.topic_id
 
 
 def checksum(row: Row) -> int:
-    """CRC-32C over the values of a row."""
+    """Returns the CRC-32C over the values of a row."""
     crc: int = google_crc32c.value(repr(row).encode())
     return crc
 
 
 def file_row(file: TrackedFile) -> Row:
-    """The columns of `files`."""
+    """Returns the file's row in the table `files`."""
     birth, point, tally = file.birth, file.checkpoint, file.tally
     row = (
         birth.file, birth.serial, birth.topic, birth.topic_id, birth.host, birth.path,
@@ -321,7 +337,7 @@ def file_row(file: TrackedFile) -> Row:
 
 
 def unopened_row(file: UnopenedFile) -> Row:
-    """The columns of `unopened`."""
+    """Returns the file's row in the table `unopened`."""
     found, base = file.found, file.base
     return (
         found.key.device, found.key.inode, found.size, found.changed_ns, found.born_ns,
@@ -332,7 +348,7 @@ def unopened_row(file: UnopenedFile) -> Row:
 
 
 def unbegun_row(file: UnbegunFile) -> Row:
-    """The columns of `unbegun`."""
+    """Returns the file's row in the table `unbegun`."""
     found, base = file.found, file.base
     return (
         os.fsencode(found.path), found.key.device, found.key.inode, found.size, found.changed_ns,
@@ -341,7 +357,7 @@ def unbegun_row(file: UnbegunFile) -> Row:
 
 
 def intent_row(intent: Intent) -> Row:
-    """The columns of `intents`."""
+    """Returns the intent's row in the table `intents`."""
     row = (
         intent.sequence,
         intent.file,
@@ -355,7 +371,7 @@ def intent_row(intent: Intent) -> Row:
 
 
 def drawn_row(each: Drawn) -> Row:
-    """The columns of `drawn`."""
+    """Returns the chosen range's row in the table `drawn`."""
     intent = each.intent
     row = (
         each.period, each.period_ms, each.rank, intent.file, intent.first, intent.end, intent.crc,
@@ -365,10 +381,11 @@ def drawn_row(each: Drawn) -> Row:
 
 
 def marks_blob(marks: tuple[Mark, ...]) -> bytes:
-    """Encodes marks. Each mark is its position (i64) and its CRC (u32), little-endian."""
+    """Encodes a file's marks (see `Mark` in values/identity). Each mark becomes its position (i64)
+    and its CRC (u32), little-endian."""
     return b"".join(_MARK.pack(*mark) for mark in marks)
 
 
 def marks_of(blob: bytes) -> tuple[Mark, ...]:
-    """The inverse of `marks_blob`."""
+    """Decodes what `marks_blob` has encoded."""
     return tuple(Mark(*fields) for fields in _MARK.iter_unpack(blob))

@@ -1,5 +1,5 @@
 """Opens the agent's database, or refuses it if it is damaged or belongs to another machine. The
-agent reads it when it starts, and changes it with one transaction in each turn.
+agent reads the database when it starts, and changes it with one transaction in each turn.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ from skidway.kafka.types import TopicPartition
 
 DATABASE = "agent.db"
 CACHE_KIB = 512
-"""How much of the database SQLite keeps in memory. SQLite's default is 2 MB, but a turn needs few
-rows.
+"""How many KiB of the database SQLite keeps in memory. SQLite's default is 2 MB. Less is enough
+here, because one turn reads few rows.
 """
 _TRANSIENT = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _ENVIRONMENT = (
@@ -61,16 +61,16 @@ _WHAT_NOW = (
 
 
 class StateFull(SkidwayError):
-    """The database could not grow, for example because the disk is full. The whole transaction was
-    rolled back.
+    """The database could not grow, for example because the disk is full. The transaction was rolled
+    back, so none of its changes is stored.
     """
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A row of the outbox, which stores messages to the audit until they are acknowledged. number:
-    the number of the delta (new counts) or seal in the message. file: the file id that the message
-    announces.
+    """A row of the outbox, which stores messages to the audit until they are acknowledged. id:
+    gives the order of the messages. number: the message's number if it is a delta or a seal. file:
+    the file id that the message announces, if it is an announcement. value: the encoded message.
     """
 
     id: int
@@ -81,18 +81,20 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class TopicState:
-    """The facts about a topic that the state stores."""
+    """A row of the table `topics`. sealed_until: the time (ms) up to which the agent's newest seal
+    confirms that all lines of the topic are counted; None before the first seal."""
 
     topic_id: str
     sealed_until: int | None
 
 
 class StateDatabase:
-    """Owns the connection. Every method may raise StateRefused if the database is damaged.
+    """Owns the connection to the database. Every method raises StateRefused if it notices that the
+    database is damaged.
 
-    file_name: the file in the state's directory. additions: the statements that make the tables
-    that the database lacks. what_now: the end of the error if the database is damaged: what an
-    operator can do.
+    file_name: the name of the database's file in the state's directory. additions: SQL statements
+    that create missing tables. what_now: the end of the error message about a damaged database; it
+    says what an operator can do.
     """
 
     file_name: ClassVar[str] = DATABASE
@@ -102,7 +104,8 @@ class StateDatabase:
     def __init__(
         self, connection: sqlite3.Connection, name: str = DATABASE, *, is_new: bool = False
     ) -> None:
-        """is_new: whether this process made the database, and so also its agent id."""
+        """name: the name of the database in error messages. is_new: whether this process made the
+        database, and so also its agent id."""
         self.is_new = is_new
         self._connection = connection
         self._name = name
@@ -139,14 +142,16 @@ class StateDatabase:
                 raise StateFull(f"cannot write the state {self._name}: {error}") from error
             raise self._refused(error) from error
 
-    # --- what is read at start ----------------------------------------------------------------
+    # --- what the agent reads when it starts --------------------------------------------------
 
     def files(self) -> list[TrackedFile]:
-        """Every file id with its durable facts, in the order in which the file ids began."""
+        """Returns every row of the table `files` as an object, in the order in which the agent made
+        the file ids."""
         return [self._file(row) for row in self._rows("SELECT * FROM files ORDER BY serial")]
 
     def labels(self) -> dict[int, History]:
-        """By file id, the labels of the files that have labels."""
+        """Returns, by file id, the labels of the pod that wrote the file. Files without labels are
+        left out."""
         found = {}
         for *row, crc in self._rows("SELECT * FROM labels"):
             if checksum(tuple(row)) != crc:
@@ -155,21 +160,21 @@ class StateDatabase:
         return found
 
     def unopened(self) -> list[UnopenedFile]:
-        """The files that were found but could not be opened yet."""
+        """Returns the files that the agent found, but could not open yet."""
         return [_unopened(row) for row in self._rows("SELECT * FROM unopened")]
 
     def unbegun(self) -> list[UnbegunFile]:
-        """The files without a file id, because they are empty or too old to be read."""
+        """Returns the files that have no file id, because they are empty or too old to be read."""
         return [_unbegun(row) for row in self._rows("SELECT * FROM unbegun")]
 
     def intents(self) -> list[Intent]:
-        """The intents that the checkpoint has not passed. In the list, each file's intents come in
-        the order of their bytes.
+        """Returns the intents that their files' checkpoints have not passed. In the list, each
+        file's intents come in the order of their bytes.
 
-        The list is first sorted by sequence number. But if an intent was divided, its parts have
-        higher sequence numbers than the intents of later bytes. So the intents of each file are
-        then sorted by their bytes. They keep the places in the list that intents of this file had,
-        so the other files' intents do not move.
+        Sequence numbers alone do not give this order: if an intent was divided, its parts have
+        higher sequence numbers than the intents of later bytes. So the list is first sorted by
+        sequence number. Then the intents of each file are sorted by their bytes, but only among the
+        places of this file in the list, so that the other files' intents do not move.
         """
         found = [self._intent(row) for row in self._rows("SELECT * FROM intents ORDER BY sequence")]
         of_file: dict[int, list[Intent]] = {}
@@ -186,7 +191,7 @@ class StateDatabase:
         return int(self._rows("SELECT coalesce(max(sequence), 0) FROM intents")[0][0])
 
     def recipes(self) -> dict[bytes, Recipe]:
-        """The recipes, by fingerprint."""
+        """Returns the stored recipes, by fingerprint."""
         found = {}
         for fingerprint, content in self._rows("SELECT fingerprint, content FROM recipes"):
             recipe = from_json(content)
@@ -196,22 +201,24 @@ class StateDatabase:
         return found
 
     def drawn(self) -> list[Drawn]:
-        """The randomly chosen ranges, whose records the agent will make a second time."""
+        """Returns the randomly chosen ranges, whose records the agent will make a second time."""
         return [self._drawn(row) for row in self._rows("SELECT * FROM drawn")]
 
     def topics(self) -> dict[str, TopicState]:
-        """The topics, by name."""
+        """Returns the stored facts about each topic, by the topic's name."""
         rows = self._rows("SELECT topic, topic_id, sealed_until FROM topics")
         return {topic: TopicState(topic_id, sealed) for topic, topic_id, sealed in rows}
 
     def since(self) -> dict[str, int]:
-        """The time (ms) at which the agent first started with each topic."""
+        """Returns, for each topic, the time (ms) at which the agent first started with the topic in
+        its settings."""
         rows = self._rows("SELECT key, value FROM meta")
         return {key[len(SINCE) :]: value for key, value in rows if key.startswith(SINCE)}
 
     def looked(self) -> list[tuple[str, str, tuple[str, ...]]]:
-        """Each pattern at which the agent has looked, with the topic of its source, and with what
-        all looks at the pattern excluded.
+        """Returns a tuple for each pattern whose files the agent has searched for: the topic of the
+        pattern's source, the pattern, and the patterns of the setting `exclude` that were set in
+        every search.
         """
         found = []
         for key, value in self._rows("SELECT key, value FROM meta"):
@@ -228,13 +235,13 @@ class StateDatabase:
 
     def floors(self) -> list[tuple[TopicPartition, str, int]]:
         """Returns a tuple for each floor: the partition, its topic's id, and the offset below which
-        no intent has a record.
+        no stored intent has a record.
         """
         rows = self._rows("SELECT topic, partition, topic_id, floor FROM floors")
         return [(TopicPartition(topic, part), id_, floor) for topic, part, id_, floor in rows]
 
     def sums(self) -> list[tuple[BucketKey, Sums]]:
-        """The sums of each bucket's records that are in no delta yet."""
+        """Returns, for each bucket, the sums of its counted records that are in no delta yet."""
         filtered: dict[tuple[Any, ...], list[Filtered]] = {}
         for *key, rule, records, size in self._rows("SELECT * FROM filtered_sums ORDER BY rule"):
             filtered.setdefault(tuple(key), []).append(Filtered(rule, records, size))
@@ -247,8 +254,8 @@ class StateDatabase:
         ]
 
     def touched(self, keys: Iterable[BucketKey]) -> dict[BucketKey, int]:
-        """For each bucket, the number of the last delta with its counts. Buckets without a delta
-        are left out.
+        """Returns, for each given bucket, the number of the last delta that has counts of it.
+        Buckets without a delta are left out.
         """
         found: dict[BucketKey, int] = {}
         statement = (
@@ -262,8 +269,9 @@ class StateDatabase:
         return found
 
     def losses(self, *, undeclared: bool = False) -> list[Loss]:
-        """The ranges that were declared lost or uncertain. undeclared: whether to return only the
-        ranges that are in no delta yet.
+        """Returns the byte ranges that the agent has declared lost or uncertain. undeclared:
+        whether to return only the ranges that are in no delta yet, so that the audit does not know
+        them.
         """
         statement = "SELECT * FROM losses"
         if undeclared:
@@ -284,11 +292,12 @@ class StateDatabase:
         ]
 
     def outbox(self) -> list[Message]:
-        """The messages that are not acknowledged yet, in their order."""
+        """Returns the messages that no broker has acknowledged yet, in the order in which they were
+        made."""
         rows = self._rows("SELECT id, number, file, value FROM outbox ORDER BY id")
         return [Message(*row) for row in rows]
 
-    # --- damage -------------------------------------------------------------------------------
+    # --- checksums, and errors of a damaged database ------------------------------------------
 
     def _file(self, row: tuple[Any, ...]) -> TrackedFile:
         *values, crc = row
@@ -342,15 +351,15 @@ Opened = TypeVar("Opened", bound=StateDatabase)
 
 
 def open_state(directory: Path, *, create: bool = True) -> StateDatabase:
-    """Opens the state in a directory that the caller has locked. Raises StateRefused,
-    SkidwayError.
+    """Opens the state in a directory that the caller has locked. create: whether to make a new
+    state if there is none. Raises StateRefused if the state is missing, damaged, or of another
+    format, and SkidwayError if the file system refuses the access.
     """
     return open_as(StateDatabase, directory, create=create)
 
 
 def open_as(kind: type[Opened], directory: Path, *, create: bool = True) -> Opened:
-    """Opens a database with the tables of a state, as an object of this class (see
-    `open_state`)."""
+    """Opens a database as an object of the class `kind`. Otherwise the same as `open_state`."""
     path = directory / kind.file_name
     is_new = not path.exists()
     if is_new:
@@ -378,7 +387,8 @@ def open_as(kind: type[Opened], directory: Path, *, create: bool = True) -> Open
 
 
 def create_tables(connection: sqlite3.Connection, machine: str) -> None:
-    """Makes the tables of a new state, with a new agent id, and binds the state to a machine."""
+    """Makes the tables of a new state, and stores a new agent id and the id of the machine on which
+    the state may be used."""
     connection.executescript(TABLES + ADDITIONS)
     connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
     connection.execute(f"PRAGMA user_version = {FORMAT}")
@@ -396,8 +406,8 @@ def check_machine(state: StateDatabase, machine: str) -> None:
 
 
 def _create_file(path: Path) -> None:
-    """Makes the whole database under another name, and then renames it. So an incomplete database
-    never has the database's name.
+    """Makes the whole database under the name `path` + `.new`, and then renames it to `path`. So an
+    incomplete database never has the name `path`.
     """
     new = path.with_name(f"{path.name}.new")
     try:
@@ -483,5 +493,5 @@ def _unbegun(row: tuple[Any, ...]) -> UnbegunFile:
 
 
 def _code(error: sqlite3.Error) -> int:
-    """SQLite's primary result code."""
+    """Returns SQLite's primary result code of the error."""
     return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF

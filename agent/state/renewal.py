@@ -1,20 +1,21 @@
-"""Gives new ids to files after an operator has adopted a state that was an older copy.
+"""Gives files new ids after an operator has adopted an older copy of a state.
 
 An operator adopts a state, for example from a backup, with `skidway agent state adopt`. The
 adoption begins a new epoch of the agent. The backup may be an older copy of the state that the
-agent used last. After the copy was made, the agent may have sent bytes after the copy's positions,
-under the same file ids. If the host's logs were restored as well, other bytes may be at these
-places now. So each file that is still read gets a new id, which begins at the copy's checkpoint. If
-the agent reads lines again under a new id, they count as new lines. A bucket is a span of event
-time. If the agent counts lines of a bucket before the first seal of the new epoch, the audit gives
-this bucket the verdict "unknown". If the copy has an intent for a range of a file that gets a new
-id, the agent drops the intent, and reads the range again. The agent also drops the counts that the
-copy has stored for the next delta, because the agent published them while it used the newer state.
+agent used last. Since the copy was made, the agent may have sent bytes behind the positions in the
+copy, under the same file ids. If the host's logs were also restored, the files may have other bytes
+at these positions now. So each file that is still read gets a new id, which begins at the copy's
+checkpoint. Lines that the agent reads again under a new id count as new lines. So the audit gives
+each bucket that the agent counts before the first seal of the new epoch the verdict "unknown". If
+the copy has an intent for a range of a file that gets a new id, the agent drops the intent, and
+reads the range again. The agent also drops the sums in the copy that are in no delta, because the
+agent published these sums while it used the newer state.
 
-If a file id has ended (the agent reads no more bytes under it), the file gets no new id, because
-its inode may already belong to a file with a newer id. The agent handles the intents of such a file
-as after any crash. If the bytes still have the CRC that the intent names, the agent sends them
-again. Otherwise the agent reads back from the brokers which records arrived.
+A file id that has ended (the agent reads no more bytes under it) is not replaced, because the
+file's inode may already belong to a file with a newer id. The agent handles the intents of an ended
+file id as after any crash: if the file's bytes still have the CRC that the intent names, the agent
+sends them again. Otherwise the agent reads the brokers' log to find out which of the intent's
+records arrived.
 """
 
 from __future__ import annotations
@@ -32,8 +33,9 @@ _log = log.get(__name__)
 
 
 def renew(state: StateDatabase, newest: Newest | None) -> None:
-    """Gives files new ids at the first start after an adoption, if the adopted state was an older
-    copy.
+    """Gives each open file a new id at the first start after an adoption, if the adopted state is
+    an older copy. The copy is older if the audit topic has a later message of this agent than the
+    last message that the copy knows.
 
     newest: the newest message of this agent on the audit topic; None if the topic contains no
     message of this agent any more.
@@ -66,7 +68,7 @@ def _new_ids(state: StateDatabase) -> Changes:
 
 
 def _successor(file: TrackedFile, serial: int) -> TrackedFile:
-    """Returns the same file under a new id, which begins at the checkpoint."""
+    """Returns the same file under a new id, which begins at the file's checkpoint."""
     birth = replace(
         file.birth, file=identity.new_id(), serial=serial, begin=file.position,
         predecessor=file.file, predecessor_position=file.position,

@@ -1,5 +1,5 @@
-"""The tables of the database. Positions count bytes, offsets count records, and times are ms since
-1970.
+"""The tables of the agent's database. A position counts bytes, an offset counts records, and a time
+is ms since 1970.
 """
 
 from __future__ import annotations
@@ -118,4 +118,5 @@ CREATE TABLE IF NOT EXISTS unbegun ( -- files without a file id: empty, or too o
     base BLOB -- the path that a rotated file had before
 ) STRICT, WITHOUT ROWID;
 """
-"""Tables that a state of the same format may lack, because an older program made it."""
+"""Statements that create the tables that a state of the same format may lack, because an older
+version of the agent made it."""

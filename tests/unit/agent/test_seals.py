@@ -21,7 +21,7 @@ def world() -> World:
 
 
 def sealed_until(world: World) -> list[int]:
-    """The time W of each published seal."""
+    """Returns the time W of each published seal."""
     return [seal.topics[0].sealed_until for seal in world.of(Seal)]
 
 
@@ -39,8 +39,8 @@ def silently(world: World, turns: int = 10) -> None:
 def test_a_seal_names_the_moment_before_its_look(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """W is a time before the scan that notes the files' sizes. During the scan, a line may be
-    written to a file whose size is already noted."""
+    """W is a time before the scan that notes the files' sizes. So the seal says nothing about lines
+    that are written during the scan, to files whose sizes are already noted."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(5)
@@ -73,8 +73,8 @@ def test_a_seal_names_the_moment_before_its_look(
 
 @promise("6 seal")
 def test_what_a_seal_vouches_for_is_in_deltas_of_lower_numbers() -> None:
-    """Before each seal, the agent has sent the counts of all lines that the seal covers in deltas
-    (messages with counts), even if the agent's settings make it send counts only rarely."""
+    """Before a seal, the agent sends the deltas (messages with new counts) with the counts of all
+    lines that the seal covers. It does so even if its settings make it send deltas only rarely."""
     world = World(settings(raw(), audit_interval_ms=10**7, seal_interval_ms=60_000))
     world.start()
     world.settle(2)
@@ -88,14 +88,14 @@ def test_what_a_seal_vouches_for_is_in_deltas_of_lower_numbers() -> None:
     assert sum(count.count for delta in deltas for count in delta.counts) == 2
 
 
-# --- doubts -------------------------------------------------------------------------------------
+# --- when the agent does not send a seal --------------------------------------------------------
 
 
 @promise("6 seal")
 def test_a_file_that_is_not_what_was_read_voids_what_was_noted(world: World) -> None:
-    """If the bytes of a file change before W, but the file's size stays the same, the agent does
-    not send the seal for W. The size that the scan noted is no longer valid, because only the old
-    bytes were acknowledged."""
+    """If the bytes of a file were overwritten before W, but the file's size stayed the same, the
+    agent does not send the seal for W. The noted size proves nothing, because only the old bytes
+    were acknowledged."""
     world.files.append(A, b"one\ntwo\n")
     world.start()
     world.settle(5)
@@ -112,8 +112,8 @@ def test_a_file_that_is_not_what_was_read_voids_what_was_noted(world: World) -> 
 @promise("6 seal")
 def test_a_promise_that_cannot_be_kept_voids_what_was_noted() -> None:
     """The first scan after a start notes the length of a rotated file that has intents with
-    unacknowledged lines. If the agent then finds that the file has other bytes, which were written
-    before W, the noted length is no longer valid."""
+    unacknowledged lines. If the agent then finds that other bytes were written to the file before
+    W, it does not send the seal for W."""
     world = World(settings(raw("logs", "/log/*.log", "/log/*.1")))
     world.files.append(A, b"one\ntwo\n")
     world.start()
@@ -138,8 +138,8 @@ def test_a_promise_that_cannot_be_kept_voids_what_was_noted() -> None:
 
 @promise("6 seal")
 def test_generations_that_nobody_saw_void_what_was_noted() -> None:
-    """If the agent notices missing rotated files while a seal waits for acknowledgements, it gives
-    up this seal, and notes the files' sizes again for a later seal."""
+    """If the agent notices, while a seal waits for acknowledgements, that it has missed rotated
+    files, it does not send this seal. It notes the files' sizes again for a later seal."""
     world = World(settings(raw("logs", A)))
     world.files.append(A, b"1\n")
     world.start()
@@ -162,8 +162,9 @@ def test_generations_that_nobody_saw_void_what_was_noted() -> None:
 
 
 def test_a_rotated_file_that_could_not_be_read_at_the_start_holds_the_seal_no_longer() -> None:
-    """All lines of a rotated file are delivered, but the file is unreadable when the agent starts.
-    The file delays the topic's seal only until the agent can read the file."""
+    """If all lines of a rotated file are delivered, but the agent cannot read the file when it
+    starts, the file delays the topic's seals. The delay ends when the agent can read the file
+    again."""
     world, rotated = World(settings(raw("logs", "/log/*.log"))), f"{A}.1"
     world.files.append(A, b"one\n")
     world.start()

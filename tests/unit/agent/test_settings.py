@@ -133,8 +133,8 @@ def test_a_schema_that_does_not_fit_the_parser_is_refused(tmp_path: Path) -> Non
 
 
 def test_the_example_file_is_a_configuration(tmp_path: Path) -> None:
-    """The example file has every key. It is a valid configuration as soon as the required keys have
-    values."""
+    """The example of a configuration file has the key of every setting. It is a valid configuration
+    as soon as the required keys have values."""
     keys = {each.key for each in settings.documented(AgentSettings)}
     text = settings.example(AgentSettings)
     assert keys_of(yaml.safe_load(uncommented(text, keys))) == keys
@@ -154,7 +154,7 @@ def test_the_example_file_is_a_configuration(tmp_path: Path) -> None:
 
 
 def uncommented(text: str, keys: set[str]) -> str:
-    """The example file without the comment signs before the keys."""
+    """Returns the text of the example file without the comment signs before the keys."""
     lines = []
     for line in text.splitlines():
         bare = line.replace("# ", "")
@@ -165,7 +165,8 @@ def uncommented(text: str, keys: set[str]) -> str:
 
 
 def keys_of(node: object, prefix: str = "") -> set[str]:
-    """The keys of a document, in the form in which `settings.documented` gives them."""
+    """Returns the keys of a YAML document, nested ones with dots and `[]`, as `settings.documented`
+    writes them."""
     if isinstance(node, list):
         return set().union(*(keys_of(each, f"{prefix[:-1]}[].") for each in node))
     if not isinstance(node, dict):
@@ -179,8 +180,8 @@ def keys_of(node: object, prefix: str = "") -> set[str]:
 def test_exit_statuses_of_the_command_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Exit status 0 means a good configuration, 78 a refused configuration, and 65 a state that
-    cannot be shown. The program prints one sentence with each status."""
+    """Exit status 0 means a good configuration, 78 a refused configuration, and 65 that there is no
+    state that can be shown or adopted. Each error message begins with `skidway agent: `."""
     good = tmp_path / "good.yml"
     good.write_text(SMALLEST)
     assert main(["agent", "validate", "--config", str(good)]) == 0

@@ -1,5 +1,5 @@
-"""With `start_at: end`, the agent skips the lines that files contain at its first scan of a pattern
-of the source. In a scan, the agent searches for the files that match its patterns."""
+"""With `start_at: end`, the agent skips the lines that files already contain when it first scans
+for a pattern of the source. In a scan, the agent searches for the files that match its patterns."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def started(world: World) -> World:
 @pytest.mark.parametrize("rest", [b"", b"part"])
 def test_what_was_written_before_the_first_look_is_skipped_and_said(rest: bytes) -> None:
     """If a file exists at the first scan, the agent begins to read after the file's last whole
-    line. The file's announcement and the state give the number of skipped bytes, and no loss is
-    declared."""
+    line. The file's announcement to the audit and the agent's state give the number of skipped
+    bytes, and no loss is declared."""
     world = world_of()
     world.files.append(PATH, b"old\n" * 100 + rest)
     started(world)
@@ -57,8 +57,8 @@ def test_files_that_appear_later_are_read_whole() -> None:
 
 @promise("1 start at the end")
 def test_a_rotation_and_a_truncation_begin_at_the_beginning() -> None:
-    """If a skipped file is rotated or truncated, the agent reads everything that is later written
-    to the log's path."""
+    """If a file whose old lines were skipped is rotated or truncated, the agent reads everything
+    that is later written to the log's path."""
     world = world_of()
     world.files.append(PATH, b"old\n")
     started(world)
@@ -74,7 +74,7 @@ def test_a_rotation_and_a_truncation_begin_at_the_beginning() -> None:
 
 @promise("1 start at the end")
 def test_a_kill_before_the_first_transaction_changes_nothing() -> None:
-    """One transaction stores the position in a file and the fact that the agent has scanned the
+    """One transaction stores the position in a file, and that the agent has scanned for the
     pattern. So after a kill at any moment, each line after the stored position is delivered once.
     If the agent is killed before this transaction, the scan after the next start counts as the
     first scan."""
@@ -111,8 +111,8 @@ def test_a_pattern_that_is_added_later_is_looked_at_for_the_first_time() -> None
 
 @promise("1 start at the end")
 def test_start_at_does_not_change_what_was_looked_at() -> None:
-    """If `start_at` is changed to `end` later, the agent skips nothing, because it has scanned the
-    pattern before."""
+    """If `start_at` is changed to `end` later, the agent skips nothing, because it has scanned for
+    the pattern before."""
     world = World(settings(raw()))
     started(world)
     world.kill()
@@ -126,8 +126,8 @@ def test_start_at_does_not_change_what_was_looked_at() -> None:
 @pytest.mark.parametrize("is_killed", [False, True])
 def test_a_file_that_cannot_be_opened_at_first_begins_where_it_ended_then(is_killed: bool) -> None:
     """If a file cannot be opened at the first scan, the agent still skips only the bytes that the
-    file has at this scan. It reads later bytes as soon as it can open the file, even if it was
-    restarted in between."""
+    file has at this scan. It reads later bytes as soon as it can open the file, even if the agent
+    was restarted in between."""
     world = world_of()
     world.files.append(PATH, b"old\n").unreadable = True
     started(world)
@@ -194,8 +194,9 @@ def test_a_link_begins_at_the_end_of_its_file() -> None:
 
 @promise("1 start at the end")
 def test_a_skipped_file_is_recognised_after_a_restart() -> None:
-    """If a skipped file grows while no agent runs, the agent recognizes the file at its next start
-    and reads only the new lines. No line is sent twice, however often the agent is killed."""
+    """If a file whose old lines were skipped grows while no agent runs, the agent recognizes the
+    file at its next start and reads only the new lines. No line is sent twice, however often the
+    agent is killed."""
     world = world_of()
     world.files.append(PATH, b"old\n" * 5)
     started(world)
@@ -211,8 +212,8 @@ def test_a_skipped_file_is_recognised_after_a_restart() -> None:
 
 @promise("1 start at the end")
 def test_a_skipped_file_that_is_rewritten_is_read_whole() -> None:
-    """If a skipped file is truncated and written again while no agent runs, the agent reads all of
-    its new bytes."""
+    """If a file whose old lines were skipped is truncated and written again while no agent runs,
+    the agent reads all bytes that were written after the truncation."""
     world = world_of()
     world.files.append(PATH, b"old\n" * 5)
     started(world)
@@ -228,7 +229,7 @@ def test_a_skipped_file_that_is_rewritten_is_read_whole() -> None:
 @promise("1 start at the end")
 def test_a_big_endian_file_begins_at_a_line() -> None:
     """The agent begins to read a UTF-16 file after a line feed in the file's own byte order. A
-    character whose bytes would be a line feed in the other byte order does not count."""
+    character whose bytes would be a line feed in the other byte order does not count as one."""
     world = world_of(encoding="utf-16")
     world.files.append(PATH, "\ufeff\u000a\u0a00ol\u0a00\nd\u0a00".encode("utf-16-be"))
     started(world)
@@ -240,9 +241,9 @@ def test_a_big_endian_file_begins_at_a_line() -> None:
 
 @promise("1 start at the end")
 def test_a_long_line_at_the_end_never_becomes_another_line() -> None:
-    """The agent searches the last MiB of a skipped file for a line feed. If there is none, the file
-    ends with a long unfinished line. The rest of this line is rejected, so that it does not become
-    a line of its own."""
+    """To skip the lines of a file, the agent searches the file's last MiB for a line feed. If there
+    is none, the file ends with a long unfinished line. When the rest of this line is written, the
+    agent rejects the rest, so that it does not become a record of its own."""
     world = world_of()
     world.files.append(PATH, b"x" * (3 << 20))
     world.start()

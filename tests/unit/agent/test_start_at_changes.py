@@ -1,5 +1,6 @@
-"""With `start_at: end`, after changes of patterns, topics and exclusions, the agent skips only
-files that no earlier scan could find."""
+"""With `start_at: end`, the agent skips the lines that a file has at the first scan that could find
+the file. The tests change patterns, topics and `exclude`. If a scan with the earlier settings could
+have found a file, but the file did not exist then, the agent skips none of its lines."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ def end(topic: str, *paths: str, **others: object) -> SourceSettings:
 
 
 def looked(*sources: SourceSettings) -> World:
-    """An agent that skipped `old` and read `one` of app.log."""
+    """Returns an agent with these sources. At its first scan it skipped the line `old` of app.log,
+    and then it read the line `one`."""
     world = World(settings(*sources))
     world.files.append(APP, b"old\n")
     world.start()
@@ -38,8 +40,8 @@ def change(world: World, *sources: SourceSettings, is_restart: bool = False) -> 
 
 
 def rotate(world: World, *lines: bytes) -> None:
-    """Writes a last line into app.log, rotates the file, and writes `lines` into the next
-    app.log."""
+    """Writes the line `two` into app.log, renames the file to app.log.1, and writes `lines` into a
+    new app.log."""
     world.clock.advance(30)
     world.files.append(APP, b"two\n")
     world.files.rename(APP, ROTATED)
@@ -52,8 +54,8 @@ def rotate(world: World, *lines: bytes) -> None:
 def test_a_log_that_was_rotated_before_a_pattern_changed_is_read_whole(
     pattern: str, is_restart: bool
 ) -> None:
-    """If a pattern of earlier settings matches the path of a new file, the file is read from its
-    beginning, although another pattern matches it now."""
+    """If a pattern of the earlier settings matches the path of a new file, the file is read from
+    its beginning, although the present settings have another pattern for it."""
     world = looked(end("logs", APP))
     if is_restart:
         world.kill()
@@ -66,8 +68,9 @@ def test_a_log_that_was_rotated_before_a_pattern_changed_is_read_whole(
 @promise("1 start at the end")
 @pytest.mark.parametrize("is_restart", [False, True])
 def test_a_file_that_appears_before_a_pattern_is_added_is_read_whole(is_restart: bool) -> None:
-    """If a source gets another pattern, the agent skips only files that the new pattern matches. A
-    file that appeared since the last scan, and that an older pattern matches, is read whole."""
+    """If a pattern is added to a source, the agent skips the lines of files that only the new
+    pattern matches. A file that appeared since the last scan, and that an older pattern matches, is
+    read whole."""
     world = looked(end("logs", "/log/*.log"))
     if is_restart:
         world.kill()
@@ -93,8 +96,8 @@ def test_new_files_are_read_whole_after_the_topic_changed() -> None:
 
 @promise("1 start at the end")
 def test_a_divided_source_skips_nothing() -> None:
-    """If some files of a source now belong to another source, and the first source excludes them,
-    new files among them are read whole."""
+    """If a source is divided into two, so that it now excludes the files of the other source, new
+    files of both sources are read whole."""
     world = looked(end("logs", "/log/*.log"))
     rotate(world, b"three\n")
     world.files.append("/log/b.log", b"b\n")
@@ -106,9 +109,9 @@ def test_a_divided_source_skips_nothing() -> None:
 
 @promise("1 start at the end")
 def test_a_file_that_an_early_look_did_not_exclude_is_read_whole() -> None:
-    """The state stores which paths were excluded in every scan. A path that was excluded only in
-    later scans is not one of these: an earlier scan would have found a file there, even if that
-    scan was in another process. So a new file at this path is read whole."""
+    """If an earlier scan did not exclude a path, it would have found a file at this path. So a new
+    file at the path is read whole, even if later scans excluded the path, and even if a process of
+    the agent before the restart made the earlier scan."""
     world = looked(end("logs", "/log/*.log"))
     later = end("logs", "/log/*.log", exclude=["/log/c*"])
     change(world, later)
@@ -122,8 +125,9 @@ def test_a_file_that_an_early_look_did_not_exclude_is_read_whole() -> None:
 @promise("1 start at the end")
 @pytest.mark.parametrize("is_restart", [False, True])
 def test_a_file_that_every_look_excluded_is_skipped(is_restart: bool) -> None:
-    """If a new source has a file that the other sources always excluded, the next scan counts as
-    the first scan of this file, and the agent skips the file's lines."""
+    """If all earlier scans excluded a path, and a pattern of a new source matches it, the next scan
+    is the first that can find a file at this path. So the agent skips the lines that the file
+    already has."""
     others = end("logs", "/log/*.log", exclude=["/log/b*"])
     world = looked(others)
     world.files.append("/log/b.log", b"b old\n")
@@ -138,7 +142,7 @@ def test_a_file_that_every_look_excluded_is_skipped(is_restart: bool) -> None:
 
 @promise("1 start at the end")
 def test_another_exclusion_skips_nothing() -> None:
-    """If `exclude` changes, no file of a pattern that was scanned before is skipped."""
+    """If the setting `exclude` of a source changes, but not its pattern, no file is skipped."""
     world = looked(end("logs", "/log/*.log", exclude=["/log/b*"]))
     world.files.append("/log/b.log", b"b\n")
     change(world, end("logs", "/log/*.log"))
@@ -147,9 +151,9 @@ def test_another_exclusion_skips_nothing() -> None:
 
 @promise("1 start at the end")
 def test_a_wider_pattern_skips_only_rotated_files_that_are_older_than_the_last_look() -> None:
-    """If a changed pattern also matches rotated files, the agent reads an unknown rotated file
-    whole if it changed after the last scan, even if it was empty then. The agent skips a rotated
-    file from before the first scan."""
+    """If a pattern is changed so that it also matches rotated files, the agent reads a rotated file
+    whole if the file was written after the last scan, even if the log was empty at that scan. It
+    skips a rotated file that was last written before the first scan."""
     world = World(settings(end("logs", APP)))
     world.files.append("/log/app.log.2", b"before\n")
     world.files.append(APP, b"")
@@ -165,7 +169,8 @@ def test_a_wider_pattern_skips_only_rotated_files_that_are_older_than_the_last_l
 
 @promise("1 start at the end")
 def test_a_wider_pattern_after_the_clock_was_set_back_loses_no_line() -> None:
-    """If the clock was set back, no rotated file of a known path is skipped."""
+    """If a pattern is changed so that it also matches rotated files of a known log, and the clock
+    was set back, none of these files is skipped."""
     world = World(settings(end("logs", APP)))
     world.files.append(APP, b"")
     world.start()
@@ -180,7 +185,7 @@ def test_a_wider_pattern_after_the_clock_was_set_back_loses_no_line() -> None:
 @promise("1 start at the end")
 @pytest.mark.parametrize("is_direct_first", [False, True])
 def test_a_pattern_that_goes_round_a_link_skips_no_new_file(is_direct_first: bool) -> None:
-    """If one pattern leads to a directory through a link, and another leads there directly, a
+    """If a pattern finds a log directly, and another pattern finds the same log through a link, a
     change from one pattern to the other skips no new file."""
     patterns = ["/data/*.log", "/srv/*.log"][:: 1 if is_direct_first else -1]
     world = World(settings(end("logs", patterns[0])))

@@ -29,7 +29,7 @@ def running(encoding: str, **source: object) -> World:
 
 
 def written(world: World, data: bytes, seed: int) -> None:
-    """Appends data in random pieces, and lets the agent read in between."""
+    """Appends `data` to the file in pieces of random sizes, and lets the agent read in between."""
     draw = random.Random(seed)
     at = 0
     while at < len(data):
@@ -47,9 +47,9 @@ def written(world: World, data: bytes, seed: int) -> None:
 def test_utf16_lines_are_delivered_however_they_are_written(
     codec: str, is_told: bool, seeds: Seeds
 ) -> None:
-    """Every line of a UTF-16 file is delivered as the text that Python's codec makes of it, however
-    its bytes are cut into writes. The byte order comes from the encoding, or from the file's byte
-    order mark, which is not a part of the first line."""
+    """Every line of a UTF-16 file is delivered as the text that Python's codec makes of it, even if
+    programs write only a part of a character at a time. The byte order comes from the setting
+    `encoding`, or from the file's byte order mark. The mark is not a part of the first line."""
     for seed in seeds(range(4)):
         lines = random.Random(seed).choices(LINES, k=12)
         world = running(codec.replace("16-", "16") if is_told else "utf-16")
@@ -69,8 +69,8 @@ def test_a_file_without_a_mark_is_little_endian() -> None:
 @promise("2 byte order")
 def test_after_a_kill_the_middle_of_the_file_is_read_in_the_same_order() -> None:
     """An intent is a stored promise to send certain bytes. After a kill, the agent sends an intent
-    in the middle of a big-endian file again as before. It reads the lines after the intent in the
-    same byte order."""
+    in the middle of a big-endian file again, and then reads the lines after it. It uses the file's
+    byte order for both, although the byte order mark is only at the beginning of the file."""
     world = running("utf-16")
     world.files.append(PATH, "\ufeffone\n".encode("utf-16-be"))
     world.settle()
@@ -123,8 +123,9 @@ def test_a_utf8_mark_is_no_part_of_the_first_line() -> None:
     ],
 )
 def test_unpaired_surrogates_are_rejected_or_replaced(bad: bytes) -> None:
-    """A line with an unpaired surrogate is rejected with its bytes. With `on_error: replace`, the
-    surrogate becomes U+FFFD. The lines around it are delivered."""
+    """A line with an unpaired surrogate is rejected, and the rejected record has the line's bytes.
+    With `on_error: replace`, the surrogate becomes U+FFFD. In both cases the lines before and after
+    this line are delivered."""
     data = "a\n".encode("utf-16-le") + bad + "\nb\n".encode("utf-16-le")
     world = running("utf-16le")
     written(world, data, 2)
@@ -152,7 +153,7 @@ def test_half_a_code_unit_at_the_end_is_rejected_and_waits_for_nothing() -> None
 
 
 def test_lines_of_utf16_are_joined() -> None:
-    """Lines of UTF-16 files are joined to records of several lines."""
+    """With `multiline`, lines of a UTF-16 file are joined to one record."""
     world = running("utf-16", multiline=MultilineSettings(type="indented", timeout_ms=500))
     written(world, "\ufeffa\n b\nc\n".encode("utf-16-be"), 4)
     assert world.values() == ["a\n b", "c"]
@@ -174,7 +175,8 @@ def test_a_long_line_of_utf16_is_rejected_and_the_next_is_delivered() -> None:
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16le", "utf-16be"])
 @pytest.mark.parametrize("container", ["cri", "docker"])
 def test_containers_do_not_write_utf16(encoding: str, container: str) -> None:
-    """UTF-16 together with `container` is refused with a sentence that names both."""
+    """The agent refuses a source with both a UTF-16 encoding and the setting `container`. The error
+    names both."""
     source = raw(encoding=encoding, container=container)
     with pytest.raises(ConfigurationRefused, match=f"encoding: {encoding} .* container"):
         source.check()

@@ -36,7 +36,7 @@ def test_a_range_is_declared_once(world: World) -> None:
 @promise("6 losses")
 def test_a_loss_that_a_start_finds_again_is_not_declared_again(world: World) -> None:
     """The agent declares a loss once, even if it is killed several times after it stored the loss
-    and before its position is past the lost bytes."""
+    and before the file's checkpoint is past the lost bytes."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(5)
@@ -62,9 +62,9 @@ def test_a_loss_that_a_start_finds_again_is_not_declared_again(world: World) -> 
 
 @promise("clocks reach of a loss")
 def test_a_clock_that_was_set_back_hides_no_lost_line() -> None:
-    """If the clock was set back, a loss that is declared afterwards also covers the bucket of the
-    later time that the clock showed before. The reason is that an unread line may have this later
-    time."""
+    """A loss names the buckets to which the lost lines may belong. If the clock was set back, these
+    buckets reach up to the latest time that the clock showed before, because a lost line may have
+    been written at that time."""
     world = World(settings(raw(), max_open_files=1))
     world.files.append(A, b"1\n")
     world.start()

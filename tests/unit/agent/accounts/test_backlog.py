@@ -30,7 +30,7 @@ def told(world: World) -> Backlog:
 
 
 def delete_after(world: World, seconds: float) -> None:
-    """Lets the agent read a file, and deletes the file after this time."""
+    """Lets the agent read a file, and deletes the file after `seconds`."""
     world.files.append(A, b"old\n")
     world.settle(5)
     world.clock.advance(seconds)
@@ -83,9 +83,9 @@ def test_the_life_of_a_deleted_file_says_when_the_next_is_lost(world: World) -> 
 
 
 def test_the_life_of_a_closed_file_is_rather_too_short(world: World) -> None:
-    """The agent may have closed a file before the file is deleted. Then the agent notices only in
-    its hourly search that the file is gone, and assumes that the file was deleted an hour before
-    this search. So the assumed life of the file is rather too short than too long."""
+    """If the agent has closed a file before the file is deleted, only an hourly search finds out
+    that the file is gone. The agent assumes the earliest possible time of the deletion, an hour
+    before this search. So the assumed life of the file may be too short, but not too long."""
     world.files.append("/log/other", b"")
     world.files.append(A, b"old\n")
     born_ms = world.clock.time_ms()
@@ -118,8 +118,8 @@ def test_a_setting_says_when_files_are_deleted() -> None:
 
 
 def test_a_file_without_a_name_is_lost_at_once() -> None:
-    """If a file was deleted and the agent still has it open, the backlog says that no time is left
-    for the file's bytes. This is so even if the agent does not yet know how long files of the
+    """If a file was deleted and the agent still has it open, the backlog says that the file's bytes
+    may be lost at any moment. This is so even if the agent does not yet know how long files of the
     directory live."""
     world = World(settings(raw(), close_rotated_ms=3_600_000))
     world.files.append(A, b"1\n")
@@ -164,8 +164,9 @@ def _tracked(position: int) -> TrackedFile:
 
 
 def test_the_age_is_that_of_the_first_byte_that_is_not_safe() -> None:
-    """The agent remembers each length of a file together with the time at which the file had this
-    length. When all bytes up to a remembered length are safe, the agent forgets this length."""
+    """The age of a file's unsafe bytes is the age of the first of them. To know it, the agent
+    remembers lengths of the file, each with the time at which the file had this length. When all
+    bytes up to a remembered length are safe, the agent forgets this length."""
     found = then(None, _tracked(0), 10, 1_000)
     assert found == [(10, 7)]
     found = then(found, _tracked(0), 20, 2_000)
@@ -175,8 +176,9 @@ def test_the_age_is_that_of_the_first_byte_that_is_not_safe() -> None:
 
 
 def test_the_notes_of_a_file_are_few_and_never_make_bytes_younger() -> None:
-    """If a file grows for a long time, the agent merges neighbours in its list of the file's
-    lengths and their times. The result of a merge has the older of the two times."""
+    """The agent's list of a file's lengths and their times stays short, because neighbours in the
+    list are merged. A merged entry has the older of the two times, so bytes never seem younger than
+    they are."""
     found = then(None, _tracked(0), 1, 7)
     for end in range(2, 500):
         found = then(found, _tracked(0), end, end * 1_000)
@@ -189,9 +191,9 @@ def test_the_notes_of_a_file_are_few_and_never_make_bytes_younger() -> None:
 
 
 def test_the_shortest_of_the_last_lives_counts() -> None:
-    """The agent expects that a file will live as long as the shortest of the last lives in its
-    directory. It forgets older lives, because the rotation may have been changed since then. It
-    ignores a negative life."""
+    """The agent expects that a file will live as long as the shortest life among the files of its
+    directory that were deleted last. It forgets the lives of files that were deleted earlier,
+    because the rotation may have been changed since then. It ignores a negative life."""
     lives = Lives()
     assert lives.shortest("/log") is None
     for life_ms in (5, -1, *range(100, 100 + LIVES_MAX - 1)):

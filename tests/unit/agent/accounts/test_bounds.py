@@ -1,5 +1,6 @@
-"""Each audit message of the agent contains two bounds of event times: how late, and how far ahead
-of the clock, a line's time may be. The audit uses these bounds or wider ones."""
+"""Each audit message of the agent contains two bounds of event times: how much older than the last
+seal a lost line may be, and how far ahead of the agent's clock a line's time may be. The audit uses
+these bounds or wider ones."""
 
 from __future__ import annotations
 
@@ -15,8 +16,8 @@ A = "/log/a.log"
 
 @promise("6 lateness")
 def test_each_message_says_what_the_agent_takes_event_times_to_be() -> None:
-    """Each audit message contains two bounds: the agent's lateness setting, and the limit by which
-    a line's own time may be ahead of the agent's clock."""
+    """Each audit message contains two bounds: the agent's setting `lateness.ms`, and the limit by
+    which a line's own time may be ahead of the agent's clock."""
     world = World(settings(raw(), lateness_ms=5_000))
     world.files.append(A, b"1\n")
     world.start()
@@ -27,8 +28,9 @@ def test_each_message_says_what_the_agent_takes_event_times_to_be() -> None:
 
 @promise("6 lateness")
 def test_a_loss_begins_with_the_bucket_of_the_last_seal() -> None:
-    """The first bucket of a loss is the bucket of the last seal's time. The agent does not subtract
-    its lateness setting from this time, because the audit subtracts a lateness itself."""
+    """When the agent declares a loss, it names the first bucket to which a lost line may belong:
+    the bucket of the last seal's time. The agent does not subtract its setting `lateness.ms` from
+    this time, because the audit subtracts the lateness itself."""
     world = World(settings(raw()))
     world.files.append(A, b"1\n")
     world.start()

@@ -1,6 +1,6 @@
 """A delta is a message with the sums of some buckets. For each bucket it contains the number of the
-bucket's previous delta. So all deltas of a bucket form one chain, whichever transactions stored
-them."""
+bucket's previous delta. So all deltas of a bucket form one chain, whether one transaction or
+several have stored them."""
 
 from __future__ import annotations
 
@@ -70,8 +70,8 @@ def test_behind_the_transaction_the_database_is_asked() -> None:
 
 @promise("2 checkpoint")
 def test_what_was_counted_is_durable_with_each_checkpoint() -> None:
-    """Until the agent makes the next delta, the database has each bucket's sum over all
-    checkpoints. So a kill before the delta loses no count."""
+    """The transaction that stores a checkpoint also stores the sums of each bucket's records that
+    are counted, but in no delta yet. So a kill before the next delta loses no count."""
     connection = sqlite3.connect(":memory:", isolation_level=None)
     create_tables(connection, "machine")
     state, mail = StateDatabase(connection), Mail([])
@@ -104,8 +104,8 @@ def _one(state: StateDatabase) -> Counts:
 
 
 def test_what_is_in_no_delta_yet_is_counted_after_a_crash_as_before(tmp_path: Path) -> None:
-    """If sums and losses were in no delta before a crash, they are counted exactly once after the
-    crash."""
+    """If sums and losses are in no delta when the agent crashes, the first delta after the crash
+    contains them, and contains each of them once."""
     for counted in (0, 2):
         state, changes = open_state(tmp_path), Changes()
         deltas = _opened(state, Mail([]))
@@ -124,9 +124,9 @@ def test_what_is_in_no_delta_yet_is_counted_after_a_crash_as_before(tmp_path: Pa
 
 
 def test_what_is_in_a_delta_is_in_no_other(tmp_path: Path) -> None:
-    """One transaction stores a delta or seal and removes the sums and losses that this message
-    contains. The same transaction stores the message numbers from which the next delta and the next
-    heartbeat continue."""
+    """The transaction that stores a delta also removes the delta's sums and losses from those that
+    are in no delta yet. It stores the message's number as well, from which the next delta and the
+    next heartbeat continue."""
     state, mail, changes = open_state(tmp_path), Mail([]), Changes()
     deltas = _opened(state, mail)
     deltas.passed([_one(state)], changes)

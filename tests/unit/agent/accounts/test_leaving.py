@@ -48,8 +48,9 @@ def test_only_a_topic_at_rest_gets_its_last_word() -> None:
 
 def test_a_last_word_lasts_until_something_turns_up() -> None:
     """A topic's last word is a message which says that all the topic's lines are delivered. When
-    the agent starts, it takes back every earlier last word. It takes back a later last word as soon
-    as a scan of the files finds more bytes, another file or an error."""
+    the agent starts, it takes back the last words that it sent before this start. While it runs, it
+    takes back a last word as soon as a scan of the files finds more bytes, another file or an
+    error."""
     leaving = Leaving({"t": LastWord(1, 900, 3)})
     leaving.is_asked = True
     assert not leaving.is_done_with("t"), "it is looked through again"
@@ -71,9 +72,9 @@ def test_a_last_word_lasts_until_something_turns_up() -> None:
 
 
 def test_a_note_in_doubt_is_made_again() -> None:
-    """If a file is replaced after the agent noted the file's size, a later scan of the files finds
-    the new file. The agent sends the topic's last word only after it has read the new file, because
-    a last word says that all lines are delivered."""
+    """Before a last word, the agent notes the sizes of the topic's files. If one of these files is
+    then replaced, the next scan finds the new file, and the agent does not send the last word,
+    which would say that all lines are delivered. It sends one when it has read the new file."""
     leaving = Leaving({})
     leaving.is_asked = True
     assert is_last_word(leaving, tracked(9, 9))
@@ -83,8 +84,8 @@ def test_a_note_in_doubt_is_made_again() -> None:
 
 def test_what_is_not_durable_yet_is_not_done() -> None:
     """A topic's last word is a message which says that all the topic's lines are delivered. The
-    message becomes valid only when the transaction that stores it is committed. A full disk can
-    delay the commit."""
+    agent counts the message as sent only after the commit of the transaction that stores it,
+    because a full disk can delay the commit."""
     leaving = Leaving({})
     leaving.is_asked = True
     file = tracked(9, 9)

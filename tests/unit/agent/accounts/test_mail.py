@@ -23,8 +23,8 @@ def committed(mail: Mail, state: StateDatabase) -> None:
 
 
 def test_only_what_is_durable_is_published() -> None:
-    """A message is published only after the commit of its transaction, and a later transaction
-    removes the message from the outbox."""
+    """A message is published only after the commit of the transaction that stores it. After the
+    publication, a later transaction removes the message from the outbox."""
     connection = sqlite3.connect(":memory:", isolation_level=None)
     create_tables(connection, "m")
     state = StateDatabase(connection)
@@ -50,8 +50,8 @@ def test_only_what_is_durable_is_published() -> None:
 
 
 def test_what_was_published_while_the_disk_was_full_is_forgotten_later() -> None:
-    """If messages are published while a failed transaction waits to be retried, the next
-    transaction removes these messages from the outbox."""
+    """If messages are published while a failed transaction waits to be retried, the first
+    transaction after the retry removes these messages from the outbox."""
     mail = Mail([Message(4, 1, None, b"a"), Message(5, None, 9, b"b")])
     mail.take_published()
     waiting = Changes()
@@ -65,8 +65,8 @@ def test_what_was_published_while_the_disk_was_full_is_forgotten_later() -> None
 
 
 def test_ids_go_on_behind_those_of_the_state() -> None:
-    """After a start of the agent, new message ids continue from the ids in the database, because
-    the ids give the order of the messages."""
+    """After a start of the agent, the ids of new messages are higher than the ids in the outbox,
+    because the ids give the order of the messages."""
     mail = Mail([Message(4, 1, None, b"a"), Message(7, None, 9, b"b")])
     assert mail.announced_files() == {9}
     mail.stage(delta(2), number=2)

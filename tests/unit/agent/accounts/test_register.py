@@ -18,14 +18,15 @@ def world() -> World:
 
 
 def closures(world: World) -> list[int]:
-    """The final lengths in all durable closures, whether or not these are published."""
+    """Returns the final lengths in all closures that are in the outbox or were published."""
     waiting = [decode(message.value) for message in StateDatabase(world.connection).outbox()]
     found = [*world.of(Announcement), *waiting]
     return [m.length for m in found if isinstance(m, Announcement) and m.length is not None]
 
 
 def silently(world: World, turns: int) -> None:
-    """Runs some turns of the agent in which only announcements are acknowledged."""
+    """Runs some turns of the agent, and checks that no file is closed. Audit messages are
+    published, but no record is acknowledged."""
     for _ in range(turns):
         world.clock.advance(0.5)
         world.publish()

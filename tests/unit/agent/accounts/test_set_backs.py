@@ -1,4 +1,5 @@
-"""If the clock is set back, the agent uses the latest time that the clock showed before."""
+"""Tests how the agent knows the latest time that an unread line may have. If the clock was set
+back, this is the latest time that the clock showed before."""
 
 from __future__ import annotations
 
@@ -14,8 +15,7 @@ def _read(found: SetBacks, *readings_ms: int) -> None:
 
 
 def test_a_clock_that_only_goes_on_says_the_present() -> None:
-    """If the clock was never set back, the latest time that the clock has shown is the present
-    time."""
+    """If the clock was never set back, no unread line has a time after the present time."""
     found = SetBacks()
     _read(found, 10, 20, 30)
     assert found.greatest("logs", 30) == 30
@@ -23,10 +23,9 @@ def test_a_clock_that_only_goes_on_says_the_present() -> None:
 
 @promise("clocks reach of a loss")
 def test_what_it_said_before_it_was_set_back_holds_until_a_seal_that_was_noted_later() -> None:
-    """A seal says that all earlier lines are counted. After the clock was set back, the agent uses
-    the later time that the clock showed before, because an unread line may have that time. For each
-    topic, the agent uses this later time until it sends a seal for which it scanned the files after
-    the clock was set back."""
+    """A seal says that all earlier lines are counted. After the clock was set back, an unread line
+    of a topic may have the later time that the clock showed before. This ends with the topic's
+    first seal for which the agent scanned the files after the clock was set back."""
     found = SetBacks()
     _read(found, 10)
     found.noted("logs")
@@ -40,8 +39,8 @@ def test_what_it_said_before_it_was_set_back_holds_until_a_seal_that_was_noted_l
 
 
 def test_of_several_times_the_greatest_counts() -> None:
-    """However often the clock was set back, the agent uses the latest time that the clock ever
-    showed."""
+    """If the clock was set back several times since a topic's last seal, an unread line may have
+    the latest time that the clock showed before any of these times."""
     found = SetBacks()
     _read(found, 90, 50, 60, 20)
     assert found.greatest("logs", 20) == 90

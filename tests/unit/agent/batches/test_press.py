@@ -134,8 +134,9 @@ def test_times_that_cannot_be_believed_are_those_of_reading() -> None:
 
 @pytest.mark.parametrize("parser", ["regex", "json"])
 def test_a_time_that_cannot_be_read_is_the_time_of_reading_if_this_is_set(parser: str) -> None:
-    """With `timestamp.on_error: read_time`, a line whose time cannot be read becomes a record with
-    the time of reading. The record is marked and counted."""
+    """With `timestamp.on_error: read_time`, a line whose time cannot be read becomes a record. The
+    record's time is the time at which the agent read the line, its field `timestamp_replaced` is
+    true, and the agent counts such records."""
     time = TimestampSettings(fields=["t"], format="rfc3339", on_error="read_time")
     if parser == "regex":
         made = recipe(timestamp=time, **regex("(?P<t>.*)"))
@@ -181,8 +182,8 @@ def test_a_time_that_cannot_be_read_is_the_time_of_reading_if_this_is_set(parser
     ],
 )
 def test_lines_of_other_encodings_become_utf8(encoding: str, words: str) -> None:
-    """Lines in other encodings become UTF-8. The origin of each record covers the line's bytes in
-    the file."""
+    """Lines in the encoding that the source's settings name become records in UTF-8. The origin of
+    each record gives the range of the line's bytes in the file, in the file's encoding."""
     lines = [f"{words} {number}" for number in range(3)]
     data = b"".join(line.encode(encoding) + b"\n" for line in lines)
     pressed = press(recipe(encoding=encoding), reading(data))
@@ -219,8 +220,8 @@ def test_lines_that_are_not_in_their_encoding() -> None:
 
 
 def test_an_overlong_line_is_cut_and_keeps_its_length() -> None:
-    """The agent reads and keeps only the beginning of an over-long line, but the record's origin
-    covers the whole line."""
+    """A line that is too long to be read at once is rejected. The rejected record contains only the
+    beginning of the line, but its origin covers the whole line."""
     intent = Intent(1, 5, 100, 100 + 3 * READ_BYTES, 0, READ_MS, b"")
     pressed = press(recipe(), Reading(intent, b"x" * READ_BYTES, "host", "/log/a"))
     (row,) = rejected(pressed)
@@ -231,8 +232,8 @@ def test_an_overlong_line_is_cut_and_keeps_its_length() -> None:
 
 
 def test_lines_longer_than_allowed_are_rejected() -> None:
-    """A line that is longer than max.line.bytes, or too long for a batch, is rejected. The lines
-    before and after this line are delivered."""
+    """A line is rejected if it is longer than max.line.bytes, or if its record is larger than a
+    batch may be. The lines before and after this line are delivered."""
     made = recipe(max_line_bytes=100)
     pressed = press(made, reading(b"a\n" + b"x" * 101 + b"\n" + b"y" * 100 + b"\n"))
     assert [datum_text(r.value)[0] for r in records(pressed)] == ["a", "y"]
@@ -255,7 +256,8 @@ def test_many_rejected_lines_take_no_longer_than_their_number() -> None:
 
 
 class Spied(Frames):
-    """Counts how often the lengths of all records are computed."""
+    """Frames of lines that count, in `looks`, how often a caller computes the lengths of all
+    lines."""
 
     looks = 0
 
@@ -266,8 +268,8 @@ class Spied(Frames):
 
 
 def test_lines_that_are_all_too_long_are_rejected_by_a_source_with_times() -> None:
-    """If all lines that the agent reads at once are too long, all are rejected. The parser of times
-    then gets no lines at all, and this causes no error."""
+    """If all lines that the agent reads at once are too long, all are rejected. The code that
+    parses the lines' times then gets no lines at all, and must not fail."""
     time = TimestampSettings(fields=["time"], format="rfc3339")
     made = recipe(max_line_bytes=64, timestamp=time, **regex("(?P<time>.*)"))
     pressed = press(made, reading(b"x" * 70 + b"\n" + b"y" * 70 + b"\n"))
@@ -305,7 +307,8 @@ def test_records_keep_the_order_of_their_file_in_each_partition() -> None:
 
 
 def test_null_keys_follow_their_file() -> None:
-    """A record without a key goes to the partition of its file."""
+    """If the field that `key` names is null in a record, the record goes to the partition of its
+    file."""
     avro = (
         '{"type":"record","name":"r","fields":[{"name":"k","type":["null","string"],'
         '"default":null}]}'
@@ -328,13 +331,14 @@ def test_null_keys_follow_their_file() -> None:
 
 
 def test_a_key_that_is_no_field_is_refused() -> None:
-    """A key that is not a field of the schema is refused."""
+    """The agent refuses a source whose setting `key` names no field of the schema."""
     with pytest.raises(ConfigurationRefused, match="nope"):
         Press(recipe(key="nope"))
 
 
 def test_a_schema_that_contains_itself_is_refused() -> None:
-    """A source whose schema contains itself is refused at once, and the error names the field."""
+    """The agent refuses a source whose schema has a field of the schema's own record type. The
+    error names the field."""
     fields = [{"name": "line", "type": "string"}, {"name": "of", "type": ["null", "R"]}]
     text = json.dumps({"type": "record", "name": "R", "fields": fields})
     with pytest.raises(SchemaUnsupported, match="Field of contains itself: its values are only"):
@@ -375,8 +379,8 @@ def test_fields_that_are_filled_twice_are_refused(source: dict[str, Any], senten
 
 
 def own_schema(schema: dict[str, Any], **source: Any) -> Press:
-    """Returns the press (which makes records from lines) of a source whose settings name a
-    schema."""
+    """Returns the press (which makes records from lines) of a source whose setting `schema` names
+    the given schema."""
     configured = SourceSettings(topic="logs", paths=["/log/*"], schema="s.avsc", **source)
     plain = recipe()
     return Press(

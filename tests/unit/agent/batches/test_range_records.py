@@ -1,5 +1,6 @@
-"""Tests which records of a range of a file's bytes are in a sample, and what the sample says about
-these records. With a sample, an agent tells the audit the content of some records."""
+"""A sample is an audit message with content sums (checksums) of some records, which an agent has
+made from a byte range of a file. The tests check which records of the range are in the sample, and
+what the sample contains for each record."""
 
 from __future__ import annotations
 
@@ -23,8 +24,8 @@ def records(firsts: list[int], source: object = LOGS, schema_id: int = 4) -> Ran
 
 def test_a_sample_tells_whole_ranges_or_a_drawn_part() -> None:
     """If a range has few records, a sample contains all records of the range. Otherwise it contains
-    the allowed number of neighbouring records. A random number (the lot) decides where these
-    records begin, and every place in the range is possible."""
+    neighbouring records of the range, as many as a sample may have. A random number (the lot)
+    decides with which record they begin."""
     few, many = records([0, 10, 20]), [records(list(range(0, 80, 20))), records([10, 30, 50, 70])]
     assert window([few], 0, 30, 5, limit=3) == (0, 30)
     drawn = [window(many, 0, 80, lot, limit=3) for lot in range(6)]
@@ -38,8 +39,9 @@ def test_a_sample_tells_whole_ranges_or_a_drawn_part() -> None:
 
 def test_a_part_has_rising_positions_with_their_own_sums() -> None:
     """The records of a range may come in any order and from several batches. A sample has one part
-    for each topic, with the topic's schema id and the times of its records. A part contains the
-    positions of the records in ascending order, and the sum of each record at the same place."""
+    for each topic, with the topic's schema id and the times of its records. A part contains two
+    lists: the positions of the records in ascending order, and in the same order their content
+    sums."""
     mixed, rejects = records([20, 0, 10]), records([30], REJECTED, 9)
     found = parts([mixed, rejects, records([99])], 0, 40)
     assert [(x.source, x.schema_id, x.firsts) for x in found] == [

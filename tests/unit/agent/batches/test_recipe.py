@@ -1,6 +1,6 @@
-"""A recipe consists of the settings by which lines become records, and of a fingerprint of the code
-that makes the records. Whenever anything changes that can change these records, the fingerprint
-changes too."""
+"""A recipe consists of the settings by which lines become records, and of the versions of the code
+that makes the records. Whenever anything changes that can change these records, the recipe changes
+too."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ from support.agent_press import press, reading, recipe, records, regex
 from support.promises import promise
 
 KNOWN = "9cddd403b67c3675cf0afc6c6ccaa2e249f2e82faef56da6755982a8dfb3b532"
-"""The digest of the records that are made from known lines. If this digest changes, increase
-PRESS_VERSION (or FRAMING_VERSION), the version of the code that makes records."""
+"""The expected result of `digest`: SHA-256 over the records that the agent makes from `LINES`. If a
+change of the code changes this digest, increase the code's version, PRESS_VERSION or
+FRAMING_VERSION."""
 
 LINES = (
     b"2023-11-14 23:13:20 as far ahead as is believed\n2023-11-14 23:13:21 and more\n"
@@ -51,13 +52,13 @@ def digest() -> str:
 
 @promise("2 another program")
 def test_known_lines_become_known_records() -> None:
-    """Known lines always become the same records. A change of these records needs a higher
-    PRESS_VERSION or FRAMING_VERSION."""
+    """The lines of `LINES` always become the same records. If a change of the code changes these
+    records, PRESS_VERSION or FRAMING_VERSION must be increased."""
     assert (FRAMING_VERSION, PRESS_VERSION, digest()) == (1, 1, KNOWN)
 
 
 def program(parser: str = "raw", timezone: str | None = None, **source: Any) -> str:
-    """Returns the field `program` of a recipe."""
+    """Returns the field `program` of a recipe with these settings."""
     pattern = "(?P<line>.*)" if parser == "regex" else None
     time = timezone and TimestampSettings(fields=["line"], format="%Y", timezone=timezone)
     kind = ParserSettings(type="raw" if pattern is None else "regex", pattern=pattern)
@@ -92,8 +93,8 @@ def test_what_a_program_is_named_by(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_recipe_says_how_lines_are_joined() -> None:
     """A stored recipe contains the rule by which lines are joined to records. RE2, which is a part
     of pyarrow, decides which lines are joined, so `program` contains the version of pyarrow.
-    Without `multiline`, the recipe's text has no such rule, as in versions of Skidway before the
-    rule existed."""
+    Without `multiline`, the stored recipe does not mention the rule, so it is the same as a recipe
+    of a Skidway version without this rule."""
     joined = MultilineSettings(type="java", max_lines=7)
     made = recipe(multiline=joined, parser=ParserSettings(type="raw"))
     assert recipes.from_json(made.to_json()) == made

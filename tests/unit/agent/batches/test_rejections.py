@@ -10,8 +10,9 @@ def line(first: int, reason: str = "no-match") -> RejectedLine:
 
 
 def test_the_log_is_told_at_once_and_then_once_a_minute() -> None:
-    """Each rejected line is logged once, in a summary. The summary says for each reason how many
-    lines were rejected, and where the first of them is."""
+    """The agent logs a summary of a topic's first rejected lines at once, and then at most one
+    summary a minute. Each rejected line is in one summary. A summary says for each reason how many
+    lines were rejected, and where the first line of the summary is."""
     rejections = Rejections(0.5)
     rejections.saw("logs", 3, [line(40), line(50, "schema")], 0.0)
     assert rejections.due(0.0) == [Untold("logs", {"no-match": 1, "schema": 1}, "/log/a", 40)]
@@ -24,8 +25,8 @@ def test_the_log_is_told_at_once_and_then_once_a_minute() -> None:
 
 
 def test_a_topic_that_rejects_more_than_its_share_is_named() -> None:
-    """The agent reports a topic if more than the configured share of its lines is rejected. It does
-    not report a topic that had only a few lines."""
+    """The agent reports a topic if more than the configured share of the topic's recent lines were
+    rejected. It does not report a topic that had only a few recent lines."""
     rejections = Rejections(0.5)
     rejections.saw("few", 0, [line(1)], 0.0)
     rejections.saw("good", 10, [line(n) for n in range(10)], 0.0)

@@ -1,5 +1,6 @@
-"""The rules of `shape` change records between the parser and the codec. The tests check which
-fields the schema has afterwards, and what happens to all other fields."""
+"""The rules of the setting `shape` change records after they are parsed and before they are encoded
+in Avro. The tests check which fields the schema must have, and what becomes of fields that the
+schema lacks."""
 
 from __future__ import annotations
 
@@ -35,8 +36,8 @@ def rows(made: Recipe, pressed: Pressed) -> list[dict[str, Any]]:
 
 
 def given(fields: list[dict[str, Any]], /, **source: Any) -> Recipe:
-    """Returns the recipe (the rules by which lines become records) of a source with a given
-    schema."""
+    """Returns the recipe (the rules by which lines become records) of a source whose schema has
+    these fields."""
     text = json.dumps({"type": "record", "name": "logs", "fields": fields})
     configured = SourceSettings(topic="logs", paths=["/log/*"], schema="logs", **source)
     topics = (TopicSnapshot("logs", 1, 1_048_588), TopicSnapshot("logs.rejected", 1, 1_048_588))
@@ -50,8 +51,9 @@ def member(name: str, kind: Any = "string", **more: Any) -> dict[str, Any]:
 
 @promise("2 filtered")
 def test_a_record_is_a_row_a_reject_or_left_out() -> None:
-    """Each record that the agent reads becomes either a row, a reject or a filtered record. A
-    filtered record keeps the origin and the event time that it would have had as a row."""
+    """Each line becomes either a record in the topic, a rejected record, or a filtered line (one
+    that a rule leaves out). The list of filtered lines contains the origin and the event time that
+    the record of each line would have had."""
     made = recipe(shape='drop level = "DEBUG" as d\nkeep status >= 300 as k', **regex(
         PATTERN, ))  # fmt: skip
     with pytest.raises(ConfigurationRefused, match="status is a text"):
@@ -92,7 +94,8 @@ def test_a_derived_schema_follows_the_rules() -> None:
 
 def test_a_given_schema_is_that_of_the_shaped_records() -> None:
     """A schema that the settings name must contain renamed fields under their new names. It need
-    not contain removed fields, which rules can still use as texts in conditions."""
+    not contain the fields that rules remove. The conditions of rules can nevertheless use these
+    fields, as texts."""
     made = given(
         [member("text"), member("level", default="?")],
         shape='drop status starts with "2" as ok\nrename message to text\nremove status, level',
@@ -111,7 +114,7 @@ def test_a_given_schema_is_that_of_the_shaped_records() -> None:
 
 def test_a_removed_member_may_have_any_type() -> None:
     """If rules only remove a JSON member, the member may have any type. A removed, masked or hashed
-    member never gets into `_extra`."""
+    member never gets into `_extra` (the map of members for which the schema has no field)."""
     extra = member("_extra", {"type": "map", "values": "string"}, default={})
     made = given(
         [member("user", ["null", "string"], default=None), extra],
@@ -124,7 +127,7 @@ def test_a_removed_member_may_have_any_type() -> None:
 
 
 def test_rules_may_ask_for_fields_that_have_their_defaults() -> None:
-    """If the parser does not fill a field, the rules see the field's default."""
+    """If the parser does not fill a field, the rules use the field's default in the schema."""
     made = given(
         [member("line"), member("env", default="prod"), member("n", ["null", "int"], default=None)],
         shape='keep env = "prod" as prod\ndrop n > 5 as large',
@@ -134,7 +137,8 @@ def test_rules_may_ask_for_fields_that_have_their_defaults() -> None:
 
 
 def test_what_is_not_utf_8_is_rejected_and_not_left_out() -> None:
-    """A line that is not UTF-8 is rejected, as it would be without rules. No rule leaves it out."""
+    """A line that is not UTF-8 is rejected, even if it contains text for which a rule leaves other
+    lines out."""
     made = recipe(shape='keep line matches "." as some\ndrop line contains "a" as a')
     found = press(made, reading(b"\xffa\na\nb\n\n"))
     assert [row["line"] for row in rows(made, found)] == ["b"]
@@ -159,8 +163,8 @@ def test_a_hashed_key_is_the_key(tmp_path: Path) -> None:
 
 
 def test_settings_refuse_a_key_without_a_rule() -> None:
-    """The agent refuses a source that has a key for hashes but no rule that hashes. It also refuses
-    a source that has a rule that hashes but no key. The error names the setting."""
+    """The agent refuses a source with a rule `hash` but without the setting `hash.key.location`,
+    and a source with this setting but without a rule `hash`. The error names the setting."""
     for source in ({"shape": "hash line"}, {"hash_key_location": Path("/k")}):
         with pytest.raises(ConfigurationRefused, match=r"hash\.key\.location"):
             SourceSettings(topic="logs", paths=["/log/*"], **source).check()
@@ -174,7 +178,8 @@ def test_settings_refuse_a_key_without_a_rule() -> None:
 def test_rules_that_a_program_refuses_are_of_another_program() -> None:
     """If a stored recipe has rules that the present version of the program does not know, the agent
     does not fail. The recipe (the stored settings by which lines become records) counts as a recipe
-    of another program, so the agent reads the records of its intents back from the brokers."""
+    of another program. So the agent does not make the records of the recipe's intents again, but
+    reads them back from the brokers."""
     made = recipe(shape="drop line is null")
     unknown = replace(made, shape="forget line")
     assert "shape-2" in made.program
@@ -185,8 +190,8 @@ def test_rules_that_a_program_refuses_are_of_another_program() -> None:
 
 
 def test_rules_that_are_only_comments_are_no_rules() -> None:
-    """If the text of the rules has only comments, the recipe (the stored settings by which lines
-    become records) is the same as without rules."""
+    """If the setting `shape` has only comments, the recipe (the stored settings by which lines
+    become records) is the same as without `shape`."""
     assert recipe(shape="# nothing\n\n") == recipe()
 
 
@@ -199,8 +204,8 @@ def maybe(name: str, **more: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("kind", ["json", "logfmt", "prefixed"])
 def test_further_keys_may_get_another_name(kind: str) -> None:
-    """No text of a record is lost silently: keys without a field are kept, even if a rule renames
-    the field that contains them."""
+    """No text of a line is lost silently: the keys for which the schema has no field are kept in
+    the map `_extra`, even if a rule renames this map."""
     parsers = {
         "json": (ParserSettings(type="json"), b'{"a": "1", "b": "2"}\n'),
         "logfmt": (ParserSettings(type="logfmt"), b"a=1 b=2\n"),
@@ -217,8 +222,9 @@ def test_further_keys_may_get_another_name(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ["json", "logfmt"])
 def test_private_keys_do_not_reach_extra_by_another_name(kind: str) -> None:
-    """A value that rules mask, hash or remove is not sent in `_extra`, even if the record uses an
-    alias of the field, or the name that a rule gives the field."""
+    """If rules mask, hash or remove a field, its value is not sent in `_extra` (the map of values
+    for which the schema has no field) either, even if the key in the line is an alias of the field
+    or a name from which a rule renames it."""
 
     def line(**pairs: str) -> bytes:
         if kind == "json":
@@ -240,8 +246,8 @@ def test_private_keys_do_not_reach_extra_by_another_name(kind: str) -> None:
 
 
 def test_names_of_private_fields_through_renames() -> None:
-    """A private field is recognized by its names before and after renames, wherever the rule is in
-    the list of rules."""
+    """A field that rules mask, hash or remove is private. The function `private_names` returns all
+    names that rules give such a field, before and after the private rule."""
     for text, names in (
         ("rename a to b\nmask b for cards\nrename b to c", {"a", "b", "c"}),
         ("mask a for cards\nrename a to b\nrename c to a", {"a", "b"}),
@@ -251,8 +257,8 @@ def test_names_of_private_fields_through_renames() -> None:
 
 
 def test_what_fills_no_field_of_the_schema_may_be_removed() -> None:
-    """Rules may remove the time, groups of the path, and groups before a JSON object from records
-    whose schema lacks these fields."""
+    """Rules may also remove values for which the schema has no field: the line's time, the names of
+    the pod and the container, and groups before a JSON object."""
     fields = [maybe("message"), EXTRA]
     for ts in ('"2020-01-01T00:00:00Z"', "1577836800"):
         form = "rfc3339" if ts[0] == '"' else "epoch"
@@ -282,8 +288,8 @@ def test_what_fills_no_field_of_the_schema_may_be_removed() -> None:
 
 
 def test_a_private_group_of_the_path_is_noted() -> None:
-    """If a rule keeps a group of a file's path out of the rows, a trial of the rules on sample
-    lines prints a note that the agent nevertheless sends the whole path."""
+    """If a rule removes a group of `path.pattern`, the preview of sample lines contains a note: the
+    rows lack the group, but the agent sends the file's whole path."""
     source = SourceSettings(
         topic="logs", paths=["/log/*/a"], path_pattern="/log/(?P<user>[^/]+)/", shape="remove user"
     )

@@ -72,8 +72,9 @@ def test_missing_topics_are_made_and_existing_ones_left_alone() -> None:
 
 @promise("4 Apache Kafka")
 def test_on_apache_kafka_nothing_may_expire_by_event_time() -> None:
-    """On Apache Kafka, the agent creates topics whose settings keep old lines from being deleted by
-    event time. It refuses an existing topic whose settings would delete old lines."""
+    """Apache Kafka may delete a segment because its records have old event times, even if they were
+    written just now. The agent creates topics whose settings prevent this, and refuses an existing
+    topic whose settings allow it."""
     site = Site(raw("a"))
     site.ensure(apache=True)
     configs = site.cluster.topics["a"].configs
@@ -95,8 +96,8 @@ def test_event_times_are_not_written_over() -> None:
 
 def test_a_source_becomes_a_recipe() -> None:
     """The agent turns each source of its settings into a recipe (the rules by which lines become
-    records). The recipe has the ids of the source's schemas, and the partitions and limits of its
-    topics."""
+    records). The recipe has the ids of the source's schemas, and the numbers of partitions and the
+    size limits of its topics."""
     site = Site(raw("a"))
     site.cluster.create("a", 4, {"max.message.bytes": "5000"})
     site.ensure()
@@ -130,8 +131,8 @@ def test_a_schema_that_the_registry_refuses_is_a_mistake_of_the_configuration() 
 
 
 def test_parser_and_schema_are_compared_before_anything_is_read() -> None:
-    """When the agent starts, it refuses a registered schema with fields that the source's parser
-    cannot provide."""
+    """When the agent starts, it refuses a registered schema with a required field that the source's
+    parser does not fill."""
     source = SourceSettings(
         topic="a",
         paths=["/x"],
@@ -159,9 +160,9 @@ def test_a_configuration_that_cannot_run_leaves_no_topics(monkeypatch: pytest.Mo
 
 @promise("2 topic made again")
 def test_new_partitions_are_seen_and_a_topic_made_again_is_not_mixed_in() -> None:
-    """A running agent uses new partitions and limits of its topics as soon as it sees them, and
-    keeps the schemas' ids. If a topic was deleted and created again, the agent uses nothing of the
-    new topic, and reports that the topic was created again."""
+    """When a running agent asks the brokers about its topics again, it takes over new partitions
+    and size limits, and keeps the schemas' ids. If a topic was deleted and created again, the agent
+    uses nothing of the new topic, and reports that the topic was created again."""
     site = Site(raw("a"))
     site.ensure()
     before = site.resolve()

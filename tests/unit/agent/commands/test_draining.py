@@ -1,5 +1,6 @@
-"""Draining is the command that asks an agent to leave. The tests check what the command requires
-before it connects to any server, and what it reports at the end."""
+"""The command `skidway agent drain` delivers all remaining lines of a host, and tells the audit
+that nothing more will come. The tests check what the command requires before it connects to any
+server, and what it reports at the end."""
 
 import os
 from dataclasses import replace
@@ -36,9 +37,9 @@ def drained(directory: Path, **others: Any) -> str:
 
 
 def test_only_a_state_that_never_was_has_nothing_to_say(tmp_path: Path) -> None:
-    """Only an empty state directory shows that no agent ever ran. Draining is refused if the
-    directory is missing, for example because its disk is not mounted or state.dir is wrong. It is
-    also refused if the directory contains SQLite's write-ahead log but not the database."""
+    """If the state directory is empty, `drain` says that no agent ever ran, and succeeds. It fails
+    if the directory is missing, for example because its disk is not mounted or state.dir is wrong.
+    It also fails if the directory contains SQLite's write-ahead log but not the database."""
     assert "no agent ever ran" in drained(tmp_path)
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(StateRefused, match="there is no directory"):
@@ -65,8 +66,8 @@ def test_a_full_disk_is_named_and_nothing_is_promised(tmp_path: Path) -> None:
 
 
 def test_what_the_brokers_have_not_taken_yet_is_said(tmp_path: Path) -> None:
-    """A last word says that all lines are delivered. The agent can take a last word back with a
-    second message. If the brokers have not received this second message yet, the error asks the
-    operator to drain again before the host is retired."""
+    """A last word says that all lines are delivered. The agent takes a last word back with a second
+    message. If the agent could not deliver everything, and the brokers have not received this
+    second message yet, the error asks the operator to drain again before the host is retired."""
     with pytest.raises(draining.NotDrained, match="drain again, before the host is retired"):
         draining.answer(Drained(0, {"logs"}, [], False), open_state(tmp_path))

@@ -99,16 +99,17 @@ def test_lines_that_do_not_fit_are_told_before_they_are_sent(tmp_path: Path) -> 
 def test_lines_that_cannot_be_replayed_are_named(
     tmp_path: Path, document: dict[str, Any], sentence: str
 ) -> None:
-    """The command refuses a line that `rejected export` did not write, that is not the whole
-    rejected line, or that is too long. It also refuses two lines for the same rejected line. The
-    error gives the line's number."""
+    """Each line of the input has the repaired text of one rejected line. The command refuses the
+    input if one of its lines was not written by `rejected export`, has only a part of the rejected
+    line, or is too long. It also refuses an input with the same rejected line twice. The error
+    gives the numbers of the input lines."""
     with pytest.raises(NotReplayed, match=sentence):
         run(tmp_path, rejected(0), document)
     assert lines(tmp_path) == []
 
 
 def test_a_topic_without_replay_is_refused(tmp_path: Path) -> None:
-    """A replay is refused if no source of the topic has the setting `replay: true`. This setting
-    adds the fields for the origin of a rejected line to the schema."""
+    """A replay is refused if no source of the topic has the setting `replay: true`. With this
+    setting, the topic's schema has fields for the origin of the rejected line."""
     with pytest.raises(ConfigurationRefused, match="no source of topic others has replay: true"):
         run(tmp_path, {**rejected(0), "topic": "others"})

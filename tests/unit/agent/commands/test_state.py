@@ -10,7 +10,7 @@ PATH = "/log/a.log"
 
 
 def paths(world: World) -> list[str]:
-    """Returns the column of the paths, as the table shows it."""
+    """Returns the column `path` of the table that the command prints."""
     files = entries(StateDatabase(world.connection).files(), {}, world.files)
     table, _ = rows({"files": files, "declared": []})
     return [each["path"] for each in table]
@@ -25,13 +25,13 @@ def a_world() -> World:
 
 
 def test_a_single_file_id_needs_no_distinction() -> None:
-    """If only one file id has a path, only the path is shown."""
+    """If no other file id has the same path, the table shows only the path."""
     assert paths(a_world()) == [PATH]
 
 
 def test_a_deleted_file_and_the_file_at_its_path_are_told_apart() -> None:
-    """If a file was deleted, and another file is now at its path, both are shown with their inodes,
-    and the first file is called deleted."""
+    """If a file was deleted, and another file is now at its path, the table shows both with their
+    inodes, and marks the first one as deleted."""
     world = a_world()
     world.files.delete(PATH)
     world.files.append(PATH, b"two\n")

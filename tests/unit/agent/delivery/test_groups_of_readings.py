@@ -1,5 +1,5 @@
-"""Tests which readings the agent combines before it makes batches from them. A reading is a range
-of bytes that the agent has read from a file."""
+"""Tests which readings the agent combines into one group before it makes batches from the group. A
+reading is a range of bytes that the agent has read from a file."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def taken(size: int, file: int) -> Taken:
 def test_readings_are_pressed_together_up_to_a_size(
     sizes: list[int], expected: list[list[int]]
 ) -> None:
-    """The agent processes small readings together. It processes large readings alone, because each
-    rejected line needs memory until its group of readings is processed."""
+    """The agent combines small readings into groups of at most TOGETHER_BYTES. Groups are limited
+    because each rejected line needs memory until its whole group is processed."""
     groups = _groups(taken(size, file) for file, size in enumerate(sizes))
     assert [[len(one.reading.data) for one in group] for group in groups] == expected

@@ -1,6 +1,6 @@
-"""The agent reads partitions back from the brokers to find out which of its records arrived. It
-turns the results and errors of a fetcher into rows and holes. A hole is a part of a partition that
-cannot be read."""
+"""The agent reads partitions back from the brokers to find out which of its records arrived. The
+tests check what `FetchedLogs` makes of the results and errors of a Kafka fetcher: the origins of
+records as columns (`Rows`), and holes. A hole is a part of a partition that cannot be read."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ P, Q = TopicPartition("logs", 0), TopicPartition("logs", 1)
 
 
 class Fetcher:
-    """A fetcher whose next answer or error a test sets."""
+    """A fetcher whose method `poll` returns or raises what the test has set as `next`."""
 
     def __init__(self) -> None:
         self.positions: dict[TopicPartition, int] = {}
@@ -73,8 +73,8 @@ def logs(fetcher: Fetcher) -> FetchedLogs:
 
 
 def test_records_with_an_origin_come_as_columns(logs: FetchedLogs, fetcher: Fetcher) -> None:
-    """Records with an origin become columns, and records without an origin are skipped. A damaged
-    batch becomes a hole, and the agent continues to read after the batch."""
+    """The origins of a batch's records become columns; a batch without origins is skipped. A
+    damaged batch becomes a hole, and the agent continues to read after this batch."""
     ones = np.ones(2, np.int64)
     origins = Origins(ones * 3, ones * 4, np.array([0, 10]), ones * 10)
     values, times = pa_binary([b"a", b"b"]), np.array([7, 8], np.int64)
@@ -94,9 +94,9 @@ def test_records_with_an_origin_come_as_columns(logs: FetchedLogs, fetcher: Fetc
 def test_a_partition_is_read_up_by_a_watermark_told_anew(
     logs: FetchedLogs, fetcher: Fetcher
 ) -> None:
-    """The agent asks the brokers again for the high watermarks, and meanwhile continues to read. A
-    partition counts as read to its end when the agent's position has reached a high watermark that
-    arrived after this request."""
+    """A partition counts as read to its end when the agent has read up to the partition's high
+    watermark. If the agent asks for the high watermarks again (`ask_anew`), it waits for a new high
+    watermark, and meanwhile continues to read from the same position."""
     assert logs.read_up() == set()
     fetcher.high_watermarks = {P: 5, Q: 9}
     assert logs.read_up() == {P}
@@ -111,8 +111,8 @@ def test_a_log_that_begins_behind_the_floor_has_a_hole_and_is_read_on(
     logs: FetchedLogs, fetcher: Fetcher
 ) -> None:
     """The floor is the offset at which the agent begins to read. If the first offset of a log is
-    higher than the floor, the missing offsets become a hole, and the agent continues to read from
-    the first offset. If the broker's error does not give the first offset, the agent asks the
+    higher than the floor, the offsets in between become a hole, and the agent continues to read
+    from the first offset. If the broker's error does not give the first offset, the agent asks the
     broker for it."""
     fetcher.next = OffsetOutOfRange(P, 5, 20, 30)
     (hole,) = logs.poll()
@@ -138,9 +138,9 @@ def test_a_log_that_begins_behind_the_floor_has_a_hole_and_is_read_on(
 def test_what_cannot_be_read_is_a_hole_for_good(
     logs: FetchedLogs, fetcher: Fetcher, error: Exception
 ) -> None:
-    """A partition gets a permanent hole in three cases: its log ends below an acknowledged offset,
-    its log is damaged, or the agent has no right to read the partition. The agent continues to read
-    the other partitions."""
+    """The agent reads no more of a partition in three cases: the log ends below the offset at which
+    the agent begins to read, the log is damaged, or the agent has no right to read the partition.
+    The rest of the partition becomes a hole. The agent continues to read the other partitions."""
     fetcher.next, fetcher.stopped = error, P
     (hole,) = logs.poll()
     assert isinstance(hole, Hole)

@@ -1,5 +1,5 @@
-"""The agent stores the last acknowledged offset of each partition, so that it still has these
-offsets after a restart."""
+"""The agent stores the last acknowledged offset of each partition in its state, so that it still
+knows these offsets after a restart."""
 
 from skidway.agent.state.database import StateDatabase
 from skidway.audit.topic.messages import Seal
@@ -31,8 +31,9 @@ def test_the_last_acknowledged_offset_is_durable_with_the_checkpoint() -> None:
 
 
 def test_seals_name_the_offsets_also_after_a_start() -> None:
-    """A seal says that all earlier lines are counted. After a restart, the agent's seals contain
-    the last acknowledged offsets, even before the agent sends any record."""
+    """A seal says that all earlier lines are counted, and contains the last acknowledged offset of
+    each partition. After a restart, the agent's seals contain these offsets even before the agent
+    sends any record."""
     world = World(settings(raw()))
     world.files.append(A, b"1\n2\n")
     world.start()

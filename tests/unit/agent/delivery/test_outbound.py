@@ -53,8 +53,8 @@ def test_a_flight_is_done_when_all_its_batches_are_acknowledged() -> None:
 
 
 def test_what_the_producer_does_not_take_waits_in_order() -> None:
-    """Batches that do not fit into the producer's full buffer wait in order, and the agent stops
-    reading."""
+    """If the producer's buffer is full, further batches wait in order, and the agent stops reading
+    files."""
     sending = Sending(b"a\n", b"b\n", b"c\n", room=1)
     assert not sending.outbound.has_room
     for _ in range(3):
@@ -65,7 +65,7 @@ def test_what_the_producer_does_not_take_waits_in_order() -> None:
 
 
 def refused(sending: Sending) -> list[Refusal]:
-    """Delivers all batches, and returns the refusals of the broker."""
+    """Sends all batches to the broker, and returns the records that the broker refuses."""
     found = []
     for _ in range(10):
         found += sending.outbound.settle(sending.producer.deliver_all()).refusals
@@ -120,8 +120,9 @@ def test_a_flight_waits_for_its_refused_record(certainty: Certainty | None) -> N
 
 @pytest.mark.parametrize("is_behind", [False, True])
 def test_what_was_sent_in_a_larger_batch_or_taken_back_may_have_arrived(is_behind: bool) -> None:
-    """A refused record may have arrived in an earlier, larger batch. Either the answer to this
-    batch was lost, or the producer returned this batch after an earlier record was refused."""
+    """`was_sent` says that a refused record may have arrived before, in a larger batch whose answer
+    the agent does not have. Either the answer was lost, or the producer returned the larger batch
+    undelivered after the broker had refused an earlier record."""
     sending = Sending(b"a\n", b"b\nc\n")
     if is_behind:
         sending.producer.arrive(TP)
@@ -137,8 +138,8 @@ def test_what_was_sent_in_a_larger_batch_or_taken_back_may_have_arrived(is_behin
 
 
 def test_halves_hold_the_same_records() -> None:
-    """If the broker refuses a batch, the agent sends two halves of the batch instead. The records
-    in the halves are the same as in the whole batch."""
+    """If the broker refuses a batch, the agent sends the batch's records again in two halves. The
+    records in the halves are the same as in the whole batch."""
     whole = Sending(b"a\nbb\nccc\n\ndd\n")
     whole.outbound.settle(whole.producer.deliver_all())
     halved = Sending(b"a\nbb\nccc\n\ndd\n")

@@ -1,6 +1,6 @@
-"""Acknowledged offsets and floors. An intent is a stored promise to send certain bytes. To find out
-which of its records arrived, the agent reads a partition back from the partition's floor. No record
-of an unfinished intent is below the floor."""
+"""Tests which acknowledged offsets and floors the agent stores. An intent is a stored promise to
+send certain bytes. To find out which records of an intent arrived, the agent reads a partition back
+from the partition's floor. No record of an unfinished intent is below the floor."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ P, Q = TopicPartition("logs", 0), TopicPartition("logs", 1)
 
 
 class Files:
-    """A stand-in for the object that tracks the agent's files. It has one file, and the records of
-    the file's intents are on their way."""
+    """A stand-in for the object that tracks the agent's files. It has one file, whose intents have
+    records that no broker has acknowledged yet."""
 
     def __init__(self, *sequences: int) -> None:
         self.file: Any = SimpleNamespace(
@@ -83,10 +83,11 @@ def test_what_was_acknowledged_before_an_intent_was_sent_lies_below_its_floor() 
 
 @promise("2 floor")
 def test_what_is_sent_again_may_lie_where_it_was_sent_first() -> None:
-    """The floor is the offset from which the agent searches for its own records. If records are
-    sent again after the producer's id was lost, the floor stays at or below the first copies. In
-    this test, the first copies of intents 1 and 2 arrive at offsets 4 and 5. Then intent 1 is
-    acknowledged at offset 6, but the floor stays at or below offset 5."""
+    """The floor is the offset from which the agent searches for its own records. If the producer
+    gets a new producer id and sends records again, the first copies of these records may also be in
+    the log. The floor stays at or below the first copies. In this test, the first copies of intents
+    1 and 2 arrive at offsets 4 and 5. Then intent 1 is acknowledged at offset 6, but the floor
+    stays at or below offset 5."""
     files, made = Files(1, 2), progress(floors={P: 4})
     made.sent([Departure(P, (1,)), Departure(P, (2,))])
     made.acknowledged({P: 6})
@@ -99,8 +100,8 @@ def test_what_is_sent_again_may_lie_where_it_was_sent_first() -> None:
 @promise("2 floor")
 def test_floors_stand_still_while_old_intents_wait() -> None:
     """Floors are the offsets from which the agent searches for its own records. They do not move
-    while intents of an earlier process of the agent are unfinished. The running process does not
-    know the offsets of the records of these intents."""
+    while intents that an earlier process of the agent stored are unfinished, because the running
+    process does not know at which offsets the records of these intents are."""
     files, made = Files(2), progress(before=[1], floors={P: 5})
     made.sent([Departure(P, (2,))])
     made.acknowledged({P: 20})

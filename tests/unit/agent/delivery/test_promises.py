@@ -1,6 +1,7 @@
-"""Over-long lines for which the agent stored an intent (a promise to send certain bytes) before it
-was killed. Before the restarted agent sends an over-long line again, it compares the line's bytes,
-piece by piece, with the checksum in the intent."""
+"""Lines that are too long to be read at once, and for which the agent stored an intent (a promise
+to send certain bytes) before it was killed. Before the restarted agent sends an over-long line
+again, it computes the checksum of all the line's bytes, and compares it with the checksum in the
+intent."""
 
 import pytest
 
@@ -31,9 +32,8 @@ def world() -> World:
 @promise("2 set apart")
 @pytest.mark.parametrize("at", [2_000, READ_BYTES - 1, READ_BYTES, READ_BYTES + 250_000])
 def test_an_overlong_line_with_other_bytes_is_not_sent_again(world: World, at: int) -> None:
-    """If one byte of the line has changed, in the line's beginning or later, the agent sends
-    nothing under the line's old origin. It declares the line lost, because no broker has the
-    line."""
+    """If one byte of the line has changed, at any place in the line, the agent sends nothing under
+    the line's old origin. It declares the line lost, because no broker has the line."""
     (old,) = (intent.file for intent in StateDatabase(world.connection).intents())
     world.files.overwrite(A, at, b"y")
     world.start()

@@ -1,6 +1,6 @@
-"""An intent is a stored promise to send certain bytes of a file. The agent divides an intent into
-parts that arrived and parts that are missing, depending on which of its records it found in the
-partitions."""
+"""An intent is a stored promise to send certain bytes of a file. After a crash, the agent searches
+the partitions for records of the intent. Then it divides the intent's byte range into parts whose
+records arrived and parts whose records are missing."""
 
 from __future__ import annotations
 
@@ -65,9 +65,9 @@ def test_ranges_are_divided_into_what_arrived_and_what_is_missing() -> None:
 
 
 def test_repeats_are_one_record(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Equal records in a partition count as one record, even if part of the first copy has expired.
-    The memory that the agent needs depends on the number of different records, not on the number of
-    copies."""
+    """If a partition has several copies of the same records, the agent counts each record once,
+    even if the first copies of some records have expired. The memory that the agent needs depends
+    on the number of different records, not on the number of copies."""
     monkeypatch.setattr(read_back, "ROWS_MIN", 4)
     copies = [rows(P, (150, 200))] + [rows(P, (100, 150), (150, 200)) for _ in range(20)]
     made = Found(AGENT, [INTENT])
@@ -80,9 +80,9 @@ def test_repeats_are_one_record(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_came_behind_later_records_is_missing() -> None:
-    """A record at a higher offset than later records of its file counts as missing, because readers
-    drop it. If a part of the log has expired, the record counts as arrived, because an expired copy
-    of the record may have been before the later records."""
+    """If a record is behind records of later lines of its file in the log, it counts as missing,
+    because readers drop it. If a part of the log has expired, the record counts as arrived, because
+    an expired copy of the record may have been before the later records."""
     late = rows(P, (150, 200), (100, 150))
     assert parts(late) == [(100, 150, Fate.MISSING), (150, 200, Fate.ARRIVED)]
     assert parts(late, gap=True) == [(100, 200, Fate.ARRIVED)]
@@ -99,9 +99,10 @@ def test_records_that_overlap_are_doubtful() -> None:
 
 
 def test_a_missing_part_is_split_where_readers_would_drop_records() -> None:
-    """A missing part is split into two kinds of records: those that readers would drop if the agent
-    sent them now, and those that readers would keep. Adjacent records of the same kind form one
-    piece. Records outside the part have no influence."""
+    """A missing part of an intent may have records that readers would drop if the agent sent them
+    now. The function `split` divides the part into pieces: adjacent records that readers would drop
+    form one piece, and so do adjacent records that readers would keep. Records outside the part
+    have no influence."""
     part = Part(110, 160, Fate.MISSING)
     bounds = np.array([100, 110, 120, 130, 150, 160, 200])
 
@@ -130,8 +131,8 @@ def test_every_record_lies_in_reach(partitioning: str) -> None:
 
 
 def test_what_is_found_counts_as_it_would_have_acknowledged() -> None:
-    """Records of intents that the agent finds in the partitions count as if the brokers had
-    acknowledged them: with the same counts, bytes and checksums."""
+    """The records of an intent that the agent finds in the partitions count like acknowledged
+    records: with the same counts, bytes and checksums."""
     made = recipe(**regex("(?P<line>[^x].*)"))
     one = reading(b"a1\nx2\na3\nx4\n")
     pressed = press(made, one)

@@ -23,7 +23,7 @@ FIRST = TopicPartition("logs", 0)
 
 @pytest.fixture
 def world() -> World:
-    """An agent that has sent three lines in two batches and has no answer yet."""
+    """An agent that has sent three lines in two batches, and has no answer of the broker yet."""
     world = World(settings(raw()))
     for piece in (b"one\ntwo\n", b"three\n"):
         world.files.append(A, piece)
@@ -43,8 +43,8 @@ def apart(world: World) -> list[tuple[int, int | None, Certainty]]:
 
 @promise("2 refused record")
 def test_what_an_earlier_attempt_brought_is_acknowledged(world: World) -> None:
-    """A line is counted once if its first attempt arrived, the answer was lost, and the broker
-    refuses the retry. The agent does not declare the line lost or uncertain."""
+    """If a line arrived at the first attempt, but the answer was lost and the broker refuses the
+    retry, the line is counted once. The agent does not declare it lost or uncertain."""
     world.producer.arrive(FIRST)
     world.producer.interrupt(FIRST)
     world.brokers.refuses = is_two
@@ -57,9 +57,10 @@ def test_what_an_earlier_attempt_brought_is_acknowledged(world: World) -> None:
 
 
 def test_what_arrived_below_others_that_were_sent_again_is_found(world: World) -> None:
-    """After the producer's id was lost, the first batch arrived twice. The agent finds a refused
-    record that has arrived at a lower offset than the acknowledged second copy of the first
-    batch."""
+    """The agent also searches below the last acknowledged offset for a refused record. In this
+    test, the producer gets a new producer id and sends all batches again. The first batch arrives
+    twice. The refused record arrived only at the first attempt, so its offset is lower than the
+    acknowledged offset of the first batch's second copy."""
     world.producer.arrive(FIRST)
     world.producer.arrive(FIRST)
     world.producer.interrupt(FIRST, is_known=False)
@@ -74,9 +75,9 @@ def test_what_arrived_below_others_that_were_sent_again_is_found(world: World) -
 
 @promise("2 refused record")
 def test_what_no_attempt_brought_is_lost_after_the_wait(world: World) -> None:
-    """If no attempt arrived, the line is declared lost as soon as no attempt can arrive any more.
-    Until then the agent sends later lines, but no seal, because a seal says that all earlier lines
-    are counted."""
+    """If no attempt to send a refused line arrived, the agent declares the line lost as soon as no
+    attempt can arrive any more. Until then the agent sends later lines, but no seal, because a seal
+    says that all earlier lines are counted."""
     world.producer.interrupt(FIRST, survivors=2)
     world.brokers.late.clear()
     world.brokers.refuses = is_two
@@ -99,8 +100,9 @@ def test_what_no_attempt_brought_is_lost_after_the_wait(world: World) -> None:
 
 
 def test_an_attempt_that_comes_during_the_wait_is_found(world: World) -> None:
-    """If a connection was lost while an attempt was under way, the agent waits for this attempt. If
-    the attempt arrives during the wait, the agent finds the record."""
+    """If a connection was lost while the agent sent a record, the batch may still arrive at the
+    broker. The agent waits for such a late batch. If the batch arrives during the wait, the agent
+    finds the record."""
     world.files.append(A, b"four\n")
     world.producer.interrupt(FIRST, survivors=1)
     world.brokers.refuses = is_two
@@ -114,8 +116,8 @@ def test_an_attempt_that_comes_during_the_wait_is_found(world: World) -> None:
 
 
 def test_an_attempt_that_comes_behind_later_lines_is_lost(world: World) -> None:
-    """A line that arrives after later lines of its file is declared lost, because readers drop it
-    as a repeat."""
+    """If a refused line arrives late, after later lines of its file, the agent declares it lost,
+    because readers drop it as a repeat."""
     world.producer.interrupt(FIRST, survivors=1)
     world.brokers.refuses = is_two
     for _ in range(3):
@@ -130,8 +132,9 @@ def test_an_attempt_that_comes_behind_later_lines_is_lost(world: World) -> None:
 
 
 def test_what_expired_unread_is_uncertain(world: World) -> None:
-    """The agent reads a partition back from a certain offset, the floor. If the log begins at a
-    higher offset, the line is declared uncertain, because it may have arrived and then expired."""
+    """The agent searches a partition for a refused line from a certain offset on, the floor. If the
+    log begins at a higher offset, the agent declares the line uncertain, because the line may have
+    arrived and then expired."""
     world.producer.arrive(FIRST)
     world.producer.interrupt(FIRST)
     world.brokers.starts[FIRST] = 2
@@ -160,9 +163,9 @@ def test_while_the_partition_does_not_come_nothing_is_decided(world: World) -> N
 
 @promise("2 refused record")
 def test_what_a_process_before_may_have_sent_is_read_back_too(world: World) -> None:
-    """After a restart, the agent sends the line again that it had promised to send (in an intent),
-    and the broker refuses the line at once. The agent then finds the copy that the previous process
-    sent."""
+    """After a restart, the agent sends a line of an unfinished intent (stored promise to send
+    bytes) again. If the broker refuses this line at once, the agent still finds the copy that
+    arrived before the restart."""
     world.producer.arrive(FIRST)
     world.kill()
     world.brokers.refuses = is_two
@@ -173,9 +176,9 @@ def test_what_a_process_before_may_have_sent_is_read_back_too(world: World) -> N
 
 
 def test_killed_before_its_intent_is_passed_nothing_was_declared(world: World) -> None:
-    """If the agent is killed before its checkpoint is past the bytes of the refused record, it has
-    not declared a loss yet. After the next start, the agent sends the line again, and the broker
-    accepts it."""
+    """If the agent is killed before the checkpoint is past the bytes of the refused record, it has
+    not declared a loss yet. So it may send the line again after the next start. In this test, the
+    broker then accepts the line."""
     world.brokers.refuses = is_two
     world.turn(world.producer.arrive(FIRST))
     world.turn(world.producer.arrive(FIRST))
@@ -192,8 +195,9 @@ def test_killed_before_its_intent_is_passed_nothing_was_declared(world: World) -
 
 
 def test_after_a_crash_it_is_not_sent_behind_later_lines(world: World) -> None:
-    """After a crash, the agent declares the refused line lost. If the agent sent the line again,
-    the line would come after later lines, and readers would drop it."""
+    """If the agent has sent later lines after a refused line and then crashes, it does not send the
+    refused line again, but declares it lost. Otherwise the line would come after later lines of its
+    file, and readers would drop it."""
     world.producer.interrupt(FIRST, survivors=2)
     world.brokers.late.clear()
     world.brokers.refuses = is_two
@@ -211,9 +215,9 @@ def test_after_a_crash_it_is_not_sent_behind_later_lines(world: World) -> None:
 
 @promise("2 refused record")
 def test_after_a_crash_its_neighbours_are_sent() -> None:
-    """After a crash, only the refused line is lost. The same intent (stored promise to send bytes)
-    has other records, which belong to another topic and have not arrived yet. The agent sends these
-    records."""
+    """After a crash, only the refused line is lost. The intent (stored promise to send bytes) of
+    the refused line also has records for another topic, which have not arrived yet. The agent sends
+    these records after the crash."""
     picky = ParserSettings(type="regex", pattern="(?P<line>[^x].*)")
     world = World(settings(raw(parser=picky)))
     world.files.append(A, b"x1\na1\nx2\na2\n")
@@ -235,9 +239,9 @@ def test_after_a_crash_its_neighbours_are_sent() -> None:
 def test_nothing_behind_it_is_sent_before_that_mark_is_durable(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An intent is a stored promise to send certain bytes. Before the agent sends later lines, a
-    transaction must mark the intent of the refused record. If the disk is full, the later lines
-    wait."""
+    """An intent is a stored promise to send certain bytes. Before the agent sends the lines after a
+    refused record, a transaction must store in the record's intent that the record was refused. If
+    the disk is full, these lines wait."""
 
     def full(_state: StateDatabase, _changes: object) -> None:
         raise StateFull("the disk is full")
@@ -254,8 +258,8 @@ def test_nothing_behind_it_is_sent_before_that_mark_is_durable(
 
 
 def test_with_many_undecided_nothing_is_read(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The agent stops reading files while there are too many refused records about which it does
-    not yet know whether they arrived."""
+    """While there are too many refused records of which the agent does not know whether they
+    arrived, the agent stops reading files."""
     monkeypatch.setattr(refused, "RECORDS_MAX", 1)
     world.producer.arrive(FIRST)
     world.producer.interrupt(FIRST)
@@ -271,10 +275,10 @@ def test_with_many_undecided_nothing_is_read(world: World, monkeypatch: pytest.M
 
 
 def test_a_record_is_there_where_readers_keep_it(world: World) -> None:
-    """A refused record counts as found if the log has a record with the same agent, file and range.
-    There must be no record of the file's later lines before this record. If a part of the log has
-    expired, the refused record counts as found even after later lines, because the copy that was
-    found may repeat an expired copy."""
+    """A refused record counts as found if the log has a record with the same agent, file id and
+    byte range, and if no record of later lines of the file comes before it in the log. If a part of
+    the log has expired, records of later lines may come first, because an expired copy of the
+    record may have come before them."""
     world.brokers.refuses = is_two
     refusals = []
     for _ in range(4):

@@ -1,4 +1,5 @@
-"""Tests how long the agent searches the partitions for missing records."""
+"""Tests how long the agent searches the partitions for records that it sent and whose
+acknowledgement it does not have."""
 
 from __future__ import annotations
 
@@ -18,8 +19,8 @@ AGENT, FILE = 7, 5
 
 
 class Logs:
-    """A partition. The high watermark that it reports stays the same until the agent asks for it
-    again."""
+    """The log of one partition. The high watermark that it reports stays the same until the agent
+    asks for it again."""
 
     def __init__(self) -> None:
         self.records: list[tuple[int, int]] = []  # the first byte and the length of each record
@@ -51,8 +52,8 @@ class Logs:
 
 @promise("2 read back")
 def test_the_watermark_is_asked_for_anew_once_nothing_can_arrive_any_more() -> None:
-    """When nothing more can arrive, the agent asks for the high watermark again. So it finds a late
-    batch above the first watermark."""
+    """When no late batch can arrive any more, the agent asks for the high watermark again. So it
+    finds a batch that arrived late, above the first high watermark."""
     logs = Logs()
     search = Search(logs, Found(AGENT, []))
     search.begin(Found(AGENT, [Intent(1, FILE, 0, 8, 0, 0, b"")]), {TP: 0}, 0.0)
@@ -68,8 +69,8 @@ def test_the_watermark_is_asked_for_anew_once_nothing_can_arrive_any_more() -> N
 
 
 def test_where_the_new_watermark_is_reached_what_is_missing_is_lost() -> None:
-    """When the agent has read up to the new high watermark, the records that are still missing
-    count as lost."""
+    """When the agent has read up to the high watermark that it asked for at the end, records that
+    it has not found count as lost."""
     logs = Logs()
     search = Search(logs, Found(AGENT, []))
     search.begin(Found(AGENT, [Intent(1, FILE, 0, 8, 0, 0, b"")]), {TP: 0}, 0.0)

@@ -10,8 +10,8 @@ ONE, TWO = TopicPartition("logs", 0), TopicPartition("logs", 1)
 
 
 def test_a_partition_that_nobody_acknowledges_is_named() -> None:
-    """A partition that acknowledges nothing is reported with the seconds since its last
-    acknowledgement, even while other partitions acknowledge their records."""
+    """A partition whose leader acknowledges nothing is reported, with the seconds since its last
+    acknowledgement, even while the leaders of other partitions acknowledge batches."""
     silences = Silences()
     for now in range(12):
         silences.look([ONE, TWO], [TWO], float(now))

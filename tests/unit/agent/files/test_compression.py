@@ -104,8 +104,9 @@ def test_what_was_read_is_not_read_again_when_it_is_compressed() -> None:
 
 
 def test_history_that_was_compressed_before_the_agent_came_is_left_alone() -> None:
-    """Rotated files that were compressed before the agent's first start are not read, even if
-    another program deletes a file that the agent has read."""
+    """Rotated files that were compressed before the agent's first start are not read. This is so
+    even if the log that the agent has read is deleted, and the agent searches for the rest of
+    it."""
     world = World(settings(raw("logs", APP)))
     world.files.append(f"{APP}.1", b"history\n")
     world.files.compress(f"{APP}.1")
@@ -123,7 +124,8 @@ def test_history_that_was_compressed_before_the_agent_came_is_left_alone() -> No
 
 def test_a_compressed_log_of_which_nobody_knows_is_in_doubt() -> None:
     """If a short compressed file begins like a known file but has another modification time, the
-    agent reads the file. It declares the file's lines uncertain, because they may be doubled."""
+    agent reads the compressed file under a new file id, and declares its lines uncertain. If the
+    two are the same file, lines of the known file are now delivered twice."""
     world = made(first=b"Starting job\n")
     world.kill()
     world.files.append(APP, b"end\n")
@@ -137,10 +139,10 @@ def test_a_compressed_log_of_which_nobody_knows_is_in_doubt() -> None:
 
 
 def test_one_that_cannot_be_decompressed_is_declared_after_a_minute() -> None:
-    """If a file cannot be decompressed, the agent reports it and waits for a minute, because
-    another program may still be compressing the file. While it waits, it sends no seal, because a
-    seal says that all earlier lines are counted. After that minute the agent declares the file
-    lost."""
+    """If a compressed file cannot be decompressed, the agent reports the file and waits for a
+    minute, because another program may still be writing it. While the agent waits, it sends no
+    seal, because a seal says that all earlier lines are counted. After this minute it declares the
+    file lost."""
     world = made(first=LONG)
     world.kill()
     world.files.rename(APP, f"{APP}.1")
@@ -204,9 +206,9 @@ def test_compressed_files_that_have_the_inodes_of_each_other_s_plain_ones() -> N
 def test_a_log_with_the_inode_that_another_one_had_before_it_was_compressed(
     knows_births: bool,
 ) -> None:
-    """The application's log gets the inode that the web log had before the web log was compressed.
-    When the application's log is deleted, the agent does not confuse this log with the web log's
-    compressed file. The agent declares the unread bytes of the application's log lost."""
+    """In this test, app.log gets the inode that access.log had before access.log was compressed.
+    When app.log is deleted, the agent does not take the compressed access.log for a copy of
+    app.log. It declares a loss for app.log."""
     web = "/log/web/access.log"
     world = World(settings(raw("logs", APP), raw("web", web)))
     world.files.knows_births = knows_births
@@ -236,8 +238,9 @@ def test_a_log_with_the_inode_that_another_one_had_before_it_was_compressed(
 
 @pytest.mark.parametrize("is_down", [True, False])
 def test_a_short_file_is_known_by_its_time_of_change(is_down: bool) -> None:
-    """The agent recognizes a short compressed file by its modification time, because another log
-    may begin with the same few bytes."""
+    """The agent recognizes a short file after its compression by the modification time, which the
+    compressed file keeps. The first bytes are no proof, because another log may begin with the same
+    few bytes."""
     world = made()
     if is_down:
         world.kill()
@@ -252,8 +255,8 @@ def test_a_short_file_is_known_by_its_time_of_change(is_down: bool) -> None:
 
 @pytest.mark.parametrize("knows_births", [True, False])
 def test_while_the_plain_file_is_there_the_compressed_one_is_not_read(knows_births: bool) -> None:
-    """While a file is being compressed, the agent reads the plain file until the plain file is
-    deleted. No line is read twice."""
+    """While a program compresses a file, the plain file and the compressed file both exist. The
+    agent reads the plain file until that is deleted, and reads no line twice."""
     world = World(settings(raw("logs", f"{APP}*")))
     world.files.knows_births = knows_births
     world.files.append(APP, LONG)
@@ -272,8 +275,8 @@ def test_while_the_plain_file_is_there_the_compressed_one_is_not_read(knows_birt
 
 @contextmanager
 def measuring(world: World) -> Iterator[None]:
-    """Within this block the agent does not know the plain size of any compressed file, as if it
-    were still decompressing large files to measure them."""
+    """Within this block the agent does not learn the decompressed size of any compressed file, as
+    if it were still decompressing large files to measure them."""
     open_ = world.files.open
 
     def opened(path: str) -> MemoryHandle:
@@ -288,9 +291,9 @@ def measuring(world: World) -> Iterator[None]:
 
 @promise("1 compression")
 def test_promises_wait_for_a_file_that_is_being_measured() -> None:
-    """Bytes that the agent has promised to send (in stored intents) wait until the plain size of
-    their compressed file is measured. Nothing is lost, even if the measurement lasts for many
-    scans, and longer than the agent waits for late batches."""
+    """If the bytes of stored intents are now only in a compressed file, the intents wait until the
+    agent has measured the size of the decompressed file. Nothing is lost, even if the measurement
+    lasts for many scans, and longer than the agent waits for late batches."""
     world = made(first=LONG)
     world.files.append(APP, b"on its way\n")
     world.hold()
@@ -311,9 +314,10 @@ def test_promises_wait_for_a_file_that_is_being_measured() -> None:
 def test_a_generation_that_is_measured_for_long_is_read_however_old_it_is_then(
     is_renamed: bool,
 ) -> None:
-    """A rotated file that the agent has not seen before is read even if measuring its size takes
-    long. By then the file is old, and later rotations may have renamed it. It nevertheless does not
-    count as history, which the agent does not read."""
+    """If the agent finds an unknown compressed rotated file, it first measures the size of the
+    decompressed file. It reads the file even if this takes so long that the file is then old, or
+    that later rotations have renamed it. The file does not count as history (files that are too old
+    to be read)."""
     world = made(first=LONG)
     world.kill()
     world.files.rename(APP, f"{APP}.2")
@@ -340,8 +344,9 @@ def test_a_generation_that_is_measured_for_long_is_read_however_old_it_is_then(
 
 
 def test_promises_are_not_given_up_before_the_first_look() -> None:
-    """An agent that is stopped immediately after its start does not give up the bytes that it has
-    promised to send (its intents), because it has not yet looked for compressed files."""
+    """An agent that is stopped immediately after its start does not declare the bytes of its
+    intents (stored promises to send bytes) lost, because it has not yet searched for compressed
+    files."""
     world = made(first=LONG)
     world.files.append(APP, b"on its way\n")
     world.hold()
@@ -359,9 +364,9 @@ def test_promises_are_not_given_up_before_the_first_look() -> None:
 
 
 def test_a_compressed_file_with_fewer_bytes_than_were_promised_is_another_one() -> None:
-    """If a compressed file begins like the known file but ends before the end of the bytes that the
-    agent has promised to send from the known file (an intent), it is another file. The agent sends
-    these bytes from the right file."""
+    """An intent is a stored promise to send certain bytes of a file. If a compressed file begins
+    like the intent's file but ends before the end of these bytes, it is another file. The agent
+    sends the bytes from the right file."""
     world = made(first=LONG)
     world.files.append(APP, b"on its way\n")
     world.hold()

@@ -1,5 +1,5 @@
-"""Tests with real compressed files. The tests read the files' plain bytes at any position, measure
-their plain sizes, and check that damage is noticed."""
+"""Tests with real compressed files. The tests read the decompressed bytes at any position, measure
+the decompressed size, and check that damage is noticed."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ COMPRESS: dict[str, Callable[[bytes], bytes]] = {
 
 
 def opened(host: OperatingSystem, path: Path) -> Handle:
-    """Opens the file as the agent does: tries again until the file's plain size has been
+    """Opens the file as the agent does: tries again until the decompressed size of the file is
     measured."""
 
     handles: list[Handle] = []
@@ -48,8 +48,8 @@ def opened(host: OperatingSystem, path: Path) -> Handle:
 
 @pytest.mark.parametrize("ending", COMPRESS)
 def test_plain_bytes_at_any_position(tmp_path: Path, ending: str) -> None:
-    """The plain bytes of a compressed file can be read at any position: forwards, backwards, across
-    separately compressed parts, and beyond the end."""
+    """The decompressed bytes of a compressed file can be read at any position: forwards, backwards,
+    across separately compressed parts, and beyond the end."""
     path = tmp_path / f"app.log.1{ending}"
     parts = [PLAIN[:1_000], PLAIN[1_000:]] if ending != ".lzma" else [PLAIN]
     path.write_bytes(b"".join(COMPRESS[ending](part) for part in parts))

@@ -45,8 +45,8 @@ from skidway.agent.files.generations import generation
     ],
 )
 def test_names_that_rotation_gives(name: str, base: str) -> None:
-    """The name of a rotated file contains a number, a date or a word after the log's name or before
-    the log's file extension. There may be a separator before this part."""
+    """The name of a rotated file contains a number, a date or a word such as `old`, after the log's
+    name or before the log's file extension. There may be a separator before this part."""
     found = generation(name)
     assert found is not None
     assert base in found.bases

@@ -22,8 +22,8 @@ def tracked(path: Path, file: int = 1) -> TrackedFile:
 
 
 def test_a_file_is_found_read_and_known(tmp_path: Path) -> None:
-    """The key of a file is its device and inode. The agent finds the same size and the same key of
-    a file by a pattern, by the file's path and by an open handle."""
+    """The key of a file is its device and inode. The agent gets the same size and the same key of a
+    file, whether it finds the file by a pattern, by its path or by an open handle."""
     path = tmp_path / "a.log"
     path.write_bytes(b"hello")
     (tmp_path / "d").mkdir()
@@ -78,8 +78,8 @@ def test_a_renamed_file_is_found_in_its_directory(tmp_path: Path) -> None:
 def test_a_file_that_is_renamed_while_it_is_looked_for_is_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If a file is renamed after the agent listed the directory and before it looked at the file,
-    the agent searches for the file again. It does not conclude that the file is gone."""
+    """If a file is renamed after the agent listed the directory and before it asked for the file's
+    inode, the agent lists the directory again. It does not conclude that the file is gone."""
     path = tmp_path / "a.log"
     path.write_bytes(b"x")
     found = HOST.look(str(path))
@@ -100,8 +100,8 @@ def test_a_file_that_is_renamed_while_it_is_looked_for_is_found(
 
 
 def test_a_name_may_end_as_the_kernel_calls_a_deleted_file(tmp_path: Path) -> None:
-    """A file whose own name ends in " (deleted)" counts as existing until it is deleted, although
-    the kernel appends the same text to the path of a deleted file."""
+    """The kernel appends " (deleted)" to the path of an open file that was deleted. A file whose
+    own name ends in this text nevertheless counts as existing until it is deleted."""
     path = tmp_path / "a.log (deleted)"
     path.write_bytes(b"x")
     handle = HOST.open(str(path))
@@ -112,8 +112,8 @@ def test_a_name_may_end_as_the_kernel_calls_a_deleted_file(tmp_path: Path) -> No
 
 
 def test_a_directory_that_is_not_there_lies_on_the_device_above_it(tmp_path: Path) -> None:
-    """If a directory is missing, for example because its file system is not mounted, the agent uses
-    the device of the directory above it. An empty path has no device."""
+    """If a directory is missing, for example because its file system is not mounted, `device_of`
+    returns the device of the nearest directory above it. An empty path has no device."""
     device = os.stat(tmp_path).st_dev
     assert HOST.device_of(str(tmp_path)) == HOST.device_of(str(tmp_path / "x" / "y")) == device
     (tmp_path / "file").touch()

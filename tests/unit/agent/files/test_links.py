@@ -1,5 +1,5 @@
-"""Symbolic links that a pattern matches. The agent reads, watches and searches the directory in
-which the link's target really is."""
+"""Symbolic links that a pattern matches. The agent reads the link's target, and watches the
+directory in which the target is. It also searches this directory for rotated files."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ def test_generations_beside_the_target_are_read(world: World) -> None:
 
 
 def test_rotations_of_the_target_while_the_agent_was_down(world: World) -> None:
-    """If the link's target is rotated while the agent is down, the agent reads the rotated files
-    beside the target to their ends."""
+    """If the link's target is rotated while the agent is down, the agent finds the rotated files in
+    the target's directory, and reads them to their ends."""
     world.kill()
     world.files.append(TARGET, b"unread\n")
     lines = rotations(world)
@@ -67,7 +67,7 @@ def test_rotations_of_the_target_while_the_agent_was_down(world: World) -> None:
 
 def test_a_link_that_is_set_to_the_next_file(world: World) -> None:
     """Programs such as rotatelogs and cronolog start a new file and set a link to it. If the link
-    skips several files between two scans, the agent finds the files in between by their similar
+    points to several files in turn between two scans, the agent finds all of them by their similar
     names, and reads them."""
     made = World(settings(raw("logs", "/log/current.log")))
     made.files.append("/log/app.2026-11-20.log", b"seen\n")
@@ -223,9 +223,9 @@ def test_containers_whose_logs_are_called_by_their_ids(is_down: bool) -> None:
 
 
 def test_links_to_names_without_an_order_are_declared() -> None:
-    """If a link is set to another file, and the names of the old and the new file have no order,
-    the agent declares a loss. If the link pointed to other files in between, the agent cannot find
-    out their names."""
+    """If a link is set to another file, the link may have pointed to further files in between. If
+    the names of the old and the new file do not show an order (such as numbers or dates), the agent
+    cannot find these files, and declares a loss."""
     made = World(settings(raw("logs", "/log/latest.log")))
     for number, path in enumerate(("/log/a/first.log", "/log/b/next.log")):
         made.files.append(path, b"line %d\n" % number)
@@ -238,8 +238,9 @@ def test_links_to_names_without_an_order_are_declared() -> None:
 
 
 def test_other_logs_beside_what_a_link_led_to_are_left_alone() -> None:
-    """Files with names similar to that of a link's target are not read if they are older than the
-    link's first target or newer than its present target."""
+    """A file with a name like that of a link's target is not read if it is older than the link's
+    target at the first scan, or newer than the present target. The link cannot have pointed to
+    it."""
     made = World(settings(raw("logs", "/log/latest.log")))
     made.files.append("/log/0/app.log", b"history\n")
     made.clock.advance(60)

@@ -1,5 +1,5 @@
-"""File systems that are mounted only after the agent's start, and files that the agent has no right
-to look at for a while."""
+"""File systems that are mounted only after the agent's start, and files that the agent for a while
+has no right to access."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ APP, READ = "/log/app.log", "/log/read.log"
 
 @pytest.fixture
 def world() -> World:
-    """An agent that has read two files. The file `READ` has not changed since the agent first
-    looked at it."""
+    """An agent that has read two files. The file `READ` has not changed since the agent's first
+    scan."""
     made = World(settings(raw("logs", APP, READ)))
     made.files.append(READ, b"read\n")
     made.start()
@@ -31,7 +31,7 @@ def losses(world: World) -> list[Loss]:
 
 
 def sealed(world: World) -> int:
-    """The time (ms) of the topic's newest seal, up to which all lines are counted."""
+    """Returns the time (ms) up to which, as the topic's newest seal says, all lines are counted."""
     return max(
         each.sealed_until
         for seal in world.of(Seal)
@@ -47,8 +47,8 @@ def rotate(world: World) -> None:
 
 
 def go_on(world: World) -> None:
-    """Writes to the known file, to a new rotated file and to the log while the agent cannot look at
-    them."""
+    """Writes a line to the log, then rotates the log twice, and writes a line to each new log.
+    Called while the agent cannot access the files."""
     world.files.append(APP, b"second\n")
     for line in (b"third\n", b"fourth\n"):
         world.clock.advance(60)
@@ -62,9 +62,9 @@ def go_on(world: World) -> None:
 def test_files_whose_file_system_is_not_mounted_yet_are_waited_for(
     world: World, is_renumbered: bool
 ) -> None:
-    """Until the file system is mounted, no line is lost or doubled. The agent sends no seal,
-    because a seal says that all earlier lines are counted. When the file system is mounted, the
-    agent reads all rotated files, even those that it never saw before."""
+    """If a file system is not mounted at the agent's start, no line is lost or doubled. The agent
+    sends no seal until the file system is mounted, because a seal says that all earlier lines are
+    counted. Then it reads all rotated files, even those that it never saw before."""
     world.kill()
     go_on(world)
     world.files.is_mounted = False
@@ -82,8 +82,8 @@ def test_files_whose_file_system_is_not_mounted_yet_are_waited_for(
 
 
 def test_a_file_system_that_never_comes_is_declared(world: World) -> None:
-    """If a file system is not mounted for an hour, its files count as gone, and all bytes that the
-    agent may not have read are declared lost."""
+    """If a file system is not mounted for an hour, its files count as gone. The agent declares a
+    loss for each file that may have unread bytes."""
     world.files.append(APP, b"second\n")
     world.kill()
     world.files.is_mounted = False
@@ -99,8 +99,8 @@ def test_a_file_system_that_never_comes_is_declared(world: World) -> None:
 @promise("6 unreadable")
 @pytest.mark.parametrize("is_running", [False, True])
 def test_what_was_read_is_known_again_however_late_its_file_system_comes(is_running: bool) -> None:
-    """Files that had been read are not read a second time when their file system is mounted again
-    after hours."""
+    """If a file system is mounted again after hours, the agent does not read its files a second
+    time."""
     world = World(settings(raw("logs", "/log/*.log")))
     world.files.append(APP, b"read\n")
     world.start()
@@ -121,8 +121,9 @@ def test_what_was_read_is_known_again_however_late_its_file_system_comes(is_runn
 
 
 def test_a_directory_that_was_deleted_is_not_waited_for(world: World) -> None:
-    """The agent does not wait for the files of a deleted directory. It can tell that no file system
-    is missing, because the directory above is on the same device as the files were."""
+    """The agent does not wait for the files of a deleted directory. It knows that no file system is
+    missing, because the files were on the device of the directory above, and not on a device of
+    their own."""
     world.kill()
     world.files.delete(APP)
     world.files.delete(READ)
@@ -134,9 +135,9 @@ def test_a_directory_that_was_deleted_is_not_waited_for(world: World) -> None:
 
 @promise("6 unreadable")
 def test_what_was_rotated_while_nobody_might_look_is_read(world: World) -> None:
-    """History is the files that are too old for the agent to read. While the agent may list the
-    names in a directory but may not look at the files, it counts no file as history. It reads the
-    files when it may look at them again."""
+    """History is the files that are too old for the agent to read. While the agent has the right to
+    list the names in a directory, but not to access the files, it counts no file as history. It
+    reads the files when it may access them again."""
     world.files.may_search = False
     world.settle(4)
     go_on(world)

@@ -24,13 +24,13 @@ from support.promises import promise
 )
 def test_patterns_mean_what_a_shell_means(pattern: str, path: str, means: bool) -> None:
     """In a pattern, *, ? and [...] match within one name, and ** matches subdirectories at any
-    depth. Only a pattern with a dot matches hidden names."""
+    depth. A name that begins with a dot is matched only if the pattern has a dot at this place."""
     assert Pattern(pattern).means(path) is means
 
 
 def test_walking_finds_what_is_meant_and_nothing_else(tmp_path: Path) -> None:
     """The search finds exactly the files that the pattern matches and that are not excluded. It
-    ends even if a link makes a circle."""
+    ends even if a link leads to a directory above itself."""
     for name in ("a.log", "b.txt", "x/c.log", "x/y/d.log", ".h/e.log", "x/old.log"):
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -45,8 +45,8 @@ def test_walking_finds_what_is_meant_and_nothing_else(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_looked_into_is_reported(tmp_path: Path) -> None:
-    """A directory that cannot be listed is reported, because it may contain files that the agent
-    does not know."""
+    """A directory whose names cannot be listed is reported, because it may contain files that the
+    pattern matches."""
     (tmp_path / "loop").symlink_to("loop")
     unreadable: list[tuple[str, str]] = []
     assert list(Pattern(f"{tmp_path}/loop/*.log").walk(unreadable)) == []
@@ -99,7 +99,7 @@ def test_directories_that_lie_too_deep_are_named(tmp_path: Path) -> None:
 
 def test_the_directory_to_watch() -> None:
     """The agent watches the directory above a pattern's first wildcard. If the pattern can match in
-    subdirectories, the agent also watches the subdirectories."""
+    subdirectories of this directory, the agent also watches the subdirectories."""
     assert (Pattern("/a/b/*.log").root, Pattern("/a/b/*.log").is_deep) == ("/a/b", False)
     assert (Pattern("/a/*/b.log").root, Pattern("/a/*/b.log").is_deep) == ("/a", True)
     assert (Pattern("/a/b.log").root, Pattern("/a/**").root) == ("/a", "/a")

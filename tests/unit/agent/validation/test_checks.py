@@ -17,7 +17,8 @@ LINE = '{"type":"record","name":"r","fields":[{"name":"line","type":"string"}]}'
 
 
 class Registry:
-    """A registry that has one subject, and that cannot be reached while `is_away` is true."""
+    """A schema registry that has one subject (`known`), and that cannot be reached while `is_away`
+    is true."""
 
     is_away = False
 
@@ -64,8 +65,8 @@ def test_a_wrong_pattern_is_told_with_examples(
 def test_a_few_lines_that_do_not_fit_are_no_mistake(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """If only a few lines would be rejected, or if a path matches no file, `validate` shows this,
-    but the configuration still counts as good."""
+    """If at most `rejected.share.max` of the lines would be rejected, or if a path matches no file,
+    `validate` shows this, but the configuration still counts as good."""
     command = configured(tmp_path, r"(?P<date>\d+) (?P<message>.*)")
     assert main(command) == 0
     said = capsys.readouterr().out
@@ -79,9 +80,9 @@ def test_a_few_lines_that_do_not_fit_are_no_mistake(
 
 
 def test_a_schema_of_the_registry_is_asked_for() -> None:
-    """Like `skidway agent run`, `validate` refuses a subject that the registry does not know. If
-    the registry cannot be reached, `validate` reports the unreachable registry but does not
-    fail."""
+    """If the setting `schema` names a subject that the registry does not know, `validate` refuses
+    the source, as `skidway agent run` does. If the registry cannot be reached, `validate` says that
+    it tried no line of the source, but does not fail."""
     files = Files(ManualClock())
     files.append("/log/a.log", b"one\n")
     registry = Registry()
@@ -122,8 +123,9 @@ def test_a_schema_that_is_no_record_is_refused(
 def test_a_field_that_the_loader_refuses_is_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """If a field has the name of one of the loader's columns, `validate` names it. The agent can
-    run, because the topic may have other readers."""
+    """If a field has the name of one of the loader's columns, `validate` prints a warning that
+    names the field, because the loader will refuse the topic. The configuration is nevertheless
+    good, because the topic may have other readers."""
     assert main(configured(tmp_path, r"(?s)(?P<dt>\S+)(?P<rest>.*)")) == 0
     said = capsys.readouterr().out
     assert "  the loader will refuse the topic: the field dt has the name of one of" in said

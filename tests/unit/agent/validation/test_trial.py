@@ -23,8 +23,8 @@ def tried(files: Files, lines_max: int = 1_000) -> Trial:
 
 
 def test_what_does_not_fit_is_shown_with_its_place() -> None:
-    """For each reason, `validate` counts the lines that would be rejected, and shows examples with
-    file and line number."""
+    """`validate` counts the lines that would be rejected, by the reason of the rejection, and shows
+    examples with file and line number."""
     files = Files(ManualClock())
     files.append("/log/a.log", b"1 a\nbad\n\n2 b\r\n\xff\n" + b"3 c\n" * 5)
     sample = tried(files)
@@ -49,7 +49,7 @@ def test_a_line_that_is_being_written_is_no_misfit() -> None:
 
 def test_the_work_is_bounded() -> None:
     """`validate` tries a limited number of lines from the newest files, and shows only a few
-    examples. It stays within its limits even if one line is huge."""
+    examples. It reads only a limited number of bytes, even if one line is huge."""
     files = Files(ManualClock())
     for number in range(FILES_MAX + 1):
         files.append(f"/log/{number}.log", b"bad\n" * 10)
@@ -83,7 +83,8 @@ def test_a_format_that_changed_in_the_middle_is_seen() -> None:
 
 
 def test_paths_that_lead_nowhere_and_files_that_cannot_be_read_are_said() -> None:
-    """`validate` counts and lists paths that match no file, and files that it cannot read."""
+    """If no file matches the paths of a source, `validate` says so. It lists the files that it
+    cannot read."""
     files = Files(ManualClock())
     assert tried(files).files == 0
     files.append("/log/a.log", b"1 a\n").unreadable = True

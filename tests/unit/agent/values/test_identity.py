@@ -46,8 +46,8 @@ def test_other_bytes_are_noticed(data: bytes, words: str | None) -> None:
 
 
 def test_a_position_without_evidence_is_doubtful() -> None:
-    """The evidence for a position is the checksums of the bytes before it. A position above 0
-    without evidence is doubtful, because nothing proves that the bytes before it are still the
+    """A position above 0 is doubtful if its guard (the checksum of the last bytes before the
+    position) covers no bytes. Then nothing proves that the bytes before the position are still the
     same."""
     guard = identity.Guard(0, 0)
     assert doubt(reader(OLD), len(OLD), POSITION, EVIDENCE[0], guard) is not None
@@ -66,9 +66,9 @@ def test_a_position_without_evidence_is_doubtful() -> None:
     ],
 )
 def test_the_highest_proven_position_is_found(data: bytes, position: int, same: bool) -> None:
-    """A mark is a position with the checksum of the bytes before it. The highest proven position is
-    that of the last mark before which the bytes are unchanged. `prove` also says whether the file's
-    beginning is the same."""
+    """A mark is a position with the checksum of the bytes before it. `prove` returns the position
+    of the last mark before which all bytes of the file are unchanged. It also says whether the
+    file's beginning is the same as before."""
     proven = prove(reader(data), len(data), EVIDENCE[0], MARKS)
     assert (proven.position, proven.same_beginning) == (position, same)
     assert proven.crc == crc_of(OLD[:position])
@@ -77,7 +77,7 @@ def test_the_highest_proven_position_is_found(data: bytes, position: int, same: 
 @given(st.lists(st.integers(1, 10_000), min_size=1, max_size=200))
 def test_marks_are_bounded_and_denser_towards_the_end(steps: list[int]) -> None:
     """A mark is a position with the checksum of the bytes before it. The agent never keeps more
-    marks than the limit, and always keeps the newest mark."""
+    than MARKS_MAX marks of a file, and always keeps the newest mark."""
     marks: tuple[Mark, ...] = ()
     position = 0
     for step in steps:
@@ -97,5 +97,5 @@ def test_ids_fit_signed_longs() -> None:
 
 
 def test_a_machine_is_known() -> None:
-    """Every machine has an id, which is the same at each call."""
+    """`machine_id` always returns the same id of this machine."""
     assert identity.machine_id() == identity.machine_id() != ""

@@ -1,5 +1,5 @@
-"""Checkpoints and fingerprints keep their values packed in bytes, and give back the values from
-which they were made."""
+"""To save memory, checkpoints and fingerprints store their values packed in bytes. They return the
+values from which they were made."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def test_a_checkpoint_keeps_its_values(
     values: tuple[int, int, Guard, tuple[Mark, ...]],
     others: tuple[int, int, Guard, tuple[Mark, ...]],
 ) -> None:
-    """A checkpoint has the position and the evidence that it was given, and only equal values make
-    equal checkpoints."""
+    """A checkpoint returns the position, the guard and the marks from which it was made. Two
+    checkpoints are equal only if all their values are equal."""
     point = Checkpoint(*values)
     assert (point.position, point.prefix_crc, point.guard, point.marks) == values
     assert (point == Checkpoint(*others)) == (values == others)
@@ -34,8 +34,8 @@ def test_a_checkpoint_keeps_its_values(
 def test_a_fingerprint_keeps_its_values(
     values: tuple[int, bytes], others: tuple[int, bytes]
 ) -> None:
-    """A fingerprint (a digest of a file's first bytes) has the length and the digest that it was
-    given, and only equal values make equal fingerprints."""
+    """A fingerprint (a digest of a file's first bytes) returns the length and the digest from which
+    it was made. Two fingerprints are equal only if both values are equal."""
     fingerprint = Fingerprint(*values)
     assert (fingerprint.length, fingerprint.digest) == values
     assert (fingerprint == Fingerprint(*others)) == (values == others)
