@@ -319,7 +319,7 @@ class _BoundedResult(AsyncResult):  # type: ignore[misc]
 
 
 class _BoundedHandler(SequentialThreadingHandler):  # type: ignore[misc]
-    """kazoo's threads, with a limit on every wait for an answer."""
+    """Runs kazoo's threads, and limits every wait for an answer of ZooKeeper."""
 
     def __init__(self, within_s: float) -> None:
         super().__init__()

@@ -14,8 +14,8 @@ They are the Arrow types of `skidway.schemas.codec`, except for the types in thi
 | fixed of no bytes | binary | Parquet has no fixed of no bytes |
 
 The codec itself turns a type that contains itself into a string (`schemas/codec/json_text.py`).
-Times and timestamps have the same numbers as in Avro, as in Spark's from_avro. No conversion
-changes a value. docs/adr/0019-columns-that-stay-readable.md says which conversions were tried.
+No conversion changes a value: a time, for example, keeps the number that it has in Avro.
+docs/adr/0019-columns-that-stay-readable.md says which conversions were tried.
 """
 
 from __future__ import annotations
@@ -104,8 +104,9 @@ def reverted(column: pa.Array, target: pa.DataType) -> pa.Array:
 def _each_part(
     change: Callable[[pa.Array, pa.DataType], pa.Array], column: pa.Array, target: pa.DataType
 ) -> pa.Array:
-    """Returns a column of structs, maps or lists, with its parts converted to the types in
-    `target`."""
+    """Returns a column of structs, maps or lists, with its fields, values or items converted to the
+    types in `target`.
+    """
     if types.is_struct(target):
         return _struct(change, column, target)
     offsets, items = _items(column)
@@ -144,7 +145,7 @@ def _stored(field: pa.Field, *, is_nullable: bool = False) -> pa.Field:
     elif types.is_list(arrow):
         arrow = pa.list_(_stored(arrow.value_field, is_nullable=is_nullable))
     elif types.is_dictionary(arrow):
-        arrow = arrow.value_type  # files store plain values
+        arrow = arrow.value_type  # a file stores the values, without a dictionary
     return field.with_type(arrow).with_nullable(is_nullable or field.nullable)
 
 

@@ -55,8 +55,8 @@ def failures(verb: str, path: str, unclear: type[SkidwayError] | None = None) ->
     """Turns the client's errors into one of Skidway's own errors with one sentence. The client
     raises OSError, RuntimeError and ValueError, each for many causes.
 
-    unclear: the error to raise if the server may have done the operation in spite of the client's
-    error. If permission was refused, this error is not raised.
+    unclear: the class of the error to raise if the server may have done the operation in spite of
+    the client's error. `unclear` is not raised if permission was refused.
     """
     try:
         yield

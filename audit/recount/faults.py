@@ -1,4 +1,4 @@
-"""The faults that a recount finds in files of the output, each with the file's name and place."""
+"""The faults that a recount finds in files of the output, with the rows that each fault affects."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from enum import Enum
 from typing import Any, Final
 
 FAULTS_MAX: Final = 1_000
-"""At most this many faults are kept. Further faults are only counted."""
+"""At most this many faults of a topic are kept. Further faults are only counted."""
 
 AGENTS_MAX: Final = 10
 HOUR_MS: Final = 3_600_000

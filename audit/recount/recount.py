@@ -128,8 +128,9 @@ def _root(producer: str) -> str:
 
 
 def _source_of(producer: str, evidence: Evidence) -> Source | None:
-    """The source topic whose rows a producer has put into its folder of the output; None if the
-    evidence has no counts of the producer."""
+    """The source topic whose rows a loader has put into a topic's folder of the output; None if the
+    evidence has no counts of this loader. producer: the loader's name in the audit.
+    """
     for source, topic in evidence.topics.items():
         if any(key.producer == producer for key in topic.coverage):
             return source
@@ -141,7 +142,7 @@ def recount(output: Output, committed: Committed, since_ms: int | None = None) -
     that begin at this time or later. Lists all files, even with `since_ms`. Raises
     StoreUnreachable. Raises ManifestUnreadable if a manifest cannot be understood."""
     if committed.source is None:
-        committed = manifests.head(output, committed.topic)  # its first manifest may exist now
+        committed = manifests.head(output, committed.topic)  # a first load may exist now
     result = Recounted(committed)
     with closing(NamedFiles()) as named:
         result.loads, found = committed_files.read(output, committed.topic, named)
@@ -182,11 +183,11 @@ def compare(
     since: the (agent, bucket) pairs that were loaded during this recount. This recount leaves these
     pairs, and all buckets that overlap an unjudged hour, to the next recount.
 
-    If the evidence has narrow checksums of a bucket, the rows' checksums are compared in this form,
-    too. A bucket whose counts were deleted (setting `keep.days`) is not compared. If the rows equal
-    the counts of tier hdfs but the agents counted more, the loader has not loaded the missing
-    records. The recount does not report these records as a difference, because the verdict on the
-    bucket already covers them.
+    If the evidence has only the low 24 bits of a bucket's checksums (narrow checksums), only these
+    bits of the rows' checksums are compared. A bucket whose counts were deleted (setting
+    `keep.days`) is not compared. If the rows equal the counts of tier hdfs but the agents counted
+    more, the loader has not loaded the missing records. The recount does not report these records
+    as a difference, because the verdict on the bucket already covers them.
     """
     source = result.committed.source
     if source is None:
@@ -259,7 +260,7 @@ def _place(output: Output, topic: str, file: NamedFile) -> Whereabouts:
         return by_name(file.path)
     try:
         return by_manifest(file.path, manifests.read(output, topic, file.load))
-    except ManifestUnreadable:  # the manifest was deleted, or is already noted as a fault
+    except ManifestUnreadable:  # the manifest was deleted, or another fault names it
         return by_name(file.path)
 
 

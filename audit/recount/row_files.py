@@ -1,7 +1,7 @@
 """Reads one file of rows or rejects in pieces: its bytes, and the rows in it.
 
-The files are objects of Python. So rows are read without Arrow's threads: such a thread may let go
-of the file only when the interpreter already ends, and the process would abort.
+The files are Python objects. So rows are read without Arrow's threads: if such a thread released
+its reference to a file while the interpreter ends, the process would abort.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ class Answered:
 
     @property
     def is_complete(self) -> bool:
-        """Whether all topics of the question are complete, so that a program can read the rows."""
+        """Whether all topics of the question are complete."""
         return not any(x.is_short for x in self.found)
 
 
@@ -54,5 +54,5 @@ def window_of(ledger: Ledger, asked: Question) -> Window:
 
 
 def topics_of(asked: Question) -> list[str] | None:
-    """The names, without cluster and id, of the topics that the question may be about."""
+    """The names of the topics that the question may be about, without cluster and topic id."""
     return topics_named(with_rejects([asked.name]))

@@ -1,4 +1,4 @@
-"""Puts the answers of `skidway audit complete` into sentences for people and JSON for programs."""
+"""Puts the answers of `skidway audit complete` into sentences and JSON."""
 
 from __future__ import annotations
 
@@ -43,8 +43,9 @@ def document(
     waited_s: float,
     bounded: report.Bounded | None = None,
 ) -> dict[str, Any]:
-    """The whole answer as a JSON document for programs. waited_s: how long the command has waited.
-    bounded: limits the number of agents in the document; None for no limit."""
+    """The whole answer as a JSON document. waited_s: how long the command has waited. bounded:
+    limits the number of agents in the document; None for no limit.
+    """
     names = topic_names(x.source for x in found if x.source is not None)
     return {
         "ok": not any(each.is_short for each in found),
@@ -126,7 +127,9 @@ def _gravity(verdict: BucketVerdict) -> Status:
 
 
 def _left(verdict: BucketVerdict) -> list[str]:
-    """The reasons why the bucket is not complete. Accepted reasons and remarks are left out."""
+    """The reasons why the bucket is not complete. Leaves out remarks, and reasons that somebody
+    accepted.
+    """
     is_remark = any(x.status is Status.COMPLETE or x.acceptance for x in verdict.findings)
     if not is_remark and not verdict.parts.has_remarks:
         return [*verdict.reasons]

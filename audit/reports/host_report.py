@@ -1,4 +1,4 @@
-"""Reports on hosts and on proofs of hosts, for people and programs."""
+"""Reports on hosts and on proofs of hosts, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -128,8 +128,8 @@ def summary(states: Sequence[HostState]) -> dict[str, Any]:
 def document(
     states: Sequence[HostState], begin: int = 0, count: int | None = None
 ) -> dict[str, Any]:
-    """The report for programs: facts about all hosts together, and each host. With `count`, lists
-    only `count` hosts from host `begin` on.
+    """The report as JSON: totals over all hosts, and an entry for each host. If `count` is given,
+    there are entries for only `count` hosts, from the host with index `begin` on.
     """
     end = len(states) if count is None else begin + count
     return summary(states) | {"hosts": [host_document(state) for state in states[begin:end]]}
@@ -175,7 +175,7 @@ def wait_sentences(found: Sequence[Proof], since_ms: int, policy: Policy) -> lis
 def wait_document(
     found: Sequence[Proof], since_ms: int, policy: Policy, waited_s: float
 ) -> dict[str, Any]:
-    """The result of `skidway audit wait` for programs, with every reason."""
+    """The result of `skidway audit wait` as JSON, with every reason why a host has no proof."""
     return {
         "ok": not any(proof.is_short for proof in found),
         "since": report.time_text(since_ms),

@@ -1,4 +1,4 @@
-"""Reports on a recount, for people and programs."""
+"""Reports on a recount, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Compared = Sequence[tuple[Recounted, Sequence[Difference]]]
 
 
 def is_good(compared: Compared) -> bool:
-    """Whether at least one topic was recounted, and all topics agree."""
+    """Whether at least one topic was recounted, and each topic's rows agree with the counts."""
     return bool(compared) and not any(_differs(*each) for each in compared)
 
 
@@ -59,7 +59,7 @@ def faults(compared: Compared) -> Iterator[str]:
 
 
 def document(compared: Compared) -> dict[str, Any]:
-    """The whole report for programs."""
+    """The whole report as JSON."""
     topics = [
         row
         | {

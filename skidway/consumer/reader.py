@@ -73,8 +73,7 @@ class StreamReader:
 
     @property
     def high_watermarks(self) -> dict[TopicPartition, int]:
-        """The high watermark of each partition, from the broker's last answer for that
-        partition."""
+        """The high watermark of each partition, as the broker last reported it."""
         return self._fetcher.high_watermarks
 
     @property
@@ -166,8 +165,9 @@ class StreamReader:
                 self._buffer.extend((reading, raw) for raw in fetched.batches)
 
     def _out_of_range(self, error: OffsetOutOfRange) -> None:
-        """Handles a position that is before the log start (because of retention) or after the log
-        end (because of data loss): continues at the offset that `auto.offset.reset` chooses."""
+        """Called if the position is before the log start (because of retention) or after the log
+        end (because of data loss). Continues at the offset that `auto.offset.reset` chooses.
+        """
         if error.tp not in self.readings:
             return
         to = reset_offset(self._client, error.tp, self._settings.auto_offset_reset, str(error))

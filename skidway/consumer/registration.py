@@ -107,7 +107,7 @@ class Registration:
         self._lock = threading.Lock()  # protects name and lease; no thread holds it during I/O
         self._registering = threading.Lock()
         self._asked = False
-        self._attempted: list[str] = []  # names whose registration had no clear answer
+        self._attempted: list[str] = []  # names that may be registered: no clear answer came
         self._session_id = self._tainted = 0
         self._closing = False
         self._coordinator = coordinator

@@ -66,7 +66,7 @@ class GroupRegistry:
         self._with_offset: set[TopicPartition] = set()
 
     def new_name(self) -> str:
-        """Returns a name that no consumer has ever had."""
+        """Returns a new random name for a consumer."""
         now_ms = self._clock.time_ms()
         return f"{self._group}_{socket.gethostname()}-{now_ms}-{uuid.uuid4().hex[:8]}"
 

@@ -68,7 +68,8 @@ class Share:
         self._membership = Membership(random, look_every_s=settings.metadata_max_age_ms / 1000)
         self._guard: Guard | None = None
         self._counts: dict[str, int] = {}
-        # maps an owned partition to the time at which to look for its start position
+        # Maps an owned partition that is not read yet to the time at which to ask for its start
+        # position.
         self._unplaced: dict[TopicPartition, float] = {}
         self._commit_at = 0.0
 

@@ -255,7 +255,7 @@ class Trial(Demo):
         return [row for row in rows if row["topic"].partition(".")[2] in TOPICS]
 
     def _note_rows(self, loaded: Sequence[Mapping[str, Any]]) -> None:
-        """Notes how many offsets have been loaded so far, according to the manifests (`loaded`).
+        """Notes how many offsets earlier loads have loaded, according to the manifests (`loaded`).
         The live table shows this number plus the rows that later loads of this demo commit
         (`_committed`).
         """

@@ -45,7 +45,7 @@ MAGIC = 2
 NO_PRODUCER_ID = -1
 NO_SEQUENCE = -1
 HEADER = struct.Struct(">qiibIhiqqqhii")
-"""All fields of a `BatchHeader`."""
+"""The format of the 61 bytes that hold the fields of a `BatchHeader`."""
 _BEFORE_CRC = struct.Struct(">qiibI")
 _COVERED = struct.Struct(">hiqqqhii")
 _BASE_OFFSET = struct.Struct(">q")
