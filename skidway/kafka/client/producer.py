@@ -122,8 +122,8 @@ class Producer:
         """Returns the deliveries since the last call. Waits at most `timeout_ms` for the first
         delivery.
 
-        Returns early when one of the descriptors `wake` is readable. Deliveries of a partition
-        come in the order of `send`, without holes.
+        Returns early when one of the descriptors `wake` is readable. Deliveries of a partition come
+        in the order of `send`, and none is left out.
         """
         until = self._clock.monotonic() + timeout_ms / 1000
         last_look = False
