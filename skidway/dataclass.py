@@ -168,6 +168,6 @@ _MISSING: Final = object()
 _FROZEN: Final = {
     "__setattr__": _refuse_change,
     "__delattr__": _refuse_deletion,
-    "__getstate__": _state,  # pickle and copy would assign to the fields
+    "__getstate__": _state,  # otherwise pickle and copy would assign to fields
     "__setstate__": _set_state,
 }

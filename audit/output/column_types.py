@@ -4,7 +4,7 @@ They are the Arrow types of `skidway.schemas.codec`, except for the types in thi
 
 | Avro | column | why |
 |---|---|---|
-| int | int64 | the registry lets an int become a long, and plain Spark cannot read files of both |
+| int | int64 | the registry lets an int become a long; plain Spark cannot read both types at once |
 | float | double | likewise, a float may become a double |
 | time-millis, time-micros | int64 | Spark does not read Parquet's type TIME |
 | (local-)timestamp-nanos | int64 | Spark does not read nanoseconds |
@@ -32,7 +32,9 @@ _NOTHING: Final = (pa.field("_", pa.string()),)
 
 
 def column_schema(schema: pa.Schema) -> pa.Schema:
-    """Returns the columns that files and queries have. schema: the columns that the codec makes."""
+    """Returns the schema that files and queries have. schema: the columns as the codec makes
+    them.
+    """
     return pa.schema([_column_field(field) for field in schema])
 
 
@@ -67,7 +69,9 @@ def directory_schema(schema: pa.Schema) -> pa.Schema:
 
 
 def stored_schema(schema: pa.Schema) -> pa.Schema:
-    """Returns the columns of the file that is made when a table with this schema is written."""
+    """Returns the schema of the file that is made when a table with the schema `schema` is
+    written.
+    """
     return pa.schema([_stored(field) for field in schema])
 
 

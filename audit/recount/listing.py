@@ -105,8 +105,8 @@ def _compared(fault: Fault, has: row_files.Bytes, named: NamedFiles) -> Fault:
 
 
 def _place(opened: IO[bytes], place: Whereabouts) -> Whereabouts:
-    """Returns the facts about the rows of a file that the file's columns show. Returns `place` if
-    the columns cannot be read.
+    """Returns those facts about a file's rows that the file's columns show. Returns `place` if the
+    columns cannot be read.
     """
     opened.seek(0)
     try:

@@ -52,7 +52,8 @@ def measure(file: IO[bytes]) -> Bytes:
 
 def count(file: IO[bytes], named: NamedFile, source: Source, counts: Counts) -> tuple[int, int]:
     """Reads every column of every row in the file, and adds the rows to `counts`. Returns the
-    number of rows, and the sum of their hashes."""
+    number of rows and their checksum.
+    """
     time_column = "timestamp_ms" if named.kind == REJECTS else "_timestamp"
     rows = total = 0
     for batch in _batches(file):

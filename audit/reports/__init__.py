@@ -6,7 +6,7 @@ The package has these modules:
     report          verdicts on buckets, and the exit status of `skidway audit report`
     recount_report  the result of a recount
     clock_report    which senders have wrong clocks
-    host_report     the state of hosts, and the proofs of `skidway audit wait`
+    host_report     the state of hosts, and the result of `skidway audit wait`
     completeness_question
                     asks a ledger whether topics are complete
     completeness_report

@@ -1,7 +1,7 @@
 """One reader of a group: fetches the partitions that it owns, and hands their batches out.
 
-All work is done on the caller's thread, in calls of `holds` and `take`. A reader hands out records
-of a partition only while it can prove that it owns the partition (`holds`).
+All work is done on the thread that calls `holds` and `take`, during these calls. A reader hands out
+records of a partition only while it can prove that it owns the partition (`holds`).
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class StreamReader:
 
     @property
     def readings(self) -> Mapping[TopicPartition, Reading]:
-        """The partitions that are read now."""
+        """The partitions that are read now, each with its `Reading`."""
         return self._share.readings
 
     @property
@@ -131,7 +131,9 @@ class StreamReader:
         return True
 
     def commit(self) -> None:
-        """Commits finished records. Raises Unreachable, Fenced."""
+        """Commits the offsets of finished records. Raises Unreachable if ZooKeeper does not answer,
+        and Fenced if the registration is gone.
+        """
         self._share.commit()
 
     def seek(self, tp: TopicPartition, offset: int) -> None:

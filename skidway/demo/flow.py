@@ -256,7 +256,7 @@ class Demo:
         return True
 
     def idle(self) -> None:
-        """Waits for a moment."""
+        """Called again and again while the demo waits: sleeps for 0.1 s."""
         time.sleep(0.1)
 
     def wait_for_verdict(self) -> None:
@@ -311,8 +311,9 @@ class Demo:
     def command(
         self, *arguments: str, good: Sequence[int] = (0,)
     ) -> subprocess.CompletedProcess[str]:
-        """Runs a `skidway` command and returns its output. An exit status that is not in `good`
-        counts as a failure."""
+        """Runs a `skidway` command, and returns its exit status and output. Raises SkidwayError if
+        the exit status is not in `good`.
+        """
         done = self.supervisor.ask(*arguments)
         if done.returncode not in good:
             said = done.stderr.strip() or done.stdout.strip()

@@ -109,8 +109,9 @@ class Client:
         """Finds for each partition the first offset at or after a time in ms. Instead of a time,
         LATEST means the high watermark, and EARLIEST means the log start.
 
-        Asks for leaders and offsets again until each partition has an answer. Raises KafkaError for
-        a partition that does not exist, or whose leader refuses.
+        Asks for leaders and offsets again until each partition has an answer, or the request
+        timeout is over. Raises KafkaError for a partition that does not exist, or whose leader
+        refuses.
         """
         found: dict[TopicPartition, ListedOffset] = {}
         deadline = self.clock.monotonic() + self.request_timeout_ms / 1000

@@ -17,11 +17,12 @@ events records would be missing in the log:
   a change of leader, or an hour without traffic. This limit ends when the broker has acknowledged a
   batch. The same limit applies while the records' event times are over an hour old, because Apache
   Kafka forgets producers by event time.
-* A drain begins when the broker refuses a batch for good, or answers OUT_OF_ORDER_SEQUENCE_NUMBER
-  (45), INVALID_PRODUCER_EPOCH (47) or UNKNOWN_PRODUCER_ID (59). During a drain nothing is sent. The
-  drain ends when every batch in flight is answered or has lost its connection. Then the partition
-  gets a new producer id, and sends all batches from the first unacknowledged batch on under the new
-  id. But a batch that was refused for good goes back to the owner, with all batches after it.
+* A drain begins when the broker refuses a batch for good, or answers with an error in
+  `IDENTITY_LOST`, such as OUT_OF_ORDER_SEQUENCE_NUMBER (45) or UNKNOWN_PRODUCER_ID (59). During a
+  drain nothing is sent. The drain ends when every batch in flight is answered or has lost its
+  connection. Then the partition gets a new producer id, and sends all batches from the first
+  unacknowledged batch on under the new id. But a batch that was refused for good goes back to the
+  owner, with all batches after it.
 * The owner gets acknowledgements in send order, and none is left out.
 
 This module uses no I/O and no clock: times are parameters.
