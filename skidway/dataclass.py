@@ -68,7 +68,9 @@ def _made(cls: type, *, frozen: bool, eq: bool, kw_only: bool) -> type:
 
 
 def _initializer(cls: Any) -> Callable[..., None]:
-    """The method `__init__`, which compiles itself when it is first called."""
+    """Returns a method `__init__`. When it is first called, it compiles the final `__init__`, and
+    the class then has this one instead.
+    """
 
     def initialize(self: Any, *args: Any, **named: Any) -> None:
         compiled = _compiled(cls)

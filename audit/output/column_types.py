@@ -61,9 +61,9 @@ def column_type(arrow: pa.DataType) -> pa.DataType:
 
 
 def directory_schema(schema: pa.Schema) -> pa.Schema:
-    """Returns columns that fit all files in a directory. They are the columns of `schema`, the
-    newest schema. But every field at every depth may be null, because rows of older schemas may
-    lack the field.
+    """Returns a schema that fits all files in a directory: the columns of `schema`, which is the
+    newest schema. Every field at every depth may be null, because rows of older schemas may lack
+    the field.
     """
     return pa.schema([_stored(field, is_nullable=True) for field in schema])
 

@@ -1,6 +1,6 @@
 """Turns an error of the HDFS client into one of Skidway's own errors, with one sentence.
 
-The client raises OSError if a connection fails, or if a file is missing or must not be used. For
+The client raises OSError if a connection fails, a file is missing, or a permission is lacking. For
 most other errors it raises RuntimeError with the text of a Rust value. This text describes either a
 refusal of the NameNode (a Java exception with its stack trace), or a failure between the client and
 the DataNodes.

@@ -51,8 +51,9 @@ class Committed:
 
 
 def loads(output: Output, topic: str) -> list[int]:
-    """The numbers of the loads that have a manifest, in order. Leaves out manifests that a
-    checkpoint has replaced, because they no longer count."""
+    """The numbers of the loads that have a manifest, in ascending order. Leaves out manifests that
+    a checkpoint has replaced, because they no longer count.
+    """
     found = [_MANIFEST.fullmatch(name) for name in output.names(f"{STATE}/{topic}")]
     oldest = oldest_kept(output, topic)  # last: a loader may write a checkpoint during the listing
     return [load for match in found if match and (load := int(match[1])) >= oldest]

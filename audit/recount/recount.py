@@ -55,9 +55,10 @@ from skidway.kafka.source import Source
 
 @dataclass(slots=True)
 class Recounted:
-    """The result of recounting a topic. sums: the sums of the rows, by (source, agent, bucket) and
-    size of bucket. unjudged: the starts of the hours that are left to the next recount, because a
-    load removed files of these hours before the recount had read them."""
+    """The result of recounting a topic. sums: count, bytes and checksum of the rows, by (source,
+    agent, bucket) and size of bucket. unjudged: the starts of the hours that are left to the next
+    recount, because a load removed files of these hours before the recount had read them.
+    """
 
     committed: Committed
     loads: int = 0
@@ -160,9 +161,10 @@ def recount(output: Output, committed: Committed, since_ms: int | None = None) -
 
 
 def loaded_since(output: Output, result: Recounted) -> set[tuple[int, BucketId]]:
-    """The (agent, bucket) pairs of the loads that were committed while the topic was recounted. The
-    recount has not read the rows of these loads, but the evidence may have their counts already.
-    Raises the same errors as `recount`."""
+    """The (agent, bucket) pairs in the manifests of the loads that were committed while the topic
+    was recounted. The recount has not read the rows of these loads, but the evidence may have their
+    counts already. Raises the same errors as `recount`.
+    """
     topic = result.committed.topic
     return {
         (agent, (start, size))
@@ -181,7 +183,7 @@ def compare(
     compared only if `tiers` names it.
 
     since: the (agent, bucket) pairs that were loaded during this recount. This recount leaves these
-    pairs, and all buckets that overlap an unjudged hour, to the next recount.
+    pairs, and all buckets that overlap an hour in `Recounted.unjudged`, to the next recount.
 
     If the evidence has only the low 24 bits of a bucket's checksums (narrow checksums), only these
     bits of the rows' checksums are compared. A bucket whose counts were deleted (setting
@@ -340,8 +342,9 @@ def _counted(
 def _narrowed(
     sums: Mapping[tuple[BucketKey, int], Sums], evidence: Evidence, source: Source
 ) -> dict[tuple[BucketKey, int], Sums]:
-    """The sums of the rows, with narrow checksums in the buckets of which the evidence has narrow
-    checksums."""
+    """Returns `sums`, the sums of the rows. If the evidence has only the low 24 bits of a bucket's
+    checksums, the result has only these bits too.
+    """
     tallies = evidence.topic(source).tallies.items()
     narrow = {
         bucket for bucket, x in tallies if isinstance(x, BucketTallies) and x.columns.is_narrow

@@ -48,7 +48,9 @@ def answered(ledger: Ledger, policy: Policy, asked: Question, now_ms: int) -> An
 
 
 def window_of(ledger: Ledger, asked: Question) -> Window:
-    """The window that contains the starts of all buckets of the question's span."""
+    """The window that contains the starts of all buckets that overlap the time span of the
+    question.
+    """
     size = max(ledger.bucket_sizes(), default=asked.bucket_ms)
     return asked.since_ms - size, asked.until_ms
 

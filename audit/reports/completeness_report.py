@@ -120,8 +120,9 @@ def _of_accepted(found: Completeness, name: str) -> Iterator[str]:
 
 
 def _gravity(verdict: BucketVerdict) -> Status:
-    """The status that the bucket has without its accepted findings. If the bucket is not due yet,
-    the status is at least as grave as OPEN."""
+    """The status that the bucket's findings give it if the accepted findings are left out. If the
+    bucket is not due yet, the status is at least as grave as OPEN.
+    """
     residue = verdict.residue
     return residue if verdict.due else max(residue, Status.OPEN)
 

@@ -187,7 +187,7 @@ class Registration:
         self._attempted.append(name)
         registry.register(guard)
         if self._coordinator.session_id != session_id:
-            return None  # a new session began: it is unknown which session owns the name
+            return None  # a new session began; the name's node may be the old one's
         self._attempted.remove(name)
         with self._lock:
             self._lease.proven(asked_at)

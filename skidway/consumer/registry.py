@@ -55,7 +55,7 @@ class _Refusal(NamedTuple):
 
 
 class GroupRegistry:
-    """One group's nodes."""
+    """Reads and writes the nodes of one group."""
 
     def __init__(self, coordinator: Coordinator, group: str, clock: Clock) -> None:
         self._coordinator = coordinator
@@ -209,8 +209,9 @@ class GroupRegistry:
         more: list[_Write],
         what: Hashable,
     ) -> bool:
-        """Writes offsets of owned partitions, and `more`, in one transaction. If an owner node is
-        gone, writes nothing and returns False."""
+        """Writes offsets of owned partitions, and does the operations `more`, in one transaction.
+        If an owner node is gone, writes nothing and returns False.
+        """
         paths = {group_nodes.offset_path(self._group, tp): tp for tp in offsets}
         for _ in range(_ATTEMPTS_MAX + len(offsets)):
             writes = []

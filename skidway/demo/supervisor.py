@@ -205,7 +205,7 @@ class Supervisor:
 
 
 def session_members(session: int) -> list[int]:
-    """Returns the processes of a session that are still alive."""
+    """Returns the ids of those processes of a session that are still alive."""
     found = []
     for path in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):

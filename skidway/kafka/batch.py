@@ -262,8 +262,9 @@ def seal(
     producer_epoch: int = -1,
     base_sequence: int = NO_SEQUENCE,
 ) -> bytes:
-    """Returns the complete batch, with base offset 0. The same arguments always produce the same
-    bytes."""
+    """Puts a header before the encoded records, and returns the complete batch, with base offset 0.
+    The same arguments always produce the same bytes.
+    """
     return seal_header(encoded, producer_id, producer_epoch, base_sequence) + encoded.body
 
 

@@ -159,8 +159,9 @@ class Producer:
         self._requests.clear()
 
     def _patience_s(self, until: float) -> float:
-        """Returns how many seconds to wait for the network before the next check, at most until
-        `until`."""
+        """Returns for how many seconds to wait for the network: until the next retry or request is
+        due, but at most until `until`.
+        """
         now = self._clock.monotonic()
         times = [self._dispatch.next_deadline(now), self._client.picture.next_deadline]
         if self._dispatch.is_stalled:
