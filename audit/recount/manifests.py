@@ -55,7 +55,8 @@ def loads(output: Output, topic: str) -> list[int]:
     a checkpoint has replaced, because they no longer count.
     """
     found = [_MANIFEST.fullmatch(name) for name in output.names(f"{STATE}/{topic}")]
-    oldest = oldest_kept(output, topic)  # last: a loader may write a checkpoint during the listing
+    # Read after the names: a loader may meanwhile write a checkpoint that replaces manifests.
+    oldest = oldest_kept(output, topic)
     return [load for match in found if match and (load := int(match[1])) >= oldest]
 
 

@@ -377,7 +377,7 @@ def _differences(
     for key, size in {*recounted, *counted}:
         _, agent, start = key
         if tier is Tier.AGENT and agent == 0:
-            continue  # no agent counted these records
+            continue  # records without an origin, which no agent counts
         rows, said = recounted.get((key, size), Sums()), counted.get((key, size), Sums())
         if _content(rows) != _content(said):
             yield Difference(source, agent, (start, size), tier, rows, said)

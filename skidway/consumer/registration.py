@@ -107,10 +107,12 @@ class Registration:
         self._streams: Mapping[str, int] = {}
         self._bells: tuple[Bell, ...] = ()
         self._lease = Lease(session_timeout_s)
-        self._lock = threading.Lock()  # protects name and lease; no thread holds it during I/O
+        # Protects `guard` and `_lease`. No thread holds this lock during I/O.
+        self._lock = threading.Lock()
         self._registering = threading.Lock()
         self._asked = False
-        self._attempted: list[str] = []  # names that may be registered: no clear answer came
+        # Names under which this consumer may be registered, because no clear answer came.
+        self._attempted: list[str] = []
         self._session_id = self._tainted = 0
         self._closing = False
         self._coordinator = coordinator
@@ -187,7 +189,8 @@ class Registration:
         self._attempted.append(name)
         registry.register(guard)
         if self._coordinator.session_id != session_id:
-            return None  # a new session began; the name's node may be the old one's
+            # A new session began meanwhile, so the registration may end with the old session.
+            return None
         self._attempted.remove(name)
         with self._lock:
             self._lease.proven(asked_at)

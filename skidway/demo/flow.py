@@ -113,7 +113,7 @@ class DemoOutcome:
         found = {}
         for topic, tally in self.written.items():
             surplus = rows.get(topic, 0) - tally.lines
-            if not 0 <= surplus <= tally.torn:  # a torn line may be a row
+            if not 0 <= surplus <= tally.torn:  # a line that a kill cut off may be a row
                 found[topic] = surplus
         return found
 

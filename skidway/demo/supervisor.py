@@ -59,7 +59,8 @@ class Supervisor:
         self._before = {
             number: signal.signal(number, self._note)
             for number in SIGNALS
-            if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN  # set by nohup
+            # If the demo runs under nohup, it ignores SIGHUP, and this is not changed.
+            if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN
         }
 
     def start(self, name: str, *arguments: str, health: str, within_s: float = 180.0) -> None:

@@ -39,8 +39,7 @@ def record_path(group: str) -> str:
 
 
 def ids_path(group: str) -> str:
-    """Returns the path of the node whose children are the registrations of the group's consumers.
-    """
+    """Returns the path of the node whose children are the registrations of a group's consumers."""
     return f"{group_path(group)}/ids"
 
 

@@ -107,7 +107,7 @@ class OutboxEntry:
     def __init__(self, token: object, encoded: EncodedBatch) -> None:
         self.token = token
         self.encoded = encoded
-        self.header: bytes | None = None  # made under the present identity
+        self.header: bytes | None = None  # has the present producer id
         self.state = BatchState.UNSENT
         self.base_offset = -1
         self.error: KafkaError | None = None
