@@ -1,6 +1,6 @@
 """The list of an output's files, which the recount makes from manifests and checkpoints.
 
-The list is on disk, because all loads together may have made very many files.
+The list is on disk, because all loads together may have made more files than memory can list.
 """
 
 from __future__ import annotations

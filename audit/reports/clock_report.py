@@ -17,8 +17,8 @@ def sentences(clocks: Clocks) -> list[str]:
 
 
 def document(clocks: Clocks) -> dict[str, Any]:
-    """The whole report as JSON. Differences are in ms: positive if a clock is ahead, negative if it
-    is behind.
+    """The whole report as JSON. The difference of a clock is in ms: positive if the clock is ahead,
+    negative if it is behind.
     """
     return {
         "sentences": sentences(clocks),

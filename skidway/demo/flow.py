@@ -99,7 +99,8 @@ class DemoOutcome:
     @property
     def rows(self) -> dict[str, int]:
         """The number of rows that the recount found for each topic. The keys are the topics' names
-        in the datacenter."""
+        without the prefix `dc1.`, which they have in the offline cluster.
+        """
         return {
             each["topic"].removeprefix(f"{DATACENTER}."): each["rows"]
             for each in self.recount.get("topics", ())

@@ -119,9 +119,7 @@ class LoopClient:
 
     @property
     def last_failure(self) -> str:
-        """The reason why a connection most recently ended or could not be opened, as text for
-        people.
-        """
+        """Says in words why the latest connection that failed ended or could not be opened."""
         return self._session.last_failure
 
     @property

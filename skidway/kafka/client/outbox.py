@@ -200,7 +200,7 @@ class Outbox:
             return None
         sent = sum(entry.state is BatchState.SENT for entry in self._flight)
         if sent and address != self._address:
-            return None  # the previous leader must answer first
+            return None  # first, the previous leader must answer for the batches that it got
         window = self._window(address, now, wall_ms)
         if sent >= window:
             return None
