@@ -77,7 +77,8 @@ class Versioned(NamedTuple):
 
 
 class Coordinator:
-    """A session with ZooKeeper. The chroot of the connect string ("host:2181/dc1") is created.
+    """A session with ZooKeeper. If the chroot of the connect string ("host:2181/dc1") is missing,
+    it is created.
 
     `client` is kazoo's client, for recipes and watches. Raises ConfigurationRefused for a malformed
     connect string. Raises Unreachable if ZooKeeper does not answer within `connect_timeout_s`.
@@ -265,8 +266,7 @@ class Coordinator:
             ) from error
 
     def _answer(self, path: str, request: Callable[[], Any]) -> Any:
-        """Repeats a request until it is answered, but at most for the session timeout. Without this
-        method, kazoo would wait without a limit.
+        """Repeats a request until it is answered, but at most for the session timeout.
 
         Without a connection kazoo queues the request, so this method waits for the answer. If the
         session is lost and kazoo has no new session yet, the method fails at once.
@@ -319,7 +319,7 @@ class _BoundedResult(AsyncResult):  # type: ignore[misc]
 
 
 class _BoundedHandler(SequentialThreadingHandler):  # type: ignore[misc]
-    """kazoo's threads, with a limit on every wait for an answer."""
+    """Runs kazoo's threads, and limits every wait for an answer of ZooKeeper."""
 
     def __init__(self, within_s: float) -> None:
         super().__init__()

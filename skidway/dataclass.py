@@ -68,7 +68,9 @@ def _made(cls: type, *, frozen: bool, eq: bool, kw_only: bool) -> type:
 
 
 def _initializer(cls: Any) -> Callable[..., None]:
-    """The method `__init__`, which compiles itself when it is first called."""
+    """Returns a method `__init__`. When it is first called, it compiles the final `__init__`, and
+    the class then has this one instead.
+    """
 
     def initialize(self: Any, *args: Any, **named: Any) -> None:
         compiled = _compiled(cls)
@@ -168,6 +170,6 @@ _MISSING: Final = object()
 _FROZEN: Final = {
     "__setattr__": _refuse_change,
     "__delattr__": _refuse_deletion,
-    "__getstate__": _state,  # pickle and copy would assign to the fields
+    "__getstate__": _state,  # otherwise pickle and copy would assign to fields
     "__setstate__": _set_state,
 }

@@ -23,7 +23,7 @@ class SkidwayError(Exception):
 
 
 class UsageError(SkidwayError):
-    """The command line, or an argument of a method for applications, makes no sense."""
+    """The command line, or an argument of a method that applications call, is not valid."""
 
     exit_code: ClassVar[int] = 2
 

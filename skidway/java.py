@@ -71,7 +71,8 @@ def environment(java: Java) -> dict[str, str]:
 
 
 def probe(command: Path, home: Path | None = None) -> Java | None:
-    """Starts a java command to ask for its version. Returns None if the command does not start.
+    """Starts a java command to ask for its version. Returns None if the command does not start or
+    does not tell its version.
 
     `home` is the directory in which the command was found; by default, the home that Java itself
     reports. The two directories differ if bin/java is a script that starts another Java, such as
@@ -182,7 +183,7 @@ def script_home(real: Path, environ: Mapping[str, str]) -> Path:
 
 
 def _write_script(command: Path, content: bytes) -> None:
-    """Writes the script if it does not exist yet. Raises OSError."""
+    """Writes the script, unless the file `command` has this content already. Raises OSError."""
     if command.is_file() and command.read_bytes() == content and os.access(command, os.X_OK):
         return
     command.parent.mkdir(parents=True, exist_ok=True, mode=0o700)

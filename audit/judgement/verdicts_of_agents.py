@@ -14,9 +14,9 @@ from skidway.audit.judgement.verdict import AgentVerdict
 
 @dataclass(frozen=True, slots=True)
 class Ranks:
-    """The facts about agents that are known before their verdicts are made. statuses: a function
-    that returns the status of each agent's verdict, in the order of the agents. host: a function
-    that returns the name of an agent's host.
+    """By these facts, agents are sorted before the verdicts on them are made. statuses: a function
+    that returns, for each of `Agents`' `agents` and in the same order, the status that its verdict
+    will have. host: a function that returns the name of an agent's host.
     """
 
     statuses: Callable[[], Int64s]
@@ -24,8 +24,8 @@ class Ranks:
 
 
 class Agents(Sequence[AgentVerdict]):
-    """A verdict on each of `agents`, by ascending agent id, and then the verdicts `further`, which
-    are made already. Any thread may read the verdicts, because the evidence from which they are
+    """A verdict on each of `agents`, by ascending agent id, followed by the verdicts in `further`,
+    which exist already. Any thread may read the verdicts, because the evidence from which they are
     made never changes.
     """
 

@@ -10,8 +10,8 @@ state.
                      converts the codec's columns to these types, and back
 
 Paths are relative to the output's root, with `/` between their parts. A missing file or directory
-is not an error: the method returns None or an empty result. For every other error of the file
-system, the method raises `StoreFailed` or `StoreUnreachable`, whose message is one sentence. This
+is not an error: the methods of `Output` return None or an empty result. For every other error of
+the file system, they raise `StoreFailed` or `StoreUnreachable`, whose message is one sentence. This
 package only reads. The loader writes through loader/store, which is built on this package.
 """
 
@@ -49,7 +49,7 @@ class Output(Protocol):
 
     @property
     def url(self) -> str:
-        """The root in its permanent form: absolute, without a trailing slash."""
+        """The URL or path of the root: absolute, without a trailing slash."""
 
     def length(self, path: str) -> int | None:
         """The length of a file in bytes; None if the file does not exist."""
@@ -68,7 +68,9 @@ class Output(Protocol):
 
 
 def open_output(url: str) -> Output:
-    """The output at `hdfs://host:port/folder` or in a directory. Raises ConfigurationRefused."""
+    """Returns the output at `hdfs://host:port/folder` or in a directory. Raises
+    ConfigurationRefused if the directory does not exist or the URL is neither.
+    """
     if url.startswith(HDFS_SCHEME):
         from skidway.audit.output.hdfs import HdfsOutput
 

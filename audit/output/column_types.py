@@ -4,7 +4,7 @@ They are the Arrow types of `skidway.schemas.codec`, except for the types in thi
 
 | Avro | column | why |
 |---|---|---|
-| int | int64 | the registry lets an int become a long, and plain Spark cannot read files of both |
+| int | int64 | the registry lets an int become a long; plain Spark cannot read both types at once |
 | float | double | likewise, a float may become a double |
 | time-millis, time-micros | int64 | Spark does not read Parquet's type TIME |
 | (local-)timestamp-nanos | int64 | Spark does not read nanoseconds |
@@ -14,8 +14,8 @@ They are the Arrow types of `skidway.schemas.codec`, except for the types in thi
 | fixed of no bytes | binary | Parquet has no fixed of no bytes |
 
 The codec itself turns a type that contains itself into a string (`schemas/codec/json_text.py`).
-Times and timestamps have the same numbers as in Avro, as in Spark's from_avro. No conversion
-changes a value. docs/adr/0019-columns-that-stay-readable.md says which conversions were tried.
+No conversion changes a value: a time, for example, keeps the number that it has in Avro.
+docs/adr/0019-columns-that-stay-readable.md says which conversions were tried.
 """
 
 from __future__ import annotations
@@ -32,7 +32,9 @@ _NOTHING: Final = (pa.field("_", pa.string()),)
 
 
 def column_schema(schema: pa.Schema) -> pa.Schema:
-    """Returns the columns that files and queries have. schema: the columns that the codec makes."""
+    """Returns the schema that files and queries have. schema: the columns as the codec makes
+    them.
+    """
     return pa.schema([_column_field(field) for field in schema])
 
 
@@ -59,15 +61,17 @@ def column_type(arrow: pa.DataType) -> pa.DataType:
 
 
 def directory_schema(schema: pa.Schema) -> pa.Schema:
-    """Returns columns that fit all files in a directory. They are the columns of `schema`, the
-    newest schema. But every field at every depth may be null, because rows of older schemas may
-    lack the field.
+    """Returns a schema that fits all files in a directory: the columns of `schema`, which is the
+    newest schema. Every field at every depth may be null, because rows of older schemas may lack
+    the field.
     """
     return pa.schema([_stored(field, is_nullable=True) for field in schema])
 
 
 def stored_schema(schema: pa.Schema) -> pa.Schema:
-    """Returns the columns of the file that is made when a table with this schema is written."""
+    """Returns the schema of the file that is made when a table with the schema `schema` is
+    written.
+    """
     return pa.schema([_stored(field) for field in schema])
 
 
@@ -104,8 +108,9 @@ def reverted(column: pa.Array, target: pa.DataType) -> pa.Array:
 def _each_part(
     change: Callable[[pa.Array, pa.DataType], pa.Array], column: pa.Array, target: pa.DataType
 ) -> pa.Array:
-    """Returns a column of structs, maps or lists, with its parts converted to the types in
-    `target`."""
+    """Returns a column of structs, maps or lists, with its fields, values or items converted to the
+    types in `target`.
+    """
     if types.is_struct(target):
         return _struct(change, column, target)
     offsets, items = _items(column)
@@ -144,7 +149,7 @@ def _stored(field: pa.Field, *, is_nullable: bool = False) -> pa.Field:
     elif types.is_list(arrow):
         arrow = pa.list_(_stored(arrow.value_field, is_nullable=is_nullable))
     elif types.is_dictionary(arrow):
-        arrow = arrow.value_type  # files store plain values
+        arrow = arrow.value_type  # a file stores the values, without a dictionary
     return field.with_type(arrow).with_nullable(is_nullable or field.nullable)
 
 

@@ -71,7 +71,7 @@ class HdfsOutput:
         """See Output."""
         below = len(self._root) + 1
         folders = [path]
-        while folders:  # one by one, so that a missing folder does not hide the others
+        while folders:  # if a folder is deleted meanwhile, the others are still listed
             for status in self._listed(folders.pop()):
                 name = urlsplit(status.path).path[below:]
                 if status.isdir:
@@ -120,11 +120,11 @@ class HdfsReader(io.RawIOBase):
             return bytes(self._file.read(-1 if size is None else size))
 
     def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
-        """Moves to a position."""
+        """Moves to a position in the file, and returns it."""
         with failures("read", self._path):
             self._file.seek(offset, whence)
         return self.tell()
 
     def tell(self) -> int:
-        """The position."""
+        """The position in the file, in bytes."""
         return int(self._file.tell())

@@ -1,8 +1,9 @@
 """Turns an error of the HDFS client into one of Skidway's own errors, with one sentence.
 
-The client raises OSError if a connection fails. For everything else it raises RuntimeError with the
-text of a Rust value. This text describes either a refusal of the NameNode (a Java exception with
-its stack trace), or a failure between the client and the DataNodes.
+The client raises OSError if a connection fails, a file is missing, or a permission is lacking. For
+most other errors it raises RuntimeError with the text of a Rust value. This text describes either a
+refusal of the NameNode (a Java exception with its stack trace), or a failure between the client and
+the DataNodes.
 """
 
 from __future__ import annotations
@@ -55,8 +56,8 @@ def failures(verb: str, path: str, unclear: type[SkidwayError] | None = None) ->
     """Turns the client's errors into one of Skidway's own errors with one sentence. The client
     raises OSError, RuntimeError and ValueError, each for many causes.
 
-    unclear: the error to raise if the server may have done the operation in spite of the client's
-    error. If permission was refused, this error is not raised.
+    unclear: the class of the error to raise if the server may have done the operation in spite of
+    the client's error. `unclear` is not raised if permission was refused.
     """
     try:
         yield

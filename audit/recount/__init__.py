@@ -1,4 +1,5 @@
-"""The recount reads the files of an output and counts their rows, independently of other counts.
+"""The recount reads the files of an output and counts their rows, without using the loader's
+counts.
 
 The package has these modules:
 
@@ -6,7 +7,7 @@ The package has these modules:
     checkpoints      reads the checkpoints, which replace manifests that were deleted
     named_files      the list of the output's files
     committed_files  fills the list of files from a checkpoint and manifests
-    faults           the kinds of faults in files of the output, each with the file's name and place
+    faults           the faults that a recount finds in files of the output
     row_files        reads one file of rows: its bytes, and the rows in it
     listing          finds files in the output's directories that no manifest names
     later            the loads that are committed while the recount runs

@@ -2,9 +2,9 @@
 
 A checkpoint is a file with a JSON object in each line:
 
-    first line      {"load": the load, "files": the number of lines that follow, ...}
+    first line      {"load": number of a load, "files": the number of lines that follow, ...}
     a further line  {"file": {... as in a manifest ...}, "load": ..., "bucket_ms": ...}: a file of
-                    rows or rejects that belongs to the output after the load
+                    rows or rejects that belonged to the output after the load of the first line
 """
 
 from __future__ import annotations

@@ -24,7 +24,8 @@ before the recount had read them."""
 
 def read(output: Output, topic: str, named: NamedFiles) -> tuple[int, list[Fault]]:
     """Fills `named` with the files that the loads of a topic have committed. Returns the number of
-    the newest load, and the faults of the manifests. Raises ManifestUnreadable."""
+    the newest load, and the faults that the manifests show. Raises ManifestUnreadable.
+    """
     for left in reversed(range(ATTEMPTS)):
         oldest = manifests.oldest_kept(output, topic)
         named.clear()

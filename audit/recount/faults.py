@@ -1,4 +1,4 @@
-"""The faults that a recount finds in files of the output, each with the file's name and place."""
+"""The faults that a recount finds in files of the output, with the rows that each fault affects."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from enum import Enum
 from typing import Any, Final
 
 FAULTS_MAX: Final = 1_000
-"""At most this many faults are kept. Further faults are only counted."""
+"""At most this many faults of a topic are kept. Further faults are only counted."""
 
 AGENTS_MAX: Final = 10
 HOUR_MS: Final = 3_600_000
@@ -62,7 +62,9 @@ class Whereabouts:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One fault of a file. what: a sentence that says what is wrong, but not where."""
+    """One fault of a file. what: a sentence that says what is wrong with the file. place: the rows
+    that the fault affects.
+    """
 
     kind: Kind
     path: str
@@ -107,7 +109,7 @@ class Faults:
 
 
 def by_name(path: str) -> Whereabouts:
-    """Returns the facts about the rows of a file that the file's path shows."""
+    """Returns those facts about a file's rows that the file's path shows."""
     hour, file = _HOUR.search(path), _FILE.search(path)
     place = Whereabouts(f"{hour[1]}T{hour[2]}" if hour else "")
     return replace(place, partition=int(file[1])) if file else place
@@ -127,9 +129,9 @@ def is_before(path: str, since_ms: int) -> bool:
 
 
 def by_manifest(path: str, manifest: Mapping[str, Any]) -> Whereabouts:
-    """Returns the facts about the rows of a file that the file's path and manifest show. `agents`
-    are the agents for which the load has counts in the file's hour. The range of offsets begins at
-    the file's first offset and ends at the end of the load.
+    """Returns those facts about a file's rows that the file's path and its load's manifest show.
+    `agents` are the agents for which the load has counts in the file's hour. The range of offsets
+    begins at the file's first offset and ends at the end of the load.
 
     If the file's name has no first offset, only the hour is known. If the load replaced files, the
     agents and offsets are unknown too: the load read no new offsets, and its counts do not describe

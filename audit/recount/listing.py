@@ -36,7 +36,9 @@ def has_rows(output: Output, topic: str) -> bool:
 
 
 def look(output: Output, topic: str, named: NamedFiles) -> None:
-    """Notes in `named` every file of the topic that programs read as rows."""
+    """Lists every file of the topic that programs read as rows, and notes in `named` the files that
+    do not belong to the output.
+    """
     for folder in (topic, f"{STATE}/{topic}/rejects"):
         for entry in output.files(folder):
             if _is_read(entry.path.removeprefix(folder)):
@@ -78,7 +80,8 @@ def _unnamed(path: str) -> Fault:
 def _is_staged(output: Output, named: NamedFiles, load: int | None) -> bool:
     """Whether files of a load are still in the staging directory. A load deletes all files that it
     removes before it moves its last file out of the staging directory. So a caller must call this
-    function before it looks for the removed files."""
+    function before it checks whether the removed files exist.
+    """
     return any(output.length(path) is not None for path in named.staged(load))
 
 
@@ -102,8 +105,8 @@ def _compared(fault: Fault, has: row_files.Bytes, named: NamedFiles) -> Fault:
 
 
 def _place(opened: IO[bytes], place: Whereabouts) -> Whereabouts:
-    """Returns the facts about the rows of a file that the file's columns show. Returns `place` if
-    the columns cannot be read.
+    """Returns those facts about a file's rows that the file's columns show. Returns `place` if the
+    columns cannot be read.
     """
     opened.seek(0)
     try:

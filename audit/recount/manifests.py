@@ -1,8 +1,8 @@
 """Reads the manifests of a topic: JSON files that say which files of rows are committed.
 
     <root>/_skidway/<topic>/<load as 20 digits>.json    a manifest: one committed load
-    files[].path      the place of a file
-    files[].staged    the place of the file until the loader moves it to `path`
+    files[].path      the path of a file
+    files[].staged    the path of the file until the loader moves it to `path`
     removed           paths of files of earlier loads that this load replaces; this load's files
                       have the same records. Manifests of early builds may lack `removed`
     <root>/_skidway/<topic>/checkpoints/<load>-<oldest>.jsonl    a checkpoint, which replaces old
@@ -51,10 +51,12 @@ class Committed:
 
 
 def loads(output: Output, topic: str) -> list[int]:
-    """The numbers of the loads that have a manifest, in order. Leaves out manifests that a
-    checkpoint has replaced, because they no longer count."""
+    """The numbers of the loads that have a manifest, in ascending order. Leaves out manifests that
+    a checkpoint has replaced, because they no longer count.
+    """
     found = [_MANIFEST.fullmatch(name) for name in output.names(f"{STATE}/{topic}")]
-    oldest = oldest_kept(output, topic)  # asked last: a loader may write a checkpoint meanwhile
+    # Read after the names: a loader may meanwhile write a checkpoint that replaces manifests.
+    oldest = oldest_kept(output, topic)
     return [load for match in found if match and (load := int(match[1])) >= oldest]
 
 

@@ -1,6 +1,6 @@
 """The list of an output's files, which the recount makes from manifests and checkpoints.
 
-The list is on disk, because all loads together may have made very many files.
+The list is on disk, because all loads together may have made more files than memory can list.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class NamedFiles:
         self._connection.close()
 
     def clear(self) -> None:
-        """Empties the list of named files."""
+        """Empties the list of files that manifests name."""
         self._connection.execute("DELETE FROM named")
 
     def add(self, files: Iterable[NamedFile]) -> Iterator[tuple[NamedFile, int]]:
@@ -79,13 +79,14 @@ class NamedFiles:
                 yield path, next((file.removed for file in self.named(path)), None)
 
     def remove_later(self, paths: Iterable[str]) -> None:
-        """Notes that a load removes these files, although the recount does not count that load. For
-        `count` and `all`, the files still belong to the output."""
+        """Notes that a load removes these files, although the recount does not count that load. So
+        `count` and `all` still count these files as parts of the output.
+        """
         rows = ((path,) for path in paths)
         self._connection.executemany("INSERT OR IGNORE INTO removed_later VALUES (?)", rows)
 
     def is_removed_later(self, path: str) -> bool:
-        """Whether `remove_later` has noted the file."""
+        """Whether a load that the recount does not count removes the file (see `remove_later`)."""
         query = "SELECT 1 FROM removed_later WHERE path = ?"
         return self._connection.execute(query, (path,)).fetchone() is not None
 

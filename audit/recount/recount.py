@@ -55,9 +55,10 @@ from skidway.kafka.source import Source
 
 @dataclass(slots=True)
 class Recounted:
-    """The result of recounting a topic. sums: the sums of the rows, by (source, agent, bucket) and
-    size of bucket. unjudged: the starts of the hours that are left to the next recount, because a
-    load removed files of these hours before the recount had read them."""
+    """The result of recounting a topic. sums: count, bytes and checksum of the rows, by (source,
+    agent, bucket) and size of bucket. unjudged: the starts of the hours that are left to the next
+    recount, because a load removed files of these hours before the recount had read them.
+    """
 
     committed: Committed
     loads: int = 0
@@ -128,8 +129,9 @@ def _root(producer: str) -> str:
 
 
 def _source_of(producer: str, evidence: Evidence) -> Source | None:
-    """The source topic whose rows a producer has put into its folder of the output; None if the
-    evidence has no counts of the producer."""
+    """The source topic whose rows a loader has put into a topic's folder of the output; None if the
+    evidence has no counts of this loader. producer: the loader's name in the audit.
+    """
     for source, topic in evidence.topics.items():
         if any(key.producer == producer for key in topic.coverage):
             return source
@@ -141,7 +143,7 @@ def recount(output: Output, committed: Committed, since_ms: int | None = None) -
     that begin at this time or later. Lists all files, even with `since_ms`. Raises
     StoreUnreachable. Raises ManifestUnreadable if a manifest cannot be understood."""
     if committed.source is None:
-        committed = manifests.head(output, committed.topic)  # its first manifest may exist now
+        committed = manifests.head(output, committed.topic)  # a first load may exist now
     result = Recounted(committed)
     with closing(NamedFiles()) as named:
         result.loads, found = committed_files.read(output, committed.topic, named)
@@ -159,9 +161,10 @@ def recount(output: Output, committed: Committed, since_ms: int | None = None) -
 
 
 def loaded_since(output: Output, result: Recounted) -> set[tuple[int, BucketId]]:
-    """The (agent, bucket) pairs of the loads that were committed while the topic was recounted. The
-    recount has not read the rows of these loads, but the evidence may have their counts already.
-    Raises the same errors as `recount`."""
+    """The (agent, bucket) pairs in the manifests of the loads that were committed while the topic
+    was recounted. The recount has not read the rows of these loads, but the evidence may have their
+    counts already. Raises the same errors as `recount`.
+    """
     topic = result.committed.topic
     return {
         (agent, (start, size))
@@ -180,13 +183,13 @@ def compare(
     compared only if `tiers` names it.
 
     since: the (agent, bucket) pairs that were loaded during this recount. This recount leaves these
-    pairs, and all buckets that overlap an unjudged hour, to the next recount.
+    pairs, and all buckets that overlap an hour in `Recounted.unjudged`, to the next recount.
 
-    If the evidence has narrow checksums of a bucket, the rows' checksums are compared in this form,
-    too. A bucket whose counts were deleted (setting `keep.days`) is not compared. If the rows equal
-    the counts of tier hdfs but the agents counted more, the loader has not loaded the missing
-    records. The recount does not report these records as a difference, because the verdict on the
-    bucket already covers them.
+    If the evidence has only the low 24 bits of a bucket's checksums (narrow checksums), only these
+    bits of the rows' checksums are compared. A bucket whose counts were deleted (setting
+    `keep.days`) is not compared. If the rows equal the counts of tier hdfs but the agents counted
+    more, the loader has not loaded the missing records. The recount does not report these records
+    as a difference, because the verdict on the bucket already covers them.
     """
     source = result.committed.source
     if source is None:
@@ -259,7 +262,7 @@ def _place(output: Output, topic: str, file: NamedFile) -> Whereabouts:
         return by_name(file.path)
     try:
         return by_manifest(file.path, manifests.read(output, topic, file.load))
-    except ManifestUnreadable:  # the manifest was deleted, or is already noted as a fault
+    except ManifestUnreadable:  # the manifest was deleted, or another fault names it
         return by_name(file.path)
 
 
@@ -339,8 +342,9 @@ def _counted(
 def _narrowed(
     sums: Mapping[tuple[BucketKey, int], Sums], evidence: Evidence, source: Source
 ) -> dict[tuple[BucketKey, int], Sums]:
-    """The sums of the rows, with narrow checksums in the buckets of which the evidence has narrow
-    checksums."""
+    """Returns `sums`, the sums of the rows. If the evidence has only the low 24 bits of a bucket's
+    checksums, the result has only these bits too.
+    """
     tallies = evidence.topic(source).tallies.items()
     narrow = {
         bucket for bucket, x in tallies if isinstance(x, BucketTallies) and x.columns.is_narrow
@@ -373,7 +377,7 @@ def _differences(
     for key, size in {*recounted, *counted}:
         _, agent, start = key
         if tier is Tier.AGENT and agent == 0:
-            continue  # no agent counted these records
+            continue  # records without an origin, which no agent counts
         rows, said = recounted.get((key, size), Sums()), counted.get((key, size), Sums())
         if _content(rows) != _content(said):
             yield Difference(source, agent, (start, size), tier, rows, said)

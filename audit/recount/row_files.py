@@ -1,7 +1,7 @@
 """Reads one file of rows or rejects in pieces: its bytes, and the rows in it.
 
-The files are objects of Python. So rows are read without Arrow's threads: such a thread may let go
-of the file only when the interpreter already ends, and the process would abort.
+The files are Python objects. So rows are read without Arrow's threads: if such a thread released
+its reference to a file while the interpreter ends, the process would abort.
 """
 
 from __future__ import annotations
@@ -52,7 +52,8 @@ def measure(file: IO[bytes]) -> Bytes:
 
 def count(file: IO[bytes], named: NamedFile, source: Source, counts: Counts) -> tuple[int, int]:
     """Reads every column of every row in the file, and adds the rows to `counts`. Returns the
-    number of rows, and the sum of their hashes."""
+    number of rows and their checksum.
+    """
     time_column = "timestamp_ms" if named.kind == REJECTS else "_timestamp"
     rows = total = 0
     for batch in _batches(file):

@@ -1,12 +1,12 @@
-"""The audit's answers, in forms for people and for programs: sentences, tables, JSON.
+"""The audit's answers as sentences, as tables and as JSON.
 
 The package has these modules:
 
     topic_names     the names of source topics, and which source topics a name matches
     report          verdicts on buckets, and the exit status of `skidway audit report`
     recount_report  the result of a recount
-    clock_report    wrong clocks
-    host_report     the state of hosts, and the proofs of `skidway audit wait`
+    clock_report    which senders have wrong clocks
+    host_report     the state of hosts, and the result of `skidway audit wait`
     completeness_question
                     asks a ledger whether topics are complete
     completeness_report

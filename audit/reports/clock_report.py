@@ -1,4 +1,4 @@
-"""Reports on clocks, for people and programs."""
+"""Reports on wrong clocks, as sentences and as JSON."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ def sentences(clocks: Clocks) -> list[str]:
 
 
 def document(clocks: Clocks) -> dict[str, Any]:
-    """The whole report for programs. Differences are in ms: positive if a clock is ahead, negative
-    if it is behind."""
+    """The whole report as JSON. The difference of a clock is in ms: positive if the clock is ahead,
+    negative if it is behind.
+    """
     return {
         "sentences": sentences(clocks),
         "own_ahead_ms": clocks.ours_ms,

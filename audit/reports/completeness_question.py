@@ -21,7 +21,7 @@ class Answered:
 
     @property
     def is_complete(self) -> bool:
-        """Whether all topics of the question are complete, so that a program can read the rows."""
+        """Whether all topics of the question are complete."""
         return not any(x.is_short for x in self.found)
 
 
@@ -48,11 +48,13 @@ def answered(ledger: Ledger, policy: Policy, asked: Question, now_ms: int) -> An
 
 
 def window_of(ledger: Ledger, asked: Question) -> Window:
-    """The window that contains the starts of all buckets of the question's span."""
+    """The window that contains the starts of all buckets that overlap the time span of the
+    question.
+    """
     size = max(ledger.bucket_sizes(), default=asked.bucket_ms)
     return asked.since_ms - size, asked.until_ms
 
 
 def topics_of(asked: Question) -> list[str] | None:
-    """The names, without cluster and id, of the topics that the question may be about."""
+    """The names of the topics that the question may be about, without cluster and topic id."""
     return topics_named(with_rejects([asked.name]))

@@ -1,4 +1,4 @@
-"""Puts the answers of `skidway audit complete` into sentences for people and JSON for programs."""
+"""Puts the answers of `skidway audit complete` into sentences and JSON."""
 
 from __future__ import annotations
 
@@ -43,8 +43,9 @@ def document(
     waited_s: float,
     bounded: report.Bounded | None = None,
 ) -> dict[str, Any]:
-    """The whole answer as a JSON document for programs. waited_s: how long the command has waited.
-    bounded: limits the number of agents in the document; None for no limit."""
+    """The whole answer as a JSON document. waited_s: how long the command has waited. bounded:
+    limits the number of agents in the document; None for no limit.
+    """
     names = topic_names(x.source for x in found if x.source is not None)
     return {
         "ok": not any(each.is_short for each in found),
@@ -119,14 +120,17 @@ def _of_accepted(found: Completeness, name: str) -> Iterator[str]:
 
 
 def _gravity(verdict: BucketVerdict) -> Status:
-    """The status that the bucket has without its accepted findings. If the bucket is not due yet,
-    the status is at least as grave as OPEN."""
+    """The status that the bucket's findings give it if the accepted findings are left out. If the
+    bucket is not due yet, the status is at least as grave as OPEN.
+    """
     residue = verdict.residue
     return residue if verdict.due else max(residue, Status.OPEN)
 
 
 def _left(verdict: BucketVerdict) -> list[str]:
-    """The reasons why the bucket is not complete. Accepted reasons and remarks are left out."""
+    """The reasons why the bucket is not complete. Leaves out remarks, and reasons that somebody
+    accepted.
+    """
     is_remark = any(x.status is Status.COMPLETE or x.acceptance for x in verdict.findings)
     if not is_remark and not verdict.parts.has_remarks:
         return [*verdict.reasons]

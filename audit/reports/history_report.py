@@ -7,7 +7,9 @@ from typing import Any
 
 
 def lines(changes: Iterable[Mapping[str, Any]], left_out: int) -> list[str]:
-    """The lines about one bucket, from the changes in its JSON document, the oldest first."""
+    """The lines about one bucket, the oldest change first. changes: the changes in the bucket's
+    JSON document. left_out: how many changes between the first and the second are no longer kept.
+    """
     found: list[str] = []
     was_complete = False
     for number, change in enumerate(changes):

@@ -1,4 +1,4 @@
-"""Reports on hosts and on proofs of hosts, for people and programs."""
+"""Reports on the state of hosts, and on the result of `skidway audit wait`, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -115,7 +115,9 @@ def status(states: Sequence[HostState]) -> Status:
 
 
 def summary(states: Sequence[HostState]) -> dict[str, Any]:
-    """The sentence about all hosts and the numbers of hosts, without a list of the hosts."""
+    """The sentence about all hosts, and the numbers of hosts by state, without a list of the
+    hosts.
+    """
     by_state = Counter(state.status for state in states)
     return {
         "sentence": sentence(states),
@@ -128,8 +130,8 @@ def summary(states: Sequence[HostState]) -> dict[str, Any]:
 def document(
     states: Sequence[HostState], begin: int = 0, count: int | None = None
 ) -> dict[str, Any]:
-    """The report for programs: facts about all hosts together, and each host. With `count`, lists
-    only `count` hosts from host `begin` on.
+    """The report as JSON: totals over all hosts, and an entry for each host. If `count` is given,
+    there are entries for only `count` hosts, from the host with index `begin` on.
     """
     end = len(states) if count is None else begin + count
     return summary(states) | {"hosts": [host_document(state) for state in states[begin:end]]}
@@ -157,8 +159,9 @@ def host_document(state: HostState) -> dict[str, Any]:
 
 
 def wait_sentences(found: Sequence[Proof], since_ms: int, policy: Policy) -> list[str]:
-    """A sentence for each host without a proof. If every host has a proof, the result is one
-    sentence about all hosts."""
+    """A sentence for each host that is not proven complete since `since_ms`. If every host is
+    proven complete, the result is one sentence about all hosts.
+    """
     short = [proof for proof in found if proof.is_short]
     if short:
         return [f"{_who(proof.state)}: {report.reasons_text(proof.reasons)}." for proof in short]
@@ -175,7 +178,9 @@ def wait_sentences(found: Sequence[Proof], since_ms: int, policy: Policy) -> lis
 def wait_document(
     found: Sequence[Proof], since_ms: int, policy: Policy, waited_s: float
 ) -> dict[str, Any]:
-    """The result of `skidway audit wait` for programs, with every reason."""
+    """The result of `skidway audit wait` as JSON, with every reason why a host is not proven
+    complete.
+    """
     return {
         "ok": not any(proof.is_short for proof in found),
         "since": report.time_text(since_ms),

@@ -1,4 +1,4 @@
-"""Reports on a recount, for people and programs."""
+"""Reports on a recount, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ Compared = Sequence[tuple[Recounted, Sequence[Difference]]]
 
 
 def is_good(compared: Compared) -> bool:
-    """Whether at least one topic was recounted, and all topics agree."""
+    """Whether at least one topic was recounted, no file has a fault, and the rows of all topics
+    agree with the counts.
+    """
     return bool(compared) and not any(_differs(*each) for each in compared)
 
 
@@ -53,13 +55,15 @@ def sentence(compared: Compared) -> str:
 
 
 def faults(compared: Compared) -> Iterator[str]:
-    """A line for each file with a fault."""
+    """A line for each fault. At most `FAULTS_MAX` faults of a topic have a line of their own; one
+    more line says how many others there are.
+    """
     for found, _ in compared:
         yield from found.faults.sentences()
 
 
 def document(compared: Compared) -> dict[str, Any]:
-    """The whole report for programs."""
+    """The whole report as JSON."""
     topics = [
         row
         | {

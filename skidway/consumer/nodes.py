@@ -53,7 +53,7 @@ def coordinated_members(data: bytes) -> int:
 
 
 def owner_path(group: str, tp: TopicPartition) -> str:
-    """Returns the owner node of a partition."""
+    """Returns the path of the owner node of a partition."""
     return f"{owners_path(group)}/{tp.topic}/{tp.partition}"
 
 

@@ -25,7 +25,8 @@ def beginning(
     """Returns the offset at which the reader begins, and the committed offset (None if there is
     none).
 
-    Raises NoOffset, KafkaError, and Unreachable if the broker or ZooKeeper does not answer.
+    Raises NoOffset if `reset` is "none" and no offset is committed, KafkaError if a broker refuses,
+    and Unreachable if the broker or ZooKeeper does not answer.
     """
     committed = registry.offset(tp)
     if committed is not None:

@@ -1,7 +1,7 @@
 """One reader of a group: fetches the partitions that it owns, and hands their batches out.
 
-All work is done on the caller's thread, in calls of `holds` and `take`. A reader hands out records
-of a partition only while it can prove that it owns the partition (`holds`).
+All work is done on the thread that calls `holds` and `take`, during these calls. A reader hands out
+records of a partition only while it can prove that it owns the partition (`holds`).
 """
 
 from __future__ import annotations
@@ -68,13 +68,12 @@ class StreamReader:
 
     @property
     def readings(self) -> Mapping[TopicPartition, Reading]:
-        """The partitions that are read now."""
+        """The partitions that are read now, each with its `Reading`."""
         return self._share.readings
 
     @property
     def high_watermarks(self) -> dict[TopicPartition, int]:
-        """The high watermark of each partition, from the broker's last answer for that
-        partition."""
+        """The high watermark of each partition, as the broker last reported it."""
         return self._fetcher.high_watermarks
 
     @property
@@ -132,7 +131,9 @@ class StreamReader:
         return True
 
     def commit(self) -> None:
-        """Commits finished records. Raises Unreachable, Fenced."""
+        """Commits the offsets of finished records. Raises Unreachable if ZooKeeper does not answer,
+        and Fenced if the registration is gone.
+        """
         self._share.commit()
 
     def seek(self, tp: TopicPartition, offset: int) -> None:
@@ -166,8 +167,9 @@ class StreamReader:
                 self._buffer.extend((reading, raw) for raw in fetched.batches)
 
     def _out_of_range(self, error: OffsetOutOfRange) -> None:
-        """Handles a position that is before the log start (because of retention) or after the log
-        end (because of data loss): continues at the offset that `auto.offset.reset` chooses."""
+        """Called if the position is before the log start (because of retention) or after the log
+        end (because of data loss). Continues at the offset that `auto.offset.reset` chooses.
+        """
         if error.tp not in self.readings:
             return
         to = reset_offset(self._client, error.tp, self._settings.auto_offset_reset, str(error))

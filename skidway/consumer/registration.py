@@ -1,9 +1,10 @@
 """The ZooKeeper session that all streams of a consumer share, and bells that wake the streams.
 
 kazoo's threads call only this module. For each stream that an event concerns, they add a note and
-wake the stream through its bell. Streams on several threads ask whether the session can be relied
-on; a lock lets only one thread at a time ask. Each session gets a new registration name. So no node
-of an old session can be mistaken for a node of the new session (see `registry`).
+wake the stream through its bell. Streams on several threads read the registration's name, and the
+time until which it can be relied on (the lease). A lock protects these values. A second lock lets
+only one thread at a time register the consumer. Each session gets a new registration name. So no
+node of an old session can be mistaken for a node of the new session (see `registry`).
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ class Bell:
         self._closed = False
 
     def ring(self, *, changed: bool = False, vacated: TopicPartition | None = None) -> None:
-        """Adds to the notes and wakes the stream. Any thread may call this method."""
+        """Adds a reason to the notes, and wakes the stream. Any thread may call this method."""
         with self._lock:
             self._changed |= changed
             if vacated is not None:
@@ -75,11 +76,13 @@ class Bell:
                 os.close(self.fd)
 
     def on_change(self, _: Any) -> None:
-        """Called by a watch of members, brokers or topics."""
+        """A watch calls this method when members, brokers or topics have changed."""
         self.ring(changed=True)
 
     def on_owner(self, event: Any) -> None:
-        """Called by a watch of an owner node. If the connection was lost, the event has no path."""
+        """A watch calls this method when an owner node has changed. If the connection was lost, the
+        event has no path.
+        """
         vacated = nodes.partition_of(event.path) if event.path else None
         self.ring(changed=vacated is None, vacated=vacated)
 
@@ -104,10 +107,12 @@ class Registration:
         self._streams: Mapping[str, int] = {}
         self._bells: tuple[Bell, ...] = ()
         self._lease = Lease(session_timeout_s)
-        self._lock = threading.Lock()  # protects name and lease; no thread holds it during I/O
+        # Protects `guard` and `_lease`. No thread holds this lock during I/O.
+        self._lock = threading.Lock()
         self._registering = threading.Lock()
         self._asked = False
-        self._attempted: list[str] = []  # names whose registration had no clear answer
+        # Names under which this consumer may be registered, because no clear answer came.
+        self._attempted: list[str] = []
         self._session_id = self._tainted = 0
         self._closing = False
         self._coordinator = coordinator
@@ -184,7 +189,8 @@ class Registration:
         self._attempted.append(name)
         registry.register(guard)
         if self._coordinator.session_id != session_id:
-            return None  # a new session began: it is unknown which session owns the name
+            # A new session began meanwhile, so the registration may end with the old session.
+            return None
         self._attempted.remove(name)
         with self._lock:
             self._lease.proven(asked_at)
@@ -192,8 +198,9 @@ class Registration:
         return guard
 
     def confirm(self) -> bool:
-        """Asks ZooKeeper whether the registration exists, waits for the answer, and returns it.
-        Raises Unreachable if ZooKeeper does not answer."""
+        """Asks ZooKeeper whether the registration exists, waits for the answer, and returns the
+        answer. Raises Unreachable if ZooKeeper does not answer.
+        """
         name, asked_at = self.name, self.clock.monotonic()
         if name is None:
             return False
@@ -205,7 +212,7 @@ class Registration:
 
     def renew(self) -> None:
         """Asks ZooKeeper whether the registration exists, without waiting for the answer. Does
-        nothing if an earlier question has no answer yet.
+        nothing if an earlier call of `renew` has no answer yet.
         """
         name, asked_at = self.name, self.clock.monotonic()
         if name is None or self._asked or not self.is_connected:

@@ -55,7 +55,7 @@ class _Refusal(NamedTuple):
 
 
 class GroupRegistry:
-    """One group's nodes."""
+    """Reads and writes the nodes of one group."""
 
     def __init__(self, coordinator: Coordinator, group: str, clock: Clock) -> None:
         self._coordinator = coordinator
@@ -66,7 +66,7 @@ class GroupRegistry:
         self._with_offset: set[TopicPartition] = set()
 
     def new_name(self) -> str:
-        """Returns a name that no consumer has ever had."""
+        """Returns a new random name for a consumer."""
         now_ms = self._clock.time_ms()
         return f"{self._group}_{socket.gethostname()}-{now_ms}-{uuid.uuid4().hex[:8]}"
 
@@ -209,8 +209,9 @@ class GroupRegistry:
         more: list[_Write],
         what: Hashable,
     ) -> bool:
-        """Writes offsets of owned partitions, and `more`, in one transaction. If an owner node is
-        gone, writes nothing and returns False."""
+        """Writes offsets of owned partitions, and does the operations `more`, in one transaction.
+        If an owner node is gone, writes nothing and returns False.
+        """
         paths = {group_nodes.offset_path(self._group, tp): tp for tp in offsets}
         for _ in range(_ATTEMPTS_MAX + len(offsets)):
             writes = []

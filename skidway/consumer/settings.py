@@ -62,7 +62,7 @@ class ConsumerSettings:
     on_partitions_revoked: Listener | None = None
 
     def __post_init__(self) -> None:
-        """Raises UsageError for values that make no sense."""
+        """Raises UsageError if a value is out of its range."""
         if self.auto_offset_reset not in ("earliest", "latest", "none"):
             raise UsageError("auto_offset_reset must be 'earliest', 'latest' or 'none'")
         least = {

@@ -41,7 +41,7 @@ class Subscription(NamedTuple):
 
 
 class Share:
-    """The partitions that a reader owns. Only one thread at a time may use a `Share`."""
+    """Keeps the partitions that a reader owns. Only one thread at a time may use a `Share`."""
 
     def __init__(
         self,
@@ -68,7 +68,8 @@ class Share:
         self._membership = Membership(random, look_every_s=settings.metadata_max_age_ms / 1000)
         self._guard: Guard | None = None
         self._counts: dict[str, int] = {}
-        # maps an owned partition to the time at which to look for its start position
+        # Maps an owned partition that is not read yet to the time at which to ask for its start
+        # position.
         self._unplaced: dict[TopicPartition, float] = {}
         self._commit_at = 0.0
 
@@ -102,7 +103,9 @@ class Share:
             self.due_at = self._next_due(now)
 
     def commit(self) -> None:
-        """Commits finished records. Raises Unreachable, Fenced."""
+        """Commits the offsets of finished records. Raises Unreachable if ZooKeeper does not answer,
+        and Fenced if the registration is gone.
+        """
         due = [each for each in self.readings.values() if each.is_live and each.is_dirty]
         if due:
             if self._guard is None:
@@ -123,8 +126,8 @@ class Share:
         """Releases all partitions, one after the other. If ZooKeeper stops answering, this method
         ends early. ZooKeeper then removes the remaining owner nodes when the session ends.
 
-        If one request gets no answer, this method sends no further requests. Otherwise it would
-        wait for each answer until a time limit, and would delay the consumer's next stream.
+        If this method did not end early, it would wait for each further answer until a time limit,
+        and so delay the release of the consumer's next stream.
         """
         if not self._registration.is_connected:
             _log.warning("consumer_left_without_release", why="ZooKeeper does not answer")
@@ -148,8 +151,9 @@ class Share:
 
     def _take_part(self, now: float) -> bool:
         """Registers this reader if it is not registered. Returns whether it is registered; while
-        ZooKeeper does not answer, returns False. If the lease is over, first waits until ZooKeeper
-        says whether the registration still exists."""
+        ZooKeeper does not answer, returns False. If the time `until` of the registration is over,
+        first waits until ZooKeeper says whether the registration still exists.
+        """
         registration = self._registration
         if not registration.is_connected:
             return False

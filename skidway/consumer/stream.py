@@ -25,14 +25,14 @@ class NotOwned(SkidwayError):
     """The stream's reader does not own the partition now: another reader owns it, or will own it
     soon.
 
-    The records that this stream has read, but whose offsets were not committed, are delivered again
-    to the other reader.
+    The other reader gets again the records that this stream has handed out but not committed.
     """
 
 
 class Stream:
-    """A stream must be iterated on one thread. A record counts as done when the next record is
-    requested.
+    """Iterates over the records of the partitions that its reader owns. Only one thread may
+    iterate. A record counts as finished, so that its offset may be committed, when the next record
+    is requested.
 
     Records of a partition come in offset order. `for record in stream`, `batches` and `poll` may be
     mixed; each continues after the last record that was handed out.
@@ -68,7 +68,7 @@ class Stream:
         """Yields whole record batches as Arrow columns: topic, partition, offset, timestamp, key,
         value.
 
-        A batch counts as done when the next batch is requested.
+        The records of a batch count as finished when the next batch is requested.
         """
         while True:
             self._finish()
@@ -88,7 +88,7 @@ class Stream:
         self._finish()
         found: list[Record] = []
         while len(found) < max_records:
-            # The records in `found` are not done yet, so no partition may be released here.
+            # The records in `found` are not finished yet, so no partition may be released here.
             record = self._next_row(may_turn=not found)
             if record is not None:
                 found.append(record)
@@ -242,7 +242,8 @@ class Stream:
     def _advance(self, timeout_s: float) -> Chunk | None:
         if self._closed:
             return None
-        # A chunk that could not be handed out earlier, because the lease was over, comes first.
+        # First comes the chunk that was held back because the registration was not confirmed in
+        # time.
         if self._chunk is not None and self._chunk.reading.is_live:
             return self._chunk if self._reader.wait_for_lease(timeout_s) else None
         taken = self._reader.take(timeout_s)

@@ -25,7 +25,7 @@ SIGNALLED = 128
 
 
 def register(subparsers: Any) -> None:
-    """Adds the noun `demo`."""
+    """Adds the command `skidway demo`."""
     parser = subparsers.add_parser(
         "demo",
         help="move a million lines through the whole pipeline here, with kills",

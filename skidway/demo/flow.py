@@ -6,8 +6,8 @@ The steps are:
     fill     moves the first records. In the quick kind, a first load also starts Spark, and Spark's
              log is then tailed. (For the default kind, see the module `trial`.)
     cut-off  writes down the size up to which each file counts; the agent reads no further
-    drain    waits until the ledger says what happened to every byte (see `DONE` and `UNDONE`), and
-             the mirror has caught up
+    drain    waits until the agent's account (`skidway agent state show`) says what happened to
+             every byte (see `DONE` and `UNDONE`), and the mirror has caught up
     load     loads all records that are not loaded yet
     verdict  waits until the audit has judged its newest time bucket, then recounts the rows
 """
@@ -87,8 +87,9 @@ class DemoOutcome:
 
     @property
     def unaccounted(self) -> dict[Path, int]:
-        """For each tailed file, the number of bytes up to the cut-off that the agent's ledger does
-        not account for. Leaves out files for which this number is 0."""
+        """For each tailed file, the number of bytes up to the cut-off whose fate the agent has not
+        recorded. Leaves out files for which this number is 0.
+        """
         done = settled(self.ledger, DONE)
         left = {
             path: size - done.get(sources.file_of(path), 0) for path, size in self.sizes.items()
@@ -98,7 +99,8 @@ class DemoOutcome:
     @property
     def rows(self) -> dict[str, int]:
         """The number of rows that the recount found for each topic. The keys are the topics' names
-        in the datacenter."""
+        without the prefix `dc1.`, which they have in the offline cluster.
+        """
         return {
             each["topic"].removeprefix(f"{DATACENTER}."): each["rows"]
             for each in self.recount.get("topics", ())
@@ -118,8 +120,9 @@ class DemoOutcome:
 
     @property
     def is_complete(self) -> bool:
-        """Whether the counts of all tiers and of the recount are the same, the ledger accounts for
-        every byte, every line is a row, and nothing was lost because of a kill."""
+        """Whether the counts of all tiers and of the recount are the same, the agent has recorded
+        the fate of every byte, every line is a row, and nothing was lost because of a kill.
+        """
         return (
             self.counts_balance
             and self.recount_agrees
@@ -133,9 +136,9 @@ def settled(
     ledger: Sequence[Mapping[str, Any]], fates: Sequence[str]
 ) -> dict[sources.FileKey, int]:
     """Returns for each file the number of bytes with these fates. A fate says what happened to a
-    byte, for example "acknowledged" or "lost". The ledger may have several ids for one file, and
-    each id begins at its own position in the file. The bytes before the lowest of these positions
-    also count, because they got their fates under ids that are no longer in the ledger.
+    byte, for example "acknowledged" or "lost". The agent's account may have several ids for one
+    file, and each id begins at its own position in the file. The bytes before the lowest of these
+    positions also count, because they got their fates under ids that are no longer in the account.
     """
     done: dict[sources.FileKey, int] = {}
     begins: dict[sources.FileKey, int] = {}
@@ -220,7 +223,9 @@ class Demo:
         return sources.tailed(self.sources)
 
     def drain(self) -> None:
-        """Waits until the ledger says what happened to every byte, and the mirror has caught up."""
+        """Waits until the agent's account says what happened to every byte, and the mirror has
+        caught up.
+        """
         wait = self.supervisor.wait_for
         wait(self.is_settled, "every byte to be acknowledged or set apart", WITHIN_S)
         wait(self._mirrored, "the mirror to catch up", WITHIN_S)
@@ -252,7 +257,7 @@ class Demo:
         return True
 
     def idle(self) -> None:
-        """Waits for a moment."""
+        """Called again and again while the demo waits: sleeps for 0.1 s."""
         time.sleep(0.1)
 
     def wait_for_verdict(self) -> None:
@@ -299,7 +304,7 @@ class Demo:
             raise
 
     def ledger(self) -> list[dict[str, Any]]:
-        """Returns the agent's ledger: for every file, how many of its bytes have each fate."""
+        """Returns the agent's account: for every file, how many of its bytes have each fate."""
         config = str(self.site.config("agent"))
         done = self.command("agent", "state", "show", "--json", "--config", config)
         return list(json.loads(done.stdout)["files"])
@@ -307,8 +312,9 @@ class Demo:
     def command(
         self, *arguments: str, good: Sequence[int] = (0,)
     ) -> subprocess.CompletedProcess[str]:
-        """Runs a `skidway` command and returns its output. An exit status that is not in `good`
-        counts as a failure."""
+        """Runs a `skidway` command, and returns its exit status and output. Raises SkidwayError if
+        the exit status is not in `good`.
+        """
         done = self.supervisor.ask(*arguments)
         if done.returncode not in good:
             said = done.stderr.strip() or done.stdout.strip()
@@ -333,7 +339,7 @@ class Demo:
             return {tp: listed.offset for tp, listed in client.list_offsets(partitions).items()}
 
     def is_settled(self) -> bool:
-        """Returns whether the ledger says what happened to every byte up to the cut-off:
+        """Returns whether the agent's account says what happened to every byte up to the cut-off:
         acknowledged, rejected, filtered, lost or uncertain.
         """
         done = settled(self.ledger(), (*DONE, *UNDONE))

@@ -51,8 +51,10 @@ def of_agent(killed: AgentState, now: AgentState, seconds: float) -> Kill:
 
 
 def of_broker(killed: AgentState, log_ends: Offsets, now: AgentState, seconds: float) -> Kill:
-    """Describes a kill of the broker. `killed` is the agent's state at the time of the kill.
-    `log_ends` are the broker's log ends after its restart."""
+    """Describes a kill of the broker. `killed` is the agent's state at the time of the kill; it
+    says which offsets the broker had acknowledged. `log_ends` are the broker's log ends after its
+    restart. `now` is the agent's state once it has sent the interrupted bytes.
+    """
     acknowledged = killed.acknowledged_offsets
     flying = sum(killed.in_flight.values())
     missing = sum(max(last + 1 - log_ends.get(tp, 0), 0) for tp, last in acknowledged.items())

@@ -45,7 +45,8 @@ DEFAULT_PORTS = {
 @dataclass(frozen=True, slots=True)
 class Timing:
     """The size of the audit's time buckets, and how soon the audit closes and judges the buckets.
-    These times are seconds in the demo and in tests, and minutes in production."""
+    These times are a few seconds in the demo and in tests, and minutes in production.
+    """
 
     bucket_ms: int = 10_000
     lateness_ms: int = 2_000

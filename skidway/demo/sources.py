@@ -148,8 +148,9 @@ def file_of(path: Path) -> FileKey:
 
 
 def path_of(text: str) -> Path:
-    r"""Converts a file name in the agent's ledger to a path. The ledger escapes bytes that are not
-    UTF-8, as in `\xff`."""
+    r"""Converts a file name in the agent's account to a path. The account escapes bytes that are
+    not UTF-8, as in `\xff`.
+    """
     if os.path.lexists(text):
         return Path(text)
     name = _ESCAPED.sub(lambda found: bytes([int(found[1], 16)]), os.fsencode(text))

@@ -59,7 +59,8 @@ class Supervisor:
         self._before = {
             number: signal.signal(number, self._note)
             for number in SIGNALS
-            if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN  # set by nohup
+            # If the demo runs under nohup, it ignores SIGHUP, and this is not changed.
+            if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN
         }
 
     def start(self, name: str, *arguments: str, health: str, within_s: float = 180.0) -> None:
@@ -68,7 +69,9 @@ class Supervisor:
         self.wait_for(lambda: healthy(health), f"{name} to be healthy", within_s)
 
     def begin(self, name: str, *arguments: str, module: str = "skidway.cli") -> None:
-        """Starts `skidway <arguments>`, and does not wait until the program is ready."""
+        """Starts `python -m <module> <arguments>`, by default `skidway <arguments>`. Does not wait
+        until the program is ready.
+        """
         self._spawn(name, module, arguments, self.log(name))
 
     def begin_once(self, name: str, *arguments: str) -> None:
@@ -123,8 +126,9 @@ class Supervisor:
                 raise self.failed(name, process.returncode)
 
     def failed(self, name: str, status: int) -> ProgramFailed:
-        """Returns the error for a program that has ended with `status`. Its text includes the last
-        part of the program's standard error."""
+        """Returns the error for a program that has ended with `status`. The error's text includes
+        the end of the program's standard error.
+        """
         path = self.errors(name)
         said = path.read_text(errors="replace")[-TAIL_CHARACTERS:].strip() if path.exists() else ""
         return ProgramFailed(f"{name} ended with status {status}: {said or self.log(name)}")
@@ -202,7 +206,7 @@ class Supervisor:
 
 
 def session_members(session: int) -> list[int]:
-    """Returns the processes of a session that are still alive."""
+    """Returns the ids of those processes of a session that are still alive."""
     found = []
     for path in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):

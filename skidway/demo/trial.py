@@ -29,13 +29,14 @@ from skidway.loader.runs.progress_display import EVENT
 
 WRITTEN_WITHIN_S = 40.0
 PAUSE_S = 3.0
-"""Pause between two kills, so that the table shows how the killed program catches up."""
+"""Seconds between two kills, so that the table shows how the killed program catches up."""
 MOMENT_S = 0.01
 LOOK_EVERY_S = 0.5
 """Seconds between two requests for the numbers that the live table shows."""
 TRIES = 3
-"""The highest number of kills of one program. If a kill interrupts no work, the program is killed
-again."""
+"""A program is killed at most this often. It is killed again if the last kill interrupted no
+work.
+"""
 TOPICS = tuple(writer.FORMATS)
 TIER_OF = {"agent": tiers.AGENT, "broker-dc1": tiers.BROKER, "count-dc1": tiers.COUNTED}
 TIER_OF["loader"] = tiers.ROWS
@@ -255,7 +256,7 @@ class Trial(Demo):
         return [row for row in rows if row["topic"].partition(".")[2] in TOPICS]
 
     def _note_rows(self, loaded: Sequence[Mapping[str, Any]]) -> None:
-        """Notes how many offsets have been loaded so far, according to the manifests (`loaded`).
+        """Notes how many offsets earlier loads have loaded, according to the manifests (`loaded`).
         The live table shows this number plus the rows that later loads of this demo commit
         (`_committed`).
         """

@@ -124,7 +124,7 @@ class Stream:
 
     def _rotate(self) -> None:
         os.close(self._file)
-        free = 1  # the lowest free number; a kill during a rotation leaves a gap
+        free = 1  # the lowest free number; after a kill it may lie between used numbers
         while os.path.exists(f"{self._path}.{free}"):
             free += 1
         for number in range(free - 1, 0, -1):

@@ -2,11 +2,11 @@
 
 Reading order, low to high:
 
-    types, errors topic-partitions, Kafka's error codes batch makes, stamps and checks the 61-byte
-    header of a record batch; reads no records origin the record header that says which bytes of
-    which file a record came from compression compresses, and decompresses within bounds; `batch`
-    has the codecs' numbers columns turns a batch's records into Arrow and NumPy columns, and back;
-    uses the modules
+    types, errors   topic-partitions, Kafka's error codes
+    batch           makes, stamps and checks the 61-byte header of a record batch; reads no records
+    origin          the record header that says which bytes of which file a record came from
+    compression     compresses, and decompresses within bounds; `batch` has the codecs' numbers
+    columns         turns a batch's records into Arrow and NumPy columns, and back; uses the modules
                     record_layout, record_encoding, batch_unpacking, zstd_frames, run_unpacking,
                     record_bounds, record_headers, record_decoding
     protocol/       requests and responses as data, and their frames

@@ -45,7 +45,7 @@ MAGIC = 2
 NO_PRODUCER_ID = -1
 NO_SEQUENCE = -1
 HEADER = struct.Struct(">qiibIhiqqqhii")
-"""All fields of a `BatchHeader`."""
+"""The format of the 61 bytes that hold the fields of a `BatchHeader`."""
 _BEFORE_CRC = struct.Struct(">qiibI")
 _COVERED = struct.Struct(">hiqqqhii")
 _BASE_OFFSET = struct.Struct(">q")
@@ -262,8 +262,9 @@ def seal(
     producer_epoch: int = -1,
     base_sequence: int = NO_SEQUENCE,
 ) -> bytes:
-    """Returns the complete batch, with base offset 0. The same arguments always produce the same
-    bytes."""
+    """Puts a header before the encoded records, and returns the complete batch, with base offset 0.
+    The same arguments always produce the same bytes.
+    """
     return seal_header(encoded, producer_id, producer_epoch, base_sequence) + encoded.body
 
 

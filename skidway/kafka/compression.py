@@ -127,7 +127,8 @@ def _zstd_content_size(data: Readable) -> int | None:
 def _decompress_small(data: Readable, limit_bytes: int, scratch: bytearray | None) -> bytes | None:
     """Decompresses lz4 frames into `scratch`. Returns None if the frames are damaged or do not fit
     into `scratch`; then the caller calls `_decompress_reserved`, which finds out which of the two
-    is the case."""
+    is true.
+    """
     if scratch is None or len(scratch) > limit_bytes:
         return None
     try:
@@ -152,8 +153,10 @@ def _decompress_member(data: Readable, limit_bytes: int) -> bytes | None:
 
 
 def _decompress_reserved(module: object, data: Readable, limit_bytes: int, ratio: int) -> Readable:
-    """Decompresses into reserved address space of the largest allowed size. The kernel supplies
-    each page of memory when the first byte of the page is written."""
+    """Reserves address space for the longest result that `limit_bytes` and `ratio` allow, and
+    decompresses into it. Unused address space costs no memory, because the kernel supplies a page
+    of memory only when the page is first written.
+    """
     most = min(limit_bytes, max(ratio * len(data), mmap.PAGESIZE))
     flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
     buffer = mmap.mmap(-1, max(most, 1), flags=flags)

@@ -161,7 +161,9 @@ RETRIABLE: frozenset[ErrorCode] = frozenset(
         ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR,
     }
 )
-"""Codes after which the same request may succeed, perhaps after new metadata (as in Kafka)."""
+"""Codes after which a retry of the same request may succeed, perhaps once the client has new
+metadata (as in Kafka).
+"""
 
 
 class KafkaError(SkidwayError):

@@ -4,7 +4,8 @@ A mirror is a topic into which a broker copies a topic of another cluster, its s
 
     0:120-300:expired,2:0-17:expired
 
-Each gap is partition:first-end:reason, and its end is one past its last offset.
+In this example, each gap is partition:first-end:reason. The end of a gap is the offset after its
+last offset.
 
 In ZooKeeper the config is one value. Clients read no string longer than 32,767 bytes, so brokers
 show a long value as several configs: `mirror.gaps`, `mirror.gaps.2`, `mirror.gaps.3`. No gap is
@@ -61,7 +62,7 @@ def shown(text: str, size_max: int) -> dict[str, str]:
 
 
 def told(configs: Mapping[str, str]) -> str:
-    """Returns the whole value, joined from the configs that a broker shows."""
+    """Returns the whole value of `mirror.gaps`, joined from the configs that a broker shows."""
     parts = [configs.get(CONFIG, "")]
     while more := configs.get(f"{CONFIG}.{len(parts) + 1}"):
         parts.append(more)

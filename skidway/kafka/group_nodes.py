@@ -22,13 +22,13 @@ _OFFSET = re.compile(rb"\s*([0-9]{1,19})\s*(\{.*)?\Z", re.DOTALL)
 
 
 def group_path(group: str) -> str:
-    """Returns the path of the node below which all nodes of a group are."""
+    """Returns the path of a group's node; all nodes of the group are below it."""
     name = quote(group, safe="")
     return f"{CONSUMERS}/{name.replace('.', '%2E') if name in ('.', '..') else name}"
 
 
 def group_of(name: str) -> str:
-    """Returns the group whose node has this name."""
+    """Returns the name of the group whose node is called `name`."""
     return unquote(name)
 
 
@@ -39,23 +39,22 @@ def record_path(group: str) -> str:
 
 
 def ids_path(group: str) -> str:
-    """Returns the path of the node below which the registrations of consumers are that coordinate
-    through ZooKeeper."""
+    """Returns the path of the node whose children are the registrations of a group's consumers."""
     return f"{group_path(group)}/ids"
 
 
 def owners_path(group: str) -> str:
-    """Returns the path of the node below which the owner nodes of all the group's topics are."""
+    """Returns the path of the node below which a group has its owner nodes."""
     return f"{group_path(group)}/owners"
 
 
 def offsets_path(group: str) -> str:
-    """Returns the path of the node below which the group's committed offsets of all topics are."""
+    """Returns the path of the node below which a group has its committed offsets."""
     return f"{group_path(group)}/offsets"
 
 
 def topic_offsets_path(group: str, topic: str) -> str:
-    """Returns the path of the node below which the group's committed offsets of one topic are."""
+    """Returns the path of the node below which a group has its committed offsets of one topic."""
     return f"{offsets_path(group)}/{topic}"
 
 

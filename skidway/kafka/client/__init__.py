@@ -21,10 +21,10 @@ records.
 The producer in this package sends finished batches, for Skidway's own programs. Applications use
 `skidway.producer`, which makes batches from single messages.
 
-There are limits for the bytes that a producer buffers, the open requests to a leader, and the bytes
-of a response. The calls on a connection, the known topics, and the waits between attempts are
-limited, too. Retriable errors are retried, after waits of 50 ms to 1 s. A producer retries a batch
-without limit. Every other call gives up after the request timeout.
+There are upper limits for the bytes that a producer buffers, the open requests to a leader, the
+bytes of a response, the calls on a connection, the known topics, and the wait between two attempts.
+Retriable errors are retried, after waits of 50 ms to 1 s. A producer retries a batch without limit.
+Every other call gives up after the request timeout.
 """
 
 from skidway.kafka.client.client import Client

@@ -60,8 +60,9 @@ class MessageCall:
 
 @dataclass(frozen=True, slots=True)
 class ProduceCall:
-    """Batches for partitions of one leader, at most one per partition. `data` contains the batches,
-    sorted by topic."""
+    """A Produce request with batches for partitions of one leader, at most one per partition.
+    `data` contains the batches, sorted by topic.
+    """
 
     acks: int
     timeout_ms: int
@@ -90,7 +91,7 @@ class ProduceCall:
 
 @dataclass(frozen=True, slots=True)
 class FetchCall:
-    """A fetch from partitions of one leader."""
+    """A Fetch request for partitions of one leader."""
 
     request: fetch_request.Fetch
     is_answered: bool = True

@@ -109,8 +109,9 @@ class Client:
         """Finds for each partition the first offset at or after a time in ms. Instead of a time,
         LATEST means the high watermark, and EARLIEST means the log start.
 
-        Asks for leaders and offsets again until each partition has an answer. Raises KafkaError for
-        a partition that does not exist, or whose leader refuses.
+        Asks for leaders and offsets again until each partition has an answer, or the request
+        timeout is over. Raises KafkaError for a partition that does not exist, or whose leader
+        refuses.
         """
         found: dict[TopicPartition, ListedOffset] = {}
         deadline = self.clock.monotonic() + self.request_timeout_ms / 1000
@@ -155,7 +156,7 @@ class Client:
 
     def delete_topics(self, names: Sequence[str]) -> requests.Results:
         """Deletes topics. Returns for each topic an error or None."""
-        from skidway.kafka.client import alterations  # late: see its docstring
+        from skidway.kafka.client import alterations  # imported here: see its docstring
 
         call = alterations.delete_topics_call(names, self.request_timeout_ms)
         return self._ask_controller(call, alterations.deleted_topics)
@@ -168,7 +169,7 @@ class Client:
 
         Raises UnsupportedVersion if the broker cannot add partitions.
         """
-        from skidway.kafka.client import alterations  # late: see its docstring
+        from skidway.kafka.client import alterations  # imported here: see its docstring
 
         call = alterations.create_partitions_call(
             counts, self.request_timeout_ms, validate_only=validate_only
@@ -195,7 +196,7 @@ class Client:
         """Changes settings of a topic. Returns the error, or None. Raises UnsupportedVersion if the
         broker cannot change settings.
         """
-        from skidway.kafka.client import alterations  # late: see its docstring
+        from skidway.kafka.client import alterations  # imported here: see its docstring
 
         call = alterations.alter_configs_call(topic, changes, validate_only=validate_only)
         return alterations.altered_configs(self._ask(call, self._any_address))[topic]
@@ -203,7 +204,7 @@ class Client:
     def log_dirs(self, broker: Broker) -> list[LogDir]:
         """Returns the log directories of a broker, and their contents. Raises UnsupportedVersion if
         the broker cannot describe them."""
-        from skidway.kafka.client import alterations  # late: see its docstring
+        from skidway.kafka.client import alterations  # imported here: see its docstring
 
         response = self._ask(alterations.describe_log_dirs_call(), _always(broker.address))
         return alterations.described_log_dirs(response)
@@ -316,7 +317,7 @@ class Client:
             self.pause(backoff.next_s())
 
     def _commit_once(self, group: str, offsets: Mapping[TopicPartition, int]) -> None:
-        from skidway.kafka.client import group_offsets  # late: few programs have groups
+        from skidway.kafka.client import group_offsets  # imported here: few programs need it
 
         found = self._ask(group_offsets.find_coordinator_call(group), self._any_address)
         address = group_offsets.coordinator(found)

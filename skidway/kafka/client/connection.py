@@ -57,7 +57,7 @@ class _Sent(NamedTuple):
 
 
 class Connection:
-    """Requests and responses on one connection, from its first byte on."""
+    """Encodes the requests that are sent on one connection, and decodes the responses."""
 
     __slots__ = (
         "_answers",

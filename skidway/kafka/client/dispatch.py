@@ -58,7 +58,8 @@ class Dispatch:
         self._max_buffered_bytes = max_buffered_bytes
         self._random = random
         self._outboxes: dict[TopicPartition, Outbox] = {}
-        self._active: dict[TopicPartition, None] = {}  # partitions with batches, in turn order
+        # The partitions with undelivered batches. The first of them has its turn next.
+        self._active: dict[TopicPartition, None] = {}
         self._ids = itertools.count()
         self._open: dict[int, _Open] = {}
         self._open_count: Counter[Address] = Counter()
@@ -68,7 +69,8 @@ class Dispatch:
         self.buffered_bytes = 0
         self.pending_count = 0
         self.has_stale_leaders = False
-        self.is_stalled = False  # in the last plan some partition had no leader or no connection
+        # Whether the last call of `plan` found a partition without a leader or a usable connection.
+        self.is_stalled = False
 
     @property
     def has_room(self) -> bool:
@@ -224,7 +226,7 @@ class Dispatch:
             data.append(TopicBuffers(*outbox.tp, (header, entry.encoded.body)))
             size += entry.encoded.size_bytes
             self._active.pop(outbox.tp)
-            self._active[outbox.tp] = None  # moves to the end, so others come first next time
+            self._active[outbox.tp] = None  # now last, so others come first next time
         if not data:
             return None
         request_id = next(self._ids)

@@ -125,7 +125,8 @@ class Fetching:
         self._interruptions: dict[TopicPartition, str] = {}
         self.high_watermarks: dict[TopicPartition, int] = {}
         self.has_stale_leaders = False
-        self.is_stalled = False  # in the last plan some partition had no leader or no connection
+        # Whether the last call of `plan` found a partition without a leader or a usable connection.
+        self.is_stalled = False
 
     @property
     def positions(self) -> dict[TopicPartition, int]:

@@ -119,9 +119,7 @@ class LoopClient:
 
     @property
     def last_failure(self) -> str:
-        """The reason why a connection most recently ended or could not be opened, as text for
-        people.
-        """
+        """Says in words why the latest connection that failed ended or could not be opened."""
         return self._session.last_failure
 
     @property
@@ -171,7 +169,7 @@ class LoopClient:
         if address is None:
             address = self._picture.next_address(self._session, Channel.CONTROL, now)
         if address is None or not self._session.usable(address, Channel.CONTROL, now):
-            self._refused -= 1  # a ticket of its own: the session's tickets are never negative
+            self._refused -= 1  # negative: the session's own tickets are 0 or more
             why = Disconnected(self._session.last_failure or "no broker can be asked now")
             self._inbox.append(Answer(self._refused, None, why))
             return self._refused

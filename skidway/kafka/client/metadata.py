@@ -76,8 +76,9 @@ class Metadata:
         return address
 
     def topic_id(self, topic: str) -> str:
-        """Returns a topic's id in the last answer, as 32 hexadecimal digits, or "" if it is
-        unknown."""
+        """Returns a topic's id according to the last Metadata answer, as 32 hexadecimal digits, or
+        "" if it is unknown.
+        """
         found = self.cluster.topics.get(topic)
         return "" if found is None or found.topic_id is None else found.topic_id.hex
 
@@ -92,8 +93,9 @@ class Metadata:
         return list(dict.fromkeys([*known, *self._bootstrap]))
 
     def next_address(self, session: ClientSession, channel: Channel, now: float) -> Address | None:
-        """Returns a broker that can be asked now, or None. A connected broker is preferred. If no
-        broker is connected, the known brokers take turns."""
+        """Returns the address of a broker that can be asked now, or None. A connected broker is
+        preferred. If no broker is connected, the known brokers take turns.
+        """
         addresses = self.addresses()
         usable = [each for each in addresses if session.usable(each, channel, now)]
         for address in usable:

@@ -164,8 +164,9 @@ class Network:
         self._session.opened(found.link, now)
 
     def _send(self, found: _Socket, now: float) -> None:
-        """Sends as many bytes as the socket accepts. While the socket's buffer is full, watches the
-        socket for room."""
+        """Sends as many bytes as the socket accepts. While the socket's buffer is full, asks the
+        watcher to report when the socket has room again.
+        """
         connection = found.link.connection
         try:
             while connection is not None and connection.wants_write:

@@ -7,22 +7,23 @@ the broker's answer to a batch means.
     doomed   batches that go back to the owner (the code that uses the producer): a refused batch
              and all batches after it
 
-The module keeps the rules below (docs/delivery.md). If one rule were missing, some order of events
-would leave a hole in the log:
+The module keeps the rules below (docs/delivery.md). If one rule were missing, after some order of
+events records would be missing in the log:
 
 * Sequences count records. A retried batch has the same bytes and sequence. A batch never expires.
 * A broker accepts any first sequence from a producer that it does not know. If several batches are
   in flight, such a broker may refuse an earlier batch and accept a later batch. So only one batch
   is in flight after any of four events: a new identity (producer id and epoch), a lost connection,
   a change of leader, or an hour without traffic. This limit ends when the broker has acknowledged a
-  batch. The same limit applies while event times are over an hour old, because Apache Kafka forgets
-  producers by event time.
-* A drain begins when the broker refuses a batch for good, or answers OUT_OF_ORDER_SEQUENCE_NUMBER
-  (45), INVALID_PRODUCER_EPOCH (47) or UNKNOWN_PRODUCER_ID (59). During a drain nothing is sent. The
-  drain ends when every batch in flight is answered or has lost its connection. Then the partition
-  gets a new producer id, and sends all batches from the first unacknowledged batch on under the new
-  id. But a batch that was refused for good goes back to the owner, with all batches after it.
-* The owner gets acknowledgements in send order, without holes.
+  batch. The same limit applies while the records' event times are over an hour old, because Apache
+  Kafka forgets producers by event time.
+* A drain begins when the broker refuses a batch for good, or answers with an error in
+  `IDENTITY_LOST`, such as OUT_OF_ORDER_SEQUENCE_NUMBER (45) or UNKNOWN_PRODUCER_ID (59). During a
+  drain nothing is sent. The drain ends when every batch in flight is answered or has lost its
+  connection. Then the partition gets a new producer id, and sends all batches from the first
+  unacknowledged batch on under the new id. But a batch that was refused for good goes back to the
+  owner, with all batches after it.
+* The owner gets acknowledgements in send order, and none is left out.
 
 This module uses no I/O and no clock: times are parameters.
 """
@@ -106,7 +107,7 @@ class OutboxEntry:
     def __init__(self, token: object, encoded: EncodedBatch) -> None:
         self.token = token
         self.encoded = encoded
-        self.header: bytes | None = None  # made under the present identity
+        self.header: bytes | None = None  # has the present producer id
         self.state = BatchState.UNSENT
         self.base_offset = -1
         self.error: KafkaError | None = None
@@ -199,7 +200,7 @@ class Outbox:
             return None
         sent = sum(entry.state is BatchState.SENT for entry in self._flight)
         if sent and address != self._address:
-            return None  # the previous leader must answer first
+            return None  # first, the previous leader must answer for the batches that it got
         window = self._window(address, now, wall_ms)
         if sent >= window:
             return None

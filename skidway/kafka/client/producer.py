@@ -122,8 +122,8 @@ class Producer:
         """Returns the deliveries since the last call. Waits at most `timeout_ms` for the first
         delivery.
 
-        Returns early when one of the descriptors `wake` is readable. Deliveries of a partition
-        come in the order of `send`, without holes.
+        Returns early when one of the descriptors `wake` is readable. Deliveries of a partition come
+        in the order of `send`, and none is left out.
         """
         until = self._clock.monotonic() + timeout_ms / 1000
         last_look = False
@@ -159,8 +159,9 @@ class Producer:
         self._requests.clear()
 
     def _patience_s(self, until: float) -> float:
-        """Returns how many seconds to wait for the network before the next check, at most until
-        `until`."""
+        """Returns for how many seconds to wait for the network: until the next retry or request is
+        due, but at most until `until`.
+        """
         now = self._clock.monotonic()
         times = [self._dispatch.next_deadline(now), self._client.picture.next_deadline]
         if self._dispatch.is_stalled:

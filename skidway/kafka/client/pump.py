@@ -10,7 +10,7 @@ from skidway.kafka.client.fetching import Fetching, Place
 from skidway.kafka.client.metadata import Metadata
 from skidway.kafka.client.session import Channel, ClientSession, Inbox
 
-# How often to check again while a partition waits for a leader, or for a new attempt to connect.
+# Seconds between two checks while a partition waits for a leader, or for a new attempt to connect.
 LOOK_AGAIN_S = 0.05
 
 

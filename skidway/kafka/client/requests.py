@@ -41,8 +41,9 @@ Results = dict[str, KafkaError | None]
 
 
 def list_offsets_call(times: Mapping[TopicPartition, int]) -> MessageCall:
-    """Returns a request to one leader. It asks for the first offset at or after a time in each
-    partition. A time is in ms, or LATEST or EARLIEST."""
+    """Returns a request to one leader. It asks for each partition's first offset at or after the
+    partition's time in `times`. A time is in ms, or LATEST or EARLIEST.
+    """
     topics: dict[str, list[ListOffsetsPartition]] = {}
     for tp, time_ms in times.items():
         row = ListOffsetsPartition(partition_index=tp.partition, timestamp=time_ms)
@@ -56,7 +57,7 @@ def list_offsets_call(times: Mapping[TopicPartition, int]) -> MessageCall:
 def listed_offsets(
     response: ListOffsetsResponse,
 ) -> dict[TopicPartition, ListedOffset | KafkaError]:
-    """Returns the offset that was found for each partition, or its error."""
+    """Returns for each partition the offset that was found, or an error."""
     found: dict[TopicPartition, ListedOffset | KafkaError] = {}
     for topic in response.topics:
         for row in topic.partitions:
@@ -141,5 +142,5 @@ def _source(number: int) -> ConfigSource:
 
 
 def error_of(code: int, message: str | None) -> KafkaError | None:
-    """The error of one row of a response; None if the row has no error."""
+    """Returns the error that a response states as a code and a message; None if the code is 0."""
     return error_for(code, message) if code else None

@@ -144,8 +144,9 @@ class ClientSession:
     # for callers
 
     def usable(self, address: Address, channel: Channel, now: float) -> bool:
-        """Returns whether a call may be submitted: the address is not waiting after a failure, and
-        accepts another open call."""
+        """Returns whether a call may be submitted now: no wait after a failure is running for this
+        address and channel, and another call may be open there.
+        """
         link = self._links.get(LinkKey(address, channel))
         if link is None:
             return True

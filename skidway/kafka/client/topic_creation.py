@@ -28,8 +28,8 @@ def ensure_topics(
     its creation, a topic can still be missing from an answer.
 
     pause: a function that sleeps for the given number of seconds, or for a shorter time if the
-    program must stop. Raises Unreachable if a topic has no leader in time; KafkaError if the
-    cluster refuses a topic.
+    program must stop. Raises Unreachable if a partition has no leader in time, and KafkaError if
+    the cluster refuses a topic.
     """
     names = [each.name for each in needed]
     deadline = client.clock.monotonic() + READY_WITHIN_S

@@ -104,8 +104,8 @@ class ApiVersionsResponse(Response):
 def answer(
     version: int, ranges: Mapping[ApiKey, VersionRange], error: ErrorCode = ErrorCode.NONE
 ) -> bytes:
-    """Returns the body of the answer to a request of any version, with the ranges that a broker
-    registered.
+    """Returns the body of the answer to a request of any version. ranges: the range of versions of
+    each API that the broker serves.
 
     A version that this module does not know is answered in version 0 with UNSUPPORTED_VERSION
     (KIP-511).
