@@ -25,7 +25,8 @@ DEFAULT_CLUSTER: Final = "main"
 """The cluster's name if neither the brokers nor the settings give it a name."""
 
 CLUSTER_CONFIG = "mirror.source.cluster"
-"""The topic config that marks a mirror topic. Related configs have the ids and the topic's name."""
+"""The topic config with the name of the mirrored cluster. Only a mirror topic has it. Related
+configs have the topic's name and the ids."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +79,8 @@ def sources_of(client: Client, topics: Sequence[str], cluster_name: str) -> dict
 
 
 def _mirrored(configs: dict[str, str]) -> Source | None:
-    """Returns the source in the topic configs of a mirror, or None for any other topic."""
+    """Returns the source that the configs of a mirror topic name, or None if the configs are those
+    of another topic."""
     if not configs.get(CLUSTER_CONFIG):
         return None
     return Source(

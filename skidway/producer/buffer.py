@@ -26,8 +26,8 @@ from skidway.producer.settings import ProducerSettings
 
 
 class Buffer:
-    """Any thread may fill the buffer; the sender's thread empties it. The function `wake` wakes the
-    sender's thread."""
+    """The accepted messages. Any thread may add messages; the sender's thread removes batches. The
+    function `wake` wakes the sender's thread."""
 
     def __init__(self, settings: ProducerSettings, clock: Clock, wake: Callable[[], None]) -> None:
         self.end: BaseException | None = None
@@ -41,7 +41,7 @@ class Buffer:
         self._buffered_bytes = 0
         self._flushing = 0
         self._numbers = itertools.count()
-        self._sendings: dict[int, Sending] = {}  # incomplete sendings, in order
+        self._sendings: dict[int, Sending] = {}  # sendings with undelivered messages, in order
         self._abandoned = 0
 
     @property
@@ -59,8 +59,8 @@ class Buffer:
         *,
         single: bool,
     ) -> Future[Any]:
-        """Adds the messages one by one to batches. Waits before each message until the buffer has
-        room for it. Raises BufferFull after max_block_ms without room."""
+        """Adds the messages one by one to batches. If the buffer has no room for a message, waits
+        for room. Raises BufferFull if there is still no room after `max.block.ms`."""
         sizes, count = messages.sizes(), len(messages.values)
         with self._changed:
             sending = Sending(next(self._numbers), count, single=single)

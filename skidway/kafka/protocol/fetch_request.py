@@ -1,8 +1,8 @@
 """The hot path of Fetch requests. A broker reads a request as tuples, and a client writes a request
 from tuples.
 
-Client and broker keep the order of the partitions in a request, because a broker fills its response
-in this order (KIP-74).
+The order of the partitions in a request matters: a broker adds records to its response in this
+order, until the response is full (KIP-74). So neither side changes the order.
 """
 
 from __future__ import annotations
