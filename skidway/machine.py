@@ -31,8 +31,8 @@ OPEN_FILES_ADVISED = 16_384
 PYTHON_NEEDED = (3, 11)
 
 PARTS = ("broker", "zookeeper", "registry", "agent", "audit", "loader")
-"""The programs of Skidway. Each needs the pip extra of the same name (`pip install
-skidway[broker]`)."""
+"""The programs of Skidway. Each needs the requirements that the pip extra of the same name
+installs."""
 
 PORTS: dict[int, str] = {
     2181: "ZooKeeper",

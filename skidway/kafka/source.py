@@ -47,8 +47,8 @@ def check_cluster_name(name: str | None) -> None:
 
 
 def cluster_name_of(broker_configs: Mapping[str, str], configured: str | None) -> str:
-    """Returns the name of the cluster whose brokers have the configs `broker_configs` (delivery.md,
-    1).
+    """Returns the name of the cluster whose brokers have the configs `broker_configs`
+    (docs/delivery.md, section 1).
 
     All programs must use the same name; otherwise the audit cannot match their messages. So this
     function prefers the name that the brokers report. `configured` is for Apache Kafka, whose

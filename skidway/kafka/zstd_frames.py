@@ -24,7 +24,7 @@ _BLOCKS_MAX = 64  # a frame of more blocks (8 MiB) is decompressed alone
 def content_sizes(packed: memoryview, starts: Int64s, ends: Int64s) -> Int64s:
     """Returns, for each i, the content size that the frame in packed[starts[i]:ends[i]] states. The
     size is -1 if these bytes are not exactly one frame with a plausible size and without a
-    dictionary; the caller then decompresses this frame alone."""
+    dictionary; the caller then decompresses these bytes alone."""
     padded = np.zeros(len(packed) + _HEAD_BYTES_MAX, np.uint8)
     padded[: len(packed)] = packed
     words = np.ndarray(len(packed) + _HEAD_BYTES_MAX - 7, "<u8", padded, strides=(1,))

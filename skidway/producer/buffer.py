@@ -70,7 +70,7 @@ class Buffer:
                 while start < end:
                     try:
                         self._wait_for_room(sizes[start])
-                    # catches even KeyboardInterrupt, because otherwise a flush would wait forever
+                    # also catches KeyboardInterrupt: otherwise a flush would wait forever
                     except BaseException as error:
                         why = error if isinstance(error, Exception) else SkidwayError("interrupted")
                         if sending.failed(count - start, why):
@@ -85,8 +85,8 @@ class Buffer:
             return sending.future
 
     def flush(self, timeout_s: float) -> tuple[bool, int]:
-        """Waits for all earlier sends. Returns whether all of them are done, and how many are not
-        done."""
+        """Waits at most `timeout_s` until all earlier sends are done. Returns whether they are
+        done, and how many sends of the producer are not done."""
         with self._changed:
             last = next(reversed(self._sendings), -1)
             self._flushing += 1
@@ -150,7 +150,7 @@ class Buffer:
                 self._sendings.pop(sending.number, None)
             self._changed.notify_all()
 
-    # inside
+    # internal methods
 
     def _batch(
         self, topic: str, known: KnownTopic, partition: int | None, size_bytes: int

@@ -101,7 +101,7 @@ def write_response(
 ) -> list[Piece]:
     """Returns the whole frame of a response, as pieces in sending order.
 
-    Results of the same topic should be neighbours, so that the topic is written only once.
+    If results of the same topic are neighbours, the response contains the topic's name only once.
     """
     compact = version >= FLEXIBLE_SINCE
     out = bytearray()

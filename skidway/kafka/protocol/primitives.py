@@ -64,7 +64,7 @@ class MessageReader:
 
     @property
     def left(self) -> int:
-        """Bytes not read yet."""
+        """The number of bytes that are not read yet."""
         return self.end - self.at
 
     def finish(self) -> None:
@@ -150,13 +150,12 @@ class MessageReader:
         return None if size == -1 else self.take(size)
 
     def count(self, least_bytes: int) -> int:
-        """The number of elements of an array whose elements have at least `least_bytes` bytes each;
-        -1 means null."""
+        """Reads the number of elements of an array; -1 means null. Raises Truncated if the rest of
+        the message is too short for so many elements of `least_bytes` bytes each."""
         return self._counted(self.int32(), least_bytes)
 
     def compact_count(self, least_bytes: int) -> int:
-        """The number of elements, in compact form, of an array whose elements have at least
-        `least_bytes` bytes each; -1 means null."""
+        """Like `count`, for a number of elements in compact form."""
         return self._counted(self.uvarint() - 1, least_bytes)
 
     def tags(self, known: Callable[[int, MessageReader], bool] | None = None) -> None:

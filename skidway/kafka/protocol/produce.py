@@ -266,8 +266,8 @@ _RESULT_5 = Struct(">ihqqq")
 def write_response(
     correlation_id: int, version: int, results: Sequence[ProduceResult], throttle_time_ms: int = 0
 ) -> bytes:
-    """Returns the whole frame of a response. Results of the same topic should be neighbours, so
-    that the topic is written only once.
+    """Returns the whole frame of a response. If results of the same topic are neighbours, the
+    response contains the topic's name only once.
     """
     out = bytearray()
     write = _write_flexible if version >= _FLEXIBLE else _write_plain

@@ -355,14 +355,14 @@ def test_hostile_requests(version: int, body: str) -> None:
         (5, "00000000 00000001 ffff 00000000"),  # a null topic name
         (5, f"00000000 00000001 0001 74 00000001 {PARTITION} ffffffff fffffffe"),  # -2 bytes
         (5, f"00000000 00000001 0001 74 00000001 {PARTITION} ffffffff 00000001"),  # cut off
-        (5, f"00000000 00000001 0001 74 00000001 {PARTITION} fffffffe 00000000"),  # -2 aborted
-        (5, f"00000000 00000001 0001 74 00000001 {PARTITION} 00000001 00000000"),  # one is missing
+        (5, f"00000000 00000001 0001 74 00000001 {PARTITION} fffffffe 00000000"),  # a count of -2
+        (5, f"00000000 00000001 0001 74 00000001 {PARTITION} 00000001 00000000"),  # cut off
         (12, "00000000 0000 00000000 00 00"),  # null topics
         (
             12,
             f"00000000 0000 00000000 02 02 74 02 {PARTITION} 01 ffffffff 05 61 00 00 00",
         ),  # cut off
-        (12, f"00000000 0000 00000000 02 02 74 02 {PARTITION} 03 ffffffff 01 00 00 00"),  # missing
+        (12, f"00000000 0000 00000000 02 02 74 02 {PARTITION} 03 ffffffff 01 00 00 00"),  # cut off
     ],
 )
 def test_hostile_responses(version: int, body: str) -> None:
