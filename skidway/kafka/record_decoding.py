@@ -54,7 +54,7 @@ class Parsed:
 
 
 def parse(run: UnpackedRun) -> Parsed:
-    """Finds the positions and sizes of all fields in the records of these batches. Raises
+    """Finds the positions and sizes of all fields in the records of the batches in `run`. Raises
     CorruptBatch if the records of a batch are damaged."""
     if not len(run.counts):
         return _nothing()

@@ -64,7 +64,7 @@ def records_of(
     origins: Origins | None,
     keys: pa.BinaryArray | None,
 ) -> memoryview:
-    """Returns the encoded records of a new batch, which are not compressed yet."""
+    """Returns the records of a new batch, encoded but not compressed."""
     count = len(values)
     if isinstance(values, Pieces):
         value, value_size = values, values.sizes

@@ -188,8 +188,8 @@ def _copy_bodies(
     filled: Sequence[bool],
     packed: memoryview,
 ) -> int:
-    """Copies the records of batches to `packed`. Returns the number of batches before the first
-    batch with a wrong CRC."""
+    """Copies the compressed records of batches to `packed`, one batch after the other. Returns the
+    number of batches before the first batch with a wrong CRC."""
     value, extend = google_crc32c.value, google_crc32c.extend
     crcs = headers["crc"].tolist()
     start, end, at = CRC_START, HEADER_BYTES, 0
@@ -262,8 +262,9 @@ def _enough(sizes: Int64s, limit_bytes: int, counts: Int64s) -> Int64s:
 def _decompress_known(
     codec: Codec, packed: memoryview, packed_sizes: Int64s, sizes: Int64s, output: _Output
 ) -> bool:
-    """Decompresses the first batches, as many as there are `sizes`. Returns whether all of these
-    batches are sound."""
+    """Decompresses the first `len(sizes)` batches into `output`; `sizes` are the sizes of their
+    uncompressed records. Returns whether all these batches are sound; if not, `output` stays as it
+    was."""
     size = int(sizes.sum())
     packed = packed[: int(packed_sizes[: len(sizes)].sum())]
     room = output.room(size)

@@ -112,8 +112,8 @@ class Directory:
         return found
 
     def _look(self, name: str) -> TopicMetadata:
-        """Returns the topic as it is now. Raises KafkaError if the topic does not exist. Raises
-        BrokerUnreachable if no broker answers."""
+        """Asks the brokers for the topic's metadata, and returns it. Raises KafkaError if the topic
+        does not exist. Raises BrokerUnreachable if no broker answers."""
         topic = self._client.metadata([name]).topics.get(name)
         code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if topic is None else topic.error
         if topic is None or code is not ErrorCode.NONE or not topic.partitions:

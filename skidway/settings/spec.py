@@ -128,8 +128,8 @@ def _table(cls: type[Any]) -> dict[str, Spec]:
 
 
 def shape_of(hint: Any, choices: tuple[Any, ...] = ()) -> Shape:
-    """Takes the type hint of a setting apart. Raises TypeError for a type whose values cannot be
-    written in a file."""
+    """Returns the `Shape` for the type hint of a setting. `choices` are the values of a Literal.
+    Raises TypeError for a type whose values cannot be written in a file."""
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin in (types.UnionType, typing.Union):
         inner = [argument for argument in arguments if argument is not type(None)]

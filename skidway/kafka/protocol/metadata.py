@@ -5,11 +5,14 @@ What is new in each version:
     1    rack, controller id, is_internal; topics: null = all, empty = none (in 0: empty = all)
     2    cluster id
     3    throttle time
-    4 allow_auto_topic_creation: in lower versions any request may create topics 5 offline replicas
-    7 leader epochs (KIP-320) 8 authorized operations (KIP-430): INT32_MIN if not asked for or not
-    known 9 flexible (KIP-482) 10 topic ids in answers, and in requests; only requests of 12 may use
-    ids (KIP-516) 11 without the cluster's authorized operations (KIP-700) 12 topics can be
-    requested by id; then the name is null
+    4    allow_auto_topic_creation: in lower versions any request may create topics
+    5    offline replicas
+    7    leader epochs (KIP-320)
+    8    authorized operations (KIP-430): INT32_MIN if not asked for or not known
+    9    flexible (KIP-482)
+    10   topic ids in answers, and in requests; only requests of 12 may use ids (KIP-516)
+    11   without the cluster's authorized operations (KIP-700)
+    12   topics can be requested by id; then the name is null
 
 Version 6 differs from 5 only in that the broker answers first and then throttles (KIP-219).
 """

@@ -17,8 +17,8 @@ from skidway.errors import UsageError
     ],
 )
 def test_since_is_a_moment_or_how_long_ago(text: str, expected: int) -> None:
-    """A moment is given either as a time, which is in UTC if it has no time zone, or as a duration
-    back from now."""
+    """The option --since takes a time, or a duration back from now. A time without a time zone is
+    UTC."""
     assert parse_since(text, 1_000_000) == expected
 
 

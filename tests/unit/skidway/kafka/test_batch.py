@@ -57,8 +57,8 @@ def test_sealed_is_read_back(body: bytes, count: int, producer_id: int, sequence
 
 
 def test_stamping_keeps_the_crc() -> None:
-    """A batch's base offset and leader epoch are changed in place. The CRC stays the same, because
-    it does not cover these two fields."""
+    """`stamp` changes the base offset and the leader epoch of a batch in place. The batch's CRC
+    stays valid, because it does not cover these two fields."""
     buffer = bytearray(b"before") + batch.seal(encoded(), 1, 2, 3)
     batch.stamp(buffer, 6, 1 << 40, 77)
     header = batch.read_header(buffer, 6)

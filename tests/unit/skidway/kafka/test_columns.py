@@ -119,7 +119,8 @@ def columns_of(origins: Origins) -> list[columns.Int64s]:
 def decoded_rows(
     raw: bytes,
 ) -> list[tuple[int, int, bytes | None, bytes | None, origin.Origin | None]]:
-    """The rows as Skidway reads them. Asserts that Skidway's two readers give the same rows."""
+    """Returns the rows that `decode` reads. Asserts that `decode_headers`, which reads no keys and
+    values, finds the same offsets, timestamps and origins."""
     found = decode(memoryview(raw))
     offsets, timestamps, origins, has_origin = decode_headers([unpack(raw)])
     assert offsets.tolist() == found.offsets.tolist()
