@@ -152,8 +152,8 @@ def test_a_missing_right_stops_the_partition() -> None:
 
 
 def test_what_was_sought_meanwhile_is_dropped() -> None:
-    """Answers, batches and errors that belong to a time before a seek, or before the partition was
-    removed, are dropped."""
+    """After a seek, or after a partition was removed, the client drops the batches and errors of
+    fetches that it had sent before."""
     fetching = make()
     fetching.seek(TP, 0)
     [planned] = plan(fetching)

@@ -173,8 +173,8 @@ def test_a_duplicate_is_acknowledged() -> None:
 
 
 def test_an_hour_idle_is_like_the_beginning() -> None:
-    """If no batch was sent for an hour, by the monotonic clock or by the wall clock, only one batch
-    is in flight at first, as at the beginning."""
+    """If no batch was sent for an hour (by the monotonic clock or by the wall clock), the next
+    batch is sent alone. Until it is acknowledged, only this batch is in flight."""
     for seconds, wall_ms in ((IDLE_S + 1, 0), (0, int(IDLE_S * 1000) + 1)):
         driver = Driver()
         driver.begin()
@@ -201,7 +201,7 @@ def test_an_hour_that_a_host_slept_is_an_hour_idle() -> None:
 
 def test_another_leader_is_like_the_beginning() -> None:
     """When a partition gets a new leader, the outbox first waits for the answers of the old leader.
-    After that only one batch is in flight at first."""
+    After that it sends one batch alone, until this batch is acknowledged."""
     driver = Driver()
     one, two = driver.begin(1, 2)
     driver.add(3)

@@ -16,7 +16,7 @@ from support.memory_kafka import MemoryClient, MemoryCluster
 
 
 class SlowToLearn(MemoryClient):
-    """A client whose broker leaves new topics out of its first two Metadata answers."""
+    """A client whose broker says in its first two Metadata answers that the topics do not exist."""
 
     answers_without: int = 2
 
@@ -34,7 +34,8 @@ class SlowToLearn(MemoryClient):
 
 def test_a_topic_is_there_once_it_was_created() -> None:
     """After `ensure_topics` has created a topic, it waits until the broker that it asks lists the
-    topic. It creates the topic only once, even if the first answers do not list it."""
+    topic. It creates the topic only once, even if the first answers still say that it does not
+    exist."""
     cluster, clock = MemoryCluster(), ManualClock()
     client = SlowToLearn(cluster, clock)
     found = ensure_topics(cast(Client, client), [NewTopic("a", 3)], clock.advance)
