@@ -56,8 +56,8 @@ JARS = (
     "netty-transport-classes-epoll-*.jar",
     "netty-transport-native-unix-common-*.jar",
 )
-"""The names (without versions) of the jars that the server loads. Other jars of Spark are not on
-the class path."""
+"""Patterns for the names of the jars that the server loads. Spark's other jars are not on the class
+path."""
 
 STOP_WITHIN_S = 20.0
 ANSWER_WITHIN_S = 2.0
