@@ -1,12 +1,12 @@
-"""Leaves out the parts of Arrow that the programs never use, so that they start sooner and need
-less memory.
+"""Prevents Arrow from importing modules that Skidway's programs never use, so that the programs
+start sooner and need less memory.
 
 pandas: if it is installed (pyspark needs it), Arrow imports it when Arrow makes its first array.
 This takes half a CPU second and 40 MB.
 
-pyarrow.vendored.docscrape: Arrow reads the documentation of its functions with this module in order
-to put new documentation together, which takes about 15 ms and a megabyte. If Arrow no longer has
-this module, nothing changes.
+pyarrow.vendored.docscrape: Arrow uses this module to parse the docstrings of its functions and to
+make new docstrings from them. This takes about 15 ms and 1 MB. If Arrow no longer has this module,
+nothing changes.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ DOCSCRAPE: Final = "pyarrow.vendored.docscrape"
 
 
 def leave_out() -> None:
-    """Lets Arrow, when it is imported later, leave out pandas and docscrape. Call this function
-    before Arrow is imported."""
+    """Prevents Arrow from importing pandas and docscrape. Call this function before Arrow is
+    imported."""
     if _PANDAS not in sys.meta_path:
         sys.meta_path.insert(0, _PANDAS)
     if "pyarrow.compute" not in sys.modules:
@@ -37,7 +37,7 @@ def allow_pandas() -> None:
 
 
 class _NoDocumentation(dict[str, list[object]]):
-    """Replaces the documentation that docscrape would read. It describes no parameter."""
+    """Stands for a docstring as docscrape would parse it, but without any parameters."""
 
     def __init__(self, _text: str) -> None:
         super().__init__(Parameters=[])

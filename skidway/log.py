@@ -3,11 +3,12 @@
     {"time": "2026-01-02T03:04:05.678Z", "level": "info", "program": "broker",
      "event": "segment_rolled", "topic": "hdfs-logs", "partition": 0, "base_offset": 1200}
 
-The level info stands for a change of state, warning for a handled problem that somebody should
-watch, and error for data at risk. Nothing is logged per request. Payloads are never logged. The
-same error (same event and fields) is written at most once in `REPEAT_AFTER_S` seconds. The next
-line with this error says how many repeats were suppressed. Lines that libraries log, from level
-warning on, are written as the event "library", and their repeats are suppressed in the same way.
+The level info is for a change of state, warning for a problem that the program has handled but that
+somebody should watch, and error for data at risk. Nothing is logged per request. Payloads are never
+logged. The same error (same event and fields) is written at most once in `REPEAT_AFTER_S` seconds.
+The next line with this error says how many repeats were suppressed. Lines that libraries log, from
+level warning on, are written as the event "library", and their repeats are suppressed in the same
+way.
 
 If the log cannot be written (a full disk behind standard output, a closed pipe), the program
 continues. Lines that cannot be written are dropped, and the next line that is written says how many
@@ -25,8 +26,8 @@ from typing import Any, TextIO
 
 REPEAT_AFTER_S = 10.0
 REMEMBERED_ERRORS_MAX = 1000
-"""The log remembers at most this many distinct errors, whose repeats it suppresses. If there are
-more, it forgets the oldest.
+"""The log suppresses the repeats of at most this many distinct errors. If there are more, it
+forgets the oldest error.
 """
 
 LIBRARY_EVENT = "library"
@@ -93,8 +94,8 @@ def flush() -> None:
 
 
 class JsonLines(logging.Handler):
-    """Formats lines, and writes them unless they are repeats of a recent error. Any thread may call
-    the handler, because it has a lock."""
+    """A logging handler that writes each record as a line of JSON, unless the line repeats a recent
+    error. Any thread may call the handler, because it has a lock."""
 
     def __init__(self, program: str, stream: TextIO) -> None:
         super().__init__()
@@ -105,7 +106,7 @@ class JsonLines(logging.Handler):
         self.addFilter(_lets_through)
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Writes one record. Before the record, writes the errors whose suppression has ended
+        """Writes one record. Before it, writes the counts of errors whose suppression has ended
         (`flush_suppressed`)."""
         now = time.monotonic()
         line = self._line(record)
@@ -117,9 +118,9 @@ class JsonLines(logging.Handler):
             self._put({**line, "suppressed": suppressed} if suppressed else line)
 
     def flush_suppressed(self, *, now: float | None = None, everything: bool = False) -> None:
-        """Looks for errors whose suppression has ended and which had repeats meanwhile. Writes each
-        of these errors once more, with the number of its repeats. With `everything`, the
-        suppression of all errors ends now."""
+        """If the suppression of an error has ended and the error had repeats meanwhile, writes this
+        error once more, with the number of its repeats. With `everything`, the suppression of all
+        errors ends now."""
         moment = time.monotonic() if now is None else now
         for line, count in self._repeats.expired(moment, everything=everything):
             self._put({**line, "time": rfc3339(time.time()), "suppressed": count})
@@ -154,8 +155,8 @@ class JsonLines(logging.Handler):
 
 
 class Repeats:
-    """Remembers which errors were written recently. The class reads no clock; times are parameters,
-    in seconds."""
+    """Remembers which errors were written recently. It reads no clock: its methods get the time as
+    a parameter, in seconds."""
 
     def __init__(self) -> None:
         self._seen: dict[str, tuple[float, dict[str, Any], int]] = {}

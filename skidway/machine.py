@@ -1,8 +1,8 @@
 """The checks of `skidway doctor`: what this machine has, and what is missing on it.
 
-Each check returns a Finding, which says in words what the check found, and what to do about it.
-"missing" means that a program installed here cannot work. "advice" means that the program can work,
-but that somebody should read the finding.
+Each check returns a Finding, which says in words what the check found, and what to do about it. The
+status "missing" means that a program installed here cannot work. The status "advice" means that the
+programs can work, but that somebody should read the finding.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ OPEN_FILES_ADVISED = 16_384
 PYTHON_NEEDED = (3, 11)
 
 PARTS = ("broker", "zookeeper", "registry", "agent", "audit", "loader")
-"""The programs. Each needs the pip extra of the same name."""
+"""The programs of Skidway. Each needs the requirements that the pip extra of the same name
+installs."""
 
 PORTS: dict[int, str] = {
     2181: "ZooKeeper",
@@ -60,7 +61,8 @@ class Finding:
 
 
 def examine(directory: Path) -> Iterator[Finding]:
-    """Does every check. `directory` is the directory in which the demo would put its data."""
+    """Does all checks, and yields their findings. `directory` is where the demo would put its
+    data."""
     yield python(sys.version_info[:3])
     yield from parts()
     yield _java()

@@ -1,10 +1,10 @@
 """TCP ports: reserves them for programs that will listen, and finds the process that listens on a
 port.
 
-`Reservation` reserves a port with a socket that is bound but does not listen. When a bind fails
-with "Address already in use", this module searches Linux's /proc for the process that listens on
-the port. The kernel's table of sockets has the inode of the listening socket, and the process has a
-descriptor for this inode. The open files of other users' processes cannot be read. If the process
+`Reservation` reserves a port with a socket that is bound but does not listen. If a bind fails with
+"Address already in use", this module searches Linux's /proc for the process that listens on the
+port. /proc/net/tcp has the inode of the listening socket and its user; the process has an open
+descriptor for this inode. The descriptors of another user's process cannot be read. If the process
 belongs to another user, only that user is known.
 """
 
@@ -34,8 +34,8 @@ class Reservation:
     never get the same port. The socket then gets SO_REUSEADDR, and never listens. So a program that
     sets the same option before its own bind, as servers do, can listen on the port. If the program
     is killed and started again, it can listen on the port again. The kernel assigns a reserved port
-    neither to an outgoing connection nor to a bind to port 0. Nothing stops another program that
-    sets the option and binds to the reserved port by its number.
+    neither to an outgoing connection nor to a bind to port 0. But another program that sets this
+    option can bind to the reserved port by its number.
 
     The sockets are closed on exec. So a port is free once this process has ended and the programs
     that it started have stopped listening.

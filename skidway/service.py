@@ -1,10 +1,10 @@
 """Runs a long-running program: sets up its logging, handles its signals, returns its exit status.
 
 SIGTERM and the first SIGINT ask for an orderly end; the second SIGINT ends the process at once. The
-body of the program (a function) learns of the request from a `Shutdown`, which an event loop can
-watch as a descriptor. Through skidway.systemd, the body tells the service manager that the program
-is ready, and this module tells the service manager that the program is ending. Only this module
-turns exceptions of the body into exit statuses. A SkidwayError is printed as one sentence on
+body of the program is a function that gets a `Shutdown`. It learns from this object that it should
+end; an event loop can watch the object as a descriptor. The body also tells the service manager
+(systemd) when the program is ready. This module tells it when the program is ending. Only this
+module turns exceptions of the body into exit statuses. A SkidwayError is printed as one sentence on
 standard error. Any other exception, on any thread, is logged as one error with its traceback, and
 the exit status is 70.
 """
@@ -27,8 +27,8 @@ _log = log.get(__name__)
 
 
 class Shutdown:
-    """A request to end the program. The request is never withdrawn. Threads and event loops can
-    wait for the request."""
+    """Says whether somebody has requested that the program ends. Such a request is never withdrawn.
+    Threads and event loops can wait for it."""
 
     def __init__(self) -> None:
         self._reader, self._writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
@@ -118,8 +118,9 @@ def _signals(shutdown: Shutdown) -> Iterator[None]:
 
 @contextmanager
 def _thread_failures(shutdown: Shutdown, failed: list[str]) -> Iterator[None]:
-    """Inside the `with` block, ends the program with an error when one of its threads fails,
-    because the program cannot work without that thread. Adds the thread's name to `failed`."""
+    """If a thread ends with an exception inside the `with` block, requests the end of the program,
+    because it cannot work without that thread. Adds the thread's name to `failed`; `run` then
+    returns an error status."""
 
     def failure(args: threading.ExceptHookArgs) -> None:
         name = args.thread.name if args.thread is not None else "unknown"

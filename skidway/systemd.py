@@ -1,5 +1,5 @@
-"""Tells the service manager the state of a program, as sd_notify(3) does, but without that
-function's library.
+"""Tells the service manager (systemd) the state of a program, as sd_notify(3) does, but without
+libsystemd.
 
 For units of `Type=notify`, systemd sets NOTIFY_SOCKET to the name of a datagram socket. If a
 program is started by hand, the variable is not set, and nothing is sent. No function here raises an

@@ -56,7 +56,8 @@ JARS = (
     "netty-transport-classes-epoll-*.jar",
     "netty-transport-native-unix-common-*.jar",
 )
-"""The jars that the server loads, by name; Spark's other jars are not on the class path."""
+"""Patterns for the names of the jars that the server loads. Spark's other jars are not on the class
+path."""
 
 STOP_WITHIN_S = 20.0
 ANSWER_WITHIN_S = 2.0
@@ -306,8 +307,8 @@ class Server:
 
     def __init__(self, command: list[str]) -> None:
         ended, alive = os.pipe2(os.O_CLOEXEC)
-        # Only the JVM keeps the other end of the pipe, `alive`, open. So `ended` becomes readable
-        # when the JVM is gone.
+        # Once this process has closed `alive`, only the JVM has this end of the pipe open. So
+        # `ended` becomes readable when the JVM is gone.
         self._ended = ended
         libc = ctypes.CDLL(None)
         ours = os.getpid()
@@ -404,7 +405,8 @@ def parse_srvr(text: str) -> dict[str, str]:
 
 
 class _StatusCollector(Collector):
-    """Gauges, which are filled from one srvr request per scrape."""
+    """The gauges of /metrics. At each scrape they are filled from the answer to one srvr
+    request."""
 
     _GAUGES: Mapping[str, tuple[str, str]] = {
         "Connections": ("skidway_zookeeper_connections_count", "Clients connected"),

@@ -3,10 +3,11 @@
     record = length  attributes  ...  headers
 
 Each record begins where the previous record ends. A record of our agents has one header at its end,
-named `origin`. If every record of the batches ends with this header, this module finds the headers
-by their first bytes. It then compares the result with the length fields: each record must end where
-the next record begins. If a record has no such header, or the comparison fails, a loop uses the
-length fields to go from record to record.
+named `origin`. If every record of the batches ends with this header, this module searches the
+payload for the first bytes of such headers, which shows where each record ends. It then compares
+these ends with the length fields: each record must end where the next record begins. If a record
+has no such header, or the comparison fails, a loop uses the length fields to go from record to
+record.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ _ORIGIN_WORD = int.from_bytes(ORIGIN_HEAD[:8], "little")
 
 
 def record_bounds(data: Bytes, run: UnpackedRun) -> tuple[Int64s, Int64s]:
-    """Returns two columns with a value for every record: the position after the record, and the
-    position after the record's length field. `data` are the bytes of the run's payload."""
+    """Returns two arrays with one value for each record of `run`: the position after the record,
+    and the position after the record's length field. `data` is the payload of `run`."""
     ends = _ends_by_origins(data, run)
     if ends is not None:
         try:
@@ -32,7 +33,7 @@ def record_bounds(data: Bytes, run: UnpackedRun) -> tuple[Int64s, Int64s]:
             if (at + length == ends).all():  # each record ends where the next record begins
                 return ends, at
         except (IndexError, CorruptBatch):
-            pass  # bytes that look like an origin header are not one, so use the lengths
+            pass  # other bytes look like an origin header, so use the lengths
     ends = _ends_by_lengths(run)
     length, at = varints(data, _begins(ends), VARINT_BYTES_MAX)
     if (at + length != ends).any():
@@ -49,7 +50,7 @@ def _begins(ends: Int64s) -> Int64s:
 def _ends_by_origins(data: Bytes, run: UnpackedRun) -> Int64s | None:
     """If every record ends with an origin header, as the records of our agents do, returns the
     position after every record. Otherwise returns None. The caller must compare the positions with
-    the lengths of the records, because other bytes may look like an origin header."""
+    the lengths of the records, because bytes of a value may look like an origin header."""
     payload = run.payload
     if payload[-ORIGIN.itemsize : -origin.ORIGIN_BYTES] != ORIGIN_HEAD:
         return None
@@ -64,7 +65,8 @@ def _ends_by_origins(data: Bytes, run: UnpackedRun) -> Int64s | None:
 
 
 def _ends_by_lengths(run: UnpackedRun) -> Int64s:
-    """Returns the position after every record. Goes from record to record in a Python loop."""
+    """Returns the position after every record. It goes from record to record in a Python loop,
+    which is slower than `_ends_by_origins`."""
     ends: list[int] = []
     begin = 0
     try:
@@ -112,9 +114,9 @@ def _long_record_end(payload: bytes, at: int) -> int:
 def varints(data: Bytes, at: Int64s, bytes_max: int) -> tuple[Int64s, Int64s]:
     """Returns the zigzag varints at the positions `at`, and the positions after them.
 
-    Raises IndexError if a varint lies outside of the data or begins at the last byte of the data.
-    (No record ends with a varint that this function reads.) Raises CorruptBatch if a varint is too
-    long.
+    Raises IndexError if a varint lies outside of `data` or begins at its last byte. (In a valid
+    record other bytes follow each varint that callers read with this function.) Raises CorruptBatch
+    if a varint is too long.
     """
     pairs = np.ndarray(len(data) - 1, "<u2", data, strides=(1,))  # the two bytes at each position
     found = _SHORT_VARINTS[pairs[at]]
@@ -141,8 +143,9 @@ def _long_varints(data: Bytes, at: Int64s, bytes_max: int) -> tuple[Int64s, Int6
 
 
 def _short_varints() -> npt.NDArray[np.int32]:
-    """Returns, for every pair of bytes, the varint with which the pair begins, as 4 * (number) +
-    (size in bytes). The result is 0 if the varint has more than two bytes."""
+    """Returns a table with an entry for each value of two bytes (as a little-endian number). If the
+    two bytes begin with a whole varint, the entry is 4 * (the varint's value) + (its size in
+    bytes). Otherwise the entry is 0."""
     pairs = np.arange(1 << 16, dtype=np.int32)
     one, two = pairs & 128 == 0, pairs & 0x8080 == 128
     number = (pairs & 127) | np.where(two, pairs >> 8 << 7, 0)

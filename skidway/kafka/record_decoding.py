@@ -1,13 +1,14 @@
 """Decodes the records of one batch, or of several batches at once, into columns.
 
-All fields are found for all records at once. Therefore decoding many batches of one record each
+NumPy finds each field in all records at once. Therefore decoding many batches of one record each
 takes little more time than decoding one batch of many records. Usually a record has one header,
 named `origin`. If a record has other headers, this module reads the headers of that record one by
 one.
 
-The bytes come from outside. Before any memory is allocated for a length, the length is compared
-with the number of bytes present. Every record must fill exactly the bytes that its length claims.
-Offset deltas must rise. Bytes that break one of these rules raise `CorruptBatch`.
+The bytes come from other programs, so they are checked. Before any memory is allocated for a
+length, the length is compared with the number of bytes present. Every record must fill exactly the
+bytes that its length claims. Offset deltas must rise. Bytes that break one of these rules raise
+`CorruptBatch`.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ class Parsed:
 
 
 def parse(run: UnpackedRun) -> Parsed:
-    """Finds the positions and sizes of all fields in the records of these batches. Raises
+    """Finds the positions and sizes of all fields in the records of the batches in `run`. Raises
     CorruptBatch if the records of a batch are damaged."""
     if not len(run.counts):
         return _nothing()
@@ -100,7 +101,7 @@ def _offsets(run: UnpackedRun, delta: Int64s) -> Int64s:
     ends = np.cumsum(run.counts)
     begins = ends - run.counts
     rises = delta[1:] > delta[:-1]
-    rises[begins[1:] - 1] = True  # from batch to batch, deltas need not rise
+    rises[begins[1:] - 1] = True  # offset deltas rise only within a batch
     highest = run.last_offset_delta
     if not rises.all() or (delta[begins] < 0).any() or (delta[ends - 1] > highest).any():
         raise CorruptBatch("offsets of records do not rise inside of the batch's range")
@@ -126,9 +127,9 @@ def _behind(at: Int64s, size: Int64s) -> Int64s:
 def cut(payload: Readable, at: Int64s, size: Int64s) -> pa.BinaryArray:
     """Copies many slices of one buffer into an array.
 
-    First, this function makes an Arrow array over the buffer, with the bounds of the slices as the
-    array's offsets. So the array's even elements are the slices, and its odd elements are the bytes
-    between the slices. Then the even elements are copied.
+    First, this function makes an Arrow array over the buffer, with the begins and ends of the
+    slices as the array's offsets. Elements 0, 2, 4, ... of this array are the slices; the elements
+    between them are the bytes between the slices. Then the function copies the slices.
     """
     count = len(at)
     if count == 0 or size.max() < 0:
@@ -172,8 +173,8 @@ def _origins(payload: Readable, at: Int64s, ends: Int64s) -> tuple[Origins | Non
 
 
 def _origins_at(payload: Readable, at: Int64s) -> tuple[Int64s, Bools]:
-    """Returns the four columns of the headers that begin at these positions, and for each header
-    whether it is an origin. Each header has 37 bytes."""
+    """Reads the 37 bytes at each position `at` as a record's only header. Returns the four columns
+    of `Origins`, and for each position whether the bytes there are an origin header."""
     if not len(at):
         return np.zeros((4, 0), np.int64), np.zeros(0, np.bool_)
     size = len(payload)

@@ -64,7 +64,7 @@ def records_of(
     origins: Origins | None,
     keys: pa.BinaryArray | None,
 ) -> memoryview:
-    """Returns the encoded records of a new batch, which are not compressed yet."""
+    """Returns the records of a new batch, encoded but not compressed."""
     count = len(values)
     if isinstance(values, Pieces):
         value, value_size = values, values.sizes
@@ -97,8 +97,8 @@ def records_of(
 
 @dataclass(frozen=True, slots=True)
 class _Varints:
-    """Numbers that become varints. sizes: how many bytes each varint has. width: the largest of
-    these sizes."""
+    """A column of numbers that become varints. sizes: how many bytes the varint of each number has.
+    width: the largest of these sizes."""
 
     numbers: UInt64s
     sizes: Int64s
@@ -124,8 +124,8 @@ class _Varints:
 
 
 def _lengths(column: pa.BinaryArray) -> tuple[pa.BinaryArray, _Varints, Int64s]:
-    """Returns the column with b"" in place of nulls, the zigzag lengths of its values (-1 for
-    null), and the values' sizes in bytes."""
+    """Returns three things: the column with b"" in place of nulls, the lengths of its values (-1
+    for null) as varints, and the sizes of its values in bytes."""
     missing = None
     if column.null_count:
         missing = np.asarray(column.is_null())
@@ -147,8 +147,8 @@ def _origin_suffix(origins: Origins, count: int) -> pa.BinaryArray:
 
 
 def _rows(parts: Sequence[_Varints | int], count: int) -> pa.BinaryArray:
-    """Returns each row's varints, one after the other. A plain number is a byte that all rows have
-    in common."""
+    """Returns, for each of `count` rows, the bytes of its varints, one after the other. If a part
+    is an int, it is a byte that all rows have in common."""
     widths = [1 if isinstance(part, int) else part.width for part in parts]
     matrix = np.empty((count, sum(widths)), np.uint8)
     used = np.ones(matrix.shape, np.bool_)

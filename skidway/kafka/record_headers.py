@@ -49,7 +49,8 @@ def headers_in(payload: Readable, at: int, end: int) -> Iterator[Header]:
 
 def headers_column(payload: Readable, at: Int64s, ends: Int64s) -> pa.Array:
     """Returns the headers of many records as a column of the type `COLUMN`. A record without
-    headers is null, as in Spark's own Kafka source. Bytes of a key that are not UTF-8 are replaced.
+    headers is null, as in Spark's own Kafka source. Bytes of a key that are not UTF-8 are replaced
+    by U+FFFD.
     """
     rows = [
         [{"key": key.decode("utf-8", "replace"), "value": value} for key, value in each] or None

@@ -54,9 +54,9 @@ class Origins:
 
 @dataclass(frozen=True, slots=True)
 class Pieces:
-    """The values of records, in pieces that are joined only when the records are encoded. Each
-    value consists of `front`, which all values have in common, and of the row's element of each
-    column. The columns have no nulls.
+    """The values of records, as parts that are joined only when the records are encoded. The value
+    of row i is `front`, which all values have in common, followed by element i of each column. The
+    columns have no nulls.
     """
 
     front: bytes
@@ -68,20 +68,20 @@ class Pieces:
 
     @property
     def nbytes(self) -> int:
-        """The number of bytes of all values, plus those of the columns' offsets."""
+        """The bytes of all values, plus the bytes of the columns' Arrow offsets."""
         total: int = sum(column.nbytes for column in self.columns)
         return len(self.front) * len(self) + total
 
     @property
     def sizes(self) -> Int64s:
-        """The bytes of each value."""
+        """The size of each value in bytes."""
         sizes = np.full(len(self), len(self.front), np.int64)
         for column in self.columns:
             sizes += sizes_of(column)
         return sizes
 
     def take(self, rows: slice | Int64s) -> Pieces:
-        """Returns the values of some of the rows."""
+        """Returns the values of the given rows (a slice, or their indices)."""
         if isinstance(rows, slice):
             return Pieces(self.front, tuple(column[rows] for column in self.columns))
         indices = pa.array(rows)
@@ -89,7 +89,7 @@ class Pieces:
 
 
 def sizes_of(column: pa.BinaryArray) -> Int64s:
-    """The bytes of each element of a column without nulls."""
+    """Returns the size in bytes of each element of a column without nulls."""
     bounds = np.frombuffer(column.buffers()[1], np.int32)
     return np.diff(bounds[column.offset : column.offset + len(column) + 1]).astype(np.int64)
 

@@ -2,8 +2,8 @@
 
 The checks of `batch_unpacking` take a few microseconds for each batch, as long as decoding dozens
 of records. This module reads the headers of all batches as columns, and compares whole columns. It
-decompresses frames of Zstandard together, because making a decoder takes longer than decompressing
-a small batch.
+decompresses the Zstandard frames of many batches with one decoder, because making a decoder takes
+longer than decompressing a small batch.
 
 This module takes only batches that pass all of its checks, and stops before the first other batch.
 The caller then passes that batch to `unpack`, which either accepts the batch or says what is wrong
@@ -65,17 +65,17 @@ assert HEADER.itemsize == HEADER_BYTES
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """The batches that one call of `unpack_run` has checked and decompressed, from the first of the
-    given batches on. headers: the headers of all these batches. run: those of these batches that
-    have records. The run's payload may be in the workspace."""
+    """The first batches of those given to `unpack_run`, checked and decompressed. headers: the
+    headers of all these batches. run: those of these batches that have records. The payload of
+    `run` may be in the memory of the `Workspace`."""
 
     headers: Headers
     run: UnpackedRun
 
 
 class Workspace:
-    """Memory for `unpack_run`, which each call overwrites. With fresh memory for each call, the
-    kernel would have to supply the pages again and again."""
+    """Memory for `unpack_run`. Each call overwrites it. If each call used new memory, the kernel
+    would have to supply new pages every time."""
 
     __slots__ = ("packed", "scratch", "unpacked")
 
@@ -87,14 +87,14 @@ class Workspace:
 
 def unpack_run(raws: Sequence[memoryview], limit_bytes: int, space: Workspace) -> Taken:
     """Checks and decompresses batches of one partition, from the first batch on. Stops before a
-    batch that is not certainly sound, or that does not begin where the batch before it ends. Also
-    stops after the batch with which all records together have `limit_bytes` or more. If the first
-    batch is not certainly sound, the result has no batch.
+    batch that fails a check, or that does not begin at the offset at which the previous batch ends.
+    Also stops after the batch with which all records together have `limit_bytes` or more. If the
+    first batch fails a check, the result has no batch.
 
-    The result is valid until the next call with the same workspace.
+    The result is valid until the next call with the same `space`.
     """
     heads = b"".join([raw[:HEADER_BYTES] for raw in raws])
-    if len(heads) < HEADER_BYTES * len(raws):  # a batch is not even a header
+    if len(heads) < HEADER_BYTES * len(raws):  # a batch is shorter than a header
         return unpack_run(raws[: _whole_headers(raws)], limit_bytes, space)
     headers = np.frombuffer(heads, HEADER)
     sizes = np.array([len(raw) for raw in raws], np.int64) - HEADER_BYTES
@@ -106,7 +106,7 @@ def unpack_run(raws: Sequence[memoryview], limit_bytes: int, space: Workspace) -
     rows = np.flatnonzero(filled[:sound])
     bodies = _Bodies(headers[rows], packed, sizes[rows])
     payload, sizes = _decompress_all(bodies, limit_bytes, space)
-    if len(sizes) < len(rows):  # take only batches before the first batch that was not decompressed
+    if len(sizes) < len(rows):  # leave out batches that were not decompressed
         sound, rows = int(rows[len(sizes)]), rows[: len(sizes)]
     return Taken(headers[:sound], _as_run(headers[rows], payload, sizes))
 
@@ -122,8 +122,8 @@ class _Bodies:
 
 
 class _Output:
-    """The decompressed records of batches, one after the other. They are in the workspace as long
-    as they fit into it."""
+    """The decompressed records of batches, one after the other. They are in the workspace while
+    they fit into it; otherwise they are in new memory."""
 
     def __init__(self, space: Workspace) -> None:
         self._buffer, self._used = space.unpacked, 0
@@ -152,13 +152,13 @@ def _room(buffer: bytearray, size: int) -> memoryview:
 
 
 def _whole_headers(raws: Sequence[memoryview]) -> int:
-    """How many batches, counted from the first, have at least the bytes of a header."""
+    """Returns the number of batches before the first batch that is shorter than a header."""
     return next(index for index, raw in enumerate(raws) if len(raw) < HEADER_BYTES)
 
 
 def _sound_headers(headers: Headers, packed_sizes: Int64s) -> Bools:
-    """For each batch, whether its header passes the checks of `read_header`, `check` and `unpack`
-    (except the check of the CRC). packed_sizes: the bytes after each header."""
+    """Returns for each batch whether its header passes the checks of `read_header`, `check` and
+    `unpack` (except the check of the CRC). packed_sizes: the number of bytes after each header."""
     delta = headers["last_offset_delta"].astype(np.int64)
     base = headers["base_offset"].astype(np.int64)
     count, attributes = headers["count"], headers["attributes"]
@@ -173,8 +173,8 @@ def _sound_headers(headers: Headers, packed_sizes: Int64s) -> Bools:
 
 
 def _follows(headers: Headers) -> Bools:
-    """For each batch, whether it begins where the batch before it ends; True for the first
-    batch."""
+    """Returns for each batch whether it begins at the offset at which the previous batch ends. For
+    the first batch the result is True."""
     base = headers["base_offset"].astype(np.int64)
     follows = np.ones(len(headers), np.bool_)
     follows[1:] = base[1:] == base[:-1] + headers["last_offset_delta"][:-1] + 1
@@ -188,8 +188,8 @@ def _copy_bodies(
     filled: Sequence[bool],
     packed: memoryview,
 ) -> int:
-    """Copies the records of batches to `packed`. Returns how many batches, counted from the first,
-    have the right CRC."""
+    """Copies the compressed records of batches to `packed`, one batch after the other. Returns the
+    number of batches before the first batch with a wrong CRC."""
     value, extend = google_crc32c.value, google_crc32c.extend
     crcs = headers["crc"].tolist()
     start, end, at = CRC_START, HEADER_BYTES, 0
@@ -252,9 +252,9 @@ def _known_sizes(bodies: _Bodies, codecs: Int64s, ends: Int64s) -> Int64s:
 
 
 def _enough(sizes: Int64s, limit_bytes: int, counts: Int64s) -> Int64s:
-    """Returns the sizes of the first batches, up to the batch with which the sum of the sizes
-    reaches `limit_bytes`. Stops earlier, before a batch that claims more records than its bytes can
-    contain."""
+    """Returns the first elements of `sizes`, up to the batch with which the sum of the sizes
+    reaches `limit_bytes`. Stops earlier if a batch claims more records than its bytes can contain,
+    and leaves that batch out."""
     sizes = sizes[: int(np.searchsorted(np.cumsum(sizes), limit_bytes)) + 1]
     return sizes[: _first_false(counts[: len(sizes)] <= sizes // RECORD_BYTES_MIN)]
 
@@ -262,8 +262,9 @@ def _enough(sizes: Int64s, limit_bytes: int, counts: Int64s) -> Int64s:
 def _decompress_known(
     codec: Codec, packed: memoryview, packed_sizes: Int64s, sizes: Int64s, output: _Output
 ) -> bool:
-    """Decompresses the first batches, as many as there are `sizes`. Returns whether all of these
-    batches are sound."""
+    """Decompresses the first `len(sizes)` batches into `output`; `sizes` are the sizes of their
+    uncompressed records. Returns whether all these batches are sound; if not, `output` stays as it
+    was."""
     size = int(sizes.sum())
     packed = packed[: int(packed_sizes[: len(sizes)].sum())]
     room = output.room(size)
@@ -322,5 +323,5 @@ def _as_run(headers: Headers, payload: memoryview, sizes: Int64s) -> UnpackedRun
 
 
 def _first_false(sound: Bools) -> int:
-    """How many values, counted from the first, are true."""
+    """Returns the number of true values before the first false value."""
     return len(sound) if sound.all() else int(sound.argmin())

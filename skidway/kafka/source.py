@@ -25,7 +25,8 @@ DEFAULT_CLUSTER: Final = "main"
 """The cluster's name if neither the brokers nor the settings give it a name."""
 
 CLUSTER_CONFIG = "mirror.source.cluster"
-"""The topic config that marks a mirror topic. Related configs have the ids and the topic's name."""
+"""The topic config with the name of the mirrored cluster. Only a mirror topic has it. Related
+configs have the topic's name and the ids."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +47,8 @@ def check_cluster_name(name: str | None) -> None:
 
 
 def cluster_name_of(broker_configs: Mapping[str, str], configured: str | None) -> str:
-    """Returns the name of the cluster whose brokers have the configs `broker_configs` (delivery.md,
-    1).
+    """Returns the name of the cluster whose brokers have the configs `broker_configs`
+    (docs/delivery.md, section 1).
 
     All programs must use the same name; otherwise the audit cannot match their messages. So this
     function prefers the name that the brokers report. `configured` is for Apache Kafka, whose
@@ -78,7 +79,8 @@ def sources_of(client: Client, topics: Sequence[str], cluster_name: str) -> dict
 
 
 def _mirrored(configs: dict[str, str]) -> Source | None:
-    """Returns the source in the topic configs of a mirror, or None for any other topic."""
+    """Returns the source that the configs of a mirror topic name, or None if the configs are those
+    of another topic."""
     if not configs.get(CLUSTER_CONFIG):
         return None
     return Source(

@@ -2,7 +2,7 @@
 
 Making a decoder takes about 10 us, and decompressing a small frame takes a tenth of this time.
 Frames that follow one another are one stream, so a single decoder can decompress all of them. The
-sizes that the frames state then divide the decoder's output.
+decoder's output is then divided by the content sizes that the frames state.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from skidway.kafka.record_layout import Bools, Bytes, Int64s
 
 _MAGIC = 0xFD2FB528
 _HEAD_BYTES_MAX = 18  # magic 4, descriptor 1, window 1, dictionary id 4, content size 8
-_RATIO_MAX = 64  # for a higher stated ratio, memory is not allocated at once
+_RATIO_MAX = 64  # if a frame states a higher ratio, memory for its content is not allocated at once
 _BLOCK_HEADER_BYTES = 3
 _RLE, _RESERVED = 1, 3  # types of blocks
-_BLOCKS_MAX = 64  # a frame of more blocks (8 MiB) is decompressed by itself
+_BLOCKS_MAX = 64  # a frame of more blocks (8 MiB) is decompressed alone
 
 
 def content_sizes(packed: memoryview, starts: Int64s, ends: Int64s) -> Int64s:
     """Returns, for each i, the content size that the frame in packed[starts[i]:ends[i]] states. The
     size is -1 if these bytes are not exactly one frame with a plausible size and without a
-    dictionary; the caller then decompresses them by themselves."""
+    dictionary; the caller then decompresses these bytes alone."""
     padded = np.zeros(len(packed) + _HEAD_BYTES_MAX, np.uint8)
     padded[: len(packed)] = packed
     words = np.ndarray(len(packed) + _HEAD_BYTES_MAX - 7, "<u8", padded, strides=(1,))
@@ -55,8 +55,8 @@ def decompress_into(frames: memoryview, room: memoryview) -> bool:
 
 
 def _filled(data: Bytes, at: Int64s, ends: Int64s, known: Bools) -> Bools:
-    """For each frame, whether its blocks, which begin at the position in `at`, end exactly at the
-    position in `ends`."""
+    """Returns for each frame whether its blocks end exactly at the frame's position in `ends`. Its
+    blocks begin at its position in `at`."""
     filled = np.zeros(len(at), np.bool_)
     rows = np.flatnonzero(known)
     at = at.copy()

@@ -15,17 +15,17 @@ Reading order:
     producer        the public interface
 
 The producer of the client package (`skidway.kafka.client`) sends whole batches and keeps their
-order. This package gathers messages into batches for that producer. Any thread may send, because a
-lock protects the buffer. A separate thread, the sender, owns the sockets. Batches of a partition
-are sent in the order in which they got their first messages.
+order. This package gathers messages into batches, and sends them with that producer. Any thread may
+call `send`, because a lock protects the buffer. A separate thread, the sender, owns the sockets.
+Batches of a partition are sent in the order in which they got their first messages.
 
 There are limits for the bytes of accepted messages that are not delivered, for the batches in
 flight, and for the bytes of a batch. When the accepted messages have `buffer.memory` bytes, `send`
 waits, and raises BufferFull after `max.block.ms`. If the broker finds a batch too large, the batch
 is halved, and the halves are sent. If even a batch of a single message is too large, only the
 future of this message's send gets the error. Retriable errors are retried without limit, because a
-batch that expires could leave a hole before later batches. `flush` and `close` raise an error if
-sends are not delivered within the timeout of the call.
+batch that was given up could be missing before later batches of its partition. `flush` and `close`
+raise an error if messages are not delivered within the timeout of the call.
 """
 
 from __future__ import annotations

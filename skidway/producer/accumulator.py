@@ -20,8 +20,8 @@ from skidway.kafka.types import TopicPartition
 from skidway.producer.sending import Sending
 
 AHEAD = 1_000
-"""`as_many` first tests whether all of the next `AHEAD` messages fit. If they do not all fit,
-`as_many` adds them one by one."""
+"""`as_many` first tests whether the next `AHEAD` messages fit all together. If they do not, it
+counts them one by one."""
 
 
 class Messages(NamedTuple):
@@ -109,7 +109,7 @@ class PendingBatch:
         return part
 
     def delivered(self, base_offset: int) -> list[Sending]:
-        """Notes that the broker has the batch. Returns the sendings of which every message is now
+        """Records that the broker has the batch. Returns the sendings whose messages are now all
         delivered or failed."""
         return [
             run.sending
@@ -123,13 +123,14 @@ class PendingBatch:
         ]
 
     def failed(self, error: Exception) -> list[Sending]:
-        """Notes that the batch will not be delivered. Returns the sendings of which every message
-        is now delivered or failed."""
+        """Records that the batch will not be delivered. Returns the sendings whose messages are now
+        all delivered or failed."""
         return [run.sending for run in self._runs if run.sending.failed(run.length, error)]
 
 
 class Accumulator:
-    """The open batches, which are being filled (one per partition), and the full batches."""
+    """The batches that are not sent yet: at most one open batch per partition, which is being
+    filled, and the full batches."""
 
     def __init__(self, linger_s: float) -> None:
         self._linger_s = linger_s
@@ -176,8 +177,8 @@ class Accumulator:
 
     def next_deadline(self) -> float:
         """Returns the time at which the next batch is ready. If a batch is full, the time is -inf.
-        If there is no batch, the time is inf. Otherwise the time is the end of `linger.ms` for the
-        oldest batch."""
+        If there is no batch, the time is inf. Otherwise the time is `linger.ms` after the oldest
+        batch was begun."""
         if self._full:
             return float("-inf")
         first = next(iter(self._open.values()), None)
@@ -190,8 +191,8 @@ class Accumulator:
 
 def as_many(sizes: list[int], start: int, end: int, room: int) -> tuple[int, int]:
     """Finds how many messages from `start` on fit into `room` bytes. The first message always
-    counts as fitting. Returns the end index and the bytes of the messages that fit. Looks at no
-    more than `AHEAD` messages after the end index."""
+    counts as fitting. Returns the index after the last message that fits, and the bytes of the
+    messages that fit."""
     stop, used = start, 0
     while stop < end:
         ahead = min(stop + AHEAD, end)

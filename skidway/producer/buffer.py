@@ -26,8 +26,8 @@ from skidway.producer.settings import ProducerSettings
 
 
 class Buffer:
-    """Any thread may fill the buffer; the sender's thread empties it. The function `wake` wakes the
-    sender's thread."""
+    """The accepted messages. Any thread may add messages; the sender's thread removes batches. The
+    function `wake` wakes the sender's thread."""
 
     def __init__(self, settings: ProducerSettings, clock: Clock, wake: Callable[[], None]) -> None:
         self.end: BaseException | None = None
@@ -41,7 +41,7 @@ class Buffer:
         self._buffered_bytes = 0
         self._flushing = 0
         self._numbers = itertools.count()
-        self._sendings: dict[int, Sending] = {}  # incomplete sendings, in order
+        self._sendings: dict[int, Sending] = {}  # sendings with undelivered messages, in order
         self._abandoned = 0
 
     @property
@@ -59,8 +59,8 @@ class Buffer:
         *,
         single: bool,
     ) -> Future[Any]:
-        """Adds the messages one by one to batches. Waits before each message until the buffer has
-        room for it. Raises BufferFull after max_block_ms without room."""
+        """Adds the messages one by one to batches. If the buffer has no room for a message, waits
+        for room. Raises BufferFull if there is still no room after `max.block.ms`."""
         sizes, count = messages.sizes(), len(messages.values)
         with self._changed:
             sending = Sending(next(self._numbers), count, single=single)
@@ -70,7 +70,7 @@ class Buffer:
                 while start < end:
                     try:
                         self._wait_for_room(sizes[start])
-                    # catches even KeyboardInterrupt, because otherwise a flush would wait forever
+                    # also catches KeyboardInterrupt: otherwise a flush would wait forever
                     except BaseException as error:
                         why = error if isinstance(error, Exception) else SkidwayError("interrupted")
                         if sending.failed(count - start, why):
@@ -85,8 +85,8 @@ class Buffer:
             return sending.future
 
     def flush(self, timeout_s: float) -> tuple[bool, int]:
-        """Waits for all earlier sends. Returns whether all of them are done, and how many are not
-        done."""
+        """Waits at most `timeout_s` until all earlier sends are done. Returns whether they are
+        done, and how many sends of the producer are not done."""
         with self._changed:
             last = next(reversed(self._sendings), -1)
             self._flushing += 1
@@ -150,7 +150,7 @@ class Buffer:
                 self._sendings.pop(sending.number, None)
             self._changed.notify_all()
 
-    # inside
+    # internal methods
 
     def _batch(
         self, topic: str, known: KnownTopic, partition: int | None, size_bytes: int

@@ -46,11 +46,11 @@ class Directory:
         """Returns what the producer knows about a topic. Raises KafkaError if the topic still does
         not exist after `timeout_s`. Raises Unreachable if no broker answers.
 
-        If the known topic lacks `partition`, the partition may be new, so the brokers are asked for
-        the topic again. If the known topic has the partition, but its metadata is older
-        than `age_max_s`, one thread asks once, without a retry. If no broker answers, the old
-        metadata is used. So an unreachable broker does not delay a thread for whose messages the
-        old metadata is sufficient.
+        If the known topic lacks `partition`, the partition may be new, so this method asks the
+        brokers again. If the known topic has the partition, but its metadata is older than
+        `age_max_s`, one thread asks once, without a retry. If no broker answers, the old metadata
+        is used. So an unreachable broker does not delay a thread for whose messages the old
+        metadata is sufficient.
         """
         known = self._topics.get(name)
         now = self._clock.monotonic()
@@ -62,7 +62,7 @@ class Directory:
         try:
             return self._learn(name, known, now + timeout_s if is_missing else now)
         except SkidwayError:
-            return known  # old, but usable
+            return known  # the metadata is old, but still usable
 
     def close(self) -> None:
         """Closes the connections without waiting. If a thread is asking the brokers now, that
@@ -72,8 +72,8 @@ class Directory:
             self._release()
 
     def _learn(self, name: str, before: KnownTopic | None, until: float) -> KnownTopic:
-        """Asks the brokers about a topic, or returns what another thread has learned about it
-        meanwhile."""
+        """Asks the brokers about a topic. If another thread has asked about it meanwhile, returns
+        that thread's answer."""
         if not self._lock.acquire(timeout=max(until - self._clock.monotonic(), 0.0)):
             raise Unreachable(f"no broker has answered about topic {name} in time")
         try:
@@ -112,8 +112,8 @@ class Directory:
         return found
 
     def _look(self, name: str) -> TopicMetadata:
-        """Returns the topic as it is now. Raises KafkaError if the topic does not exist. Raises
-        BrokerUnreachable if no broker answers."""
+        """Asks the brokers for the topic's metadata, and returns it. Raises KafkaError if the topic
+        does not exist. Raises BrokerUnreachable if no broker answers."""
         topic = self._client.metadata([name]).topics.get(name)
         code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if topic is None else topic.error
         if topic is None or code is not ErrorCode.NONE or not topic.partitions:

@@ -86,8 +86,8 @@ class StickyPartitions:
     new batch begins."""
 
     def __init__(self, choose: Callable[[Sequence[int]], int]) -> None:
-        """`choose` picks one of the available partitions at random. It is a parameter so that tests
-        can repeat a run."""
+        """`choose` picks one of the available partitions at random. It is a parameter, so that a
+        test can make the choice itself."""
         self._choose = choose
         self._present: dict[str, int] = {}
 
@@ -97,6 +97,7 @@ class StickyPartitions:
         return self._present.get(topic)
 
     def next(self, topic: str, available: Sequence[int]) -> int:
-        """Chooses, and from now on keeps, a partition for a new batch of the topic."""
+        """Chooses a partition for a new batch of the topic. `present` then returns this
+        partition."""
         partition = self._present[topic] = self._choose(available)
         return partition

@@ -40,8 +40,8 @@ class Producer:
         clock: Clock | None = None,
         **settings: Unpack[ProducerOptions],
     ) -> None:
-        """The producer connects at its first use. Raises UsageError for settings that make no
-        sense."""
+        """The producer connects at its first use. Raises UsageError if a setting is invalid, or
+        contradicts another setting."""
         parse_bootstrap(bootstrap_servers)
         self._bootstrap = bootstrap_servers
         self._settings = _settings(settings)
@@ -101,9 +101,9 @@ class Producer:
         all messages, or a list with one key for each message. `timestamp_ms` is by default the
         present time.
 
-        Waits while the buffer is full. After max_block_ms it raises BufferFull if the buffer is
-        still full, KafkaError if the topic or partition does not exist, or Unreachable if no broker
-        answers. Raises UsageError for a message that is not bytes.
+        Waits at most `max_block_ms`. Then raises BufferFull if the buffer is still full, KafkaError
+        if the topic or partition still does not exist, or Unreachable if no broker has answered.
+        Raises UsageError for a message that is not bytes.
         """
         self._buffer.require_open()
         single = messages is None or isinstance(messages, bytes | bytearray | memoryview)
@@ -133,8 +133,8 @@ class Producer:
             raise Unreachable(f"{left} sends not acknowledged after {timeout_ms} ms: {trouble}")
 
     def close(self, timeout_ms: int | None = None) -> None:
-        """Flushes all sends, then stops the producer. If the flush does not deliver all sends, the
-        undelivered sends fail, and `close` raises the same errors as `flush`."""
+        """Waits for all sends as `flush` does, then stops the producer. Sends that are not
+        delivered by then fail. Raises the same errors as `flush`."""
         try:
             if not self._closed:
                 self.flush(timeout_ms)
@@ -173,14 +173,15 @@ class Producer:
         )
 
     def _connect(self) -> tuple[core.Client, Outgoing]:
-        """Connects. Runs on the sender's thread."""
+        """Opens the client, and returns it with its `Outgoing`. The sender's thread calls this
+        method."""
         settings, client = self._settings, self._client()
         producer = core.Producer(
             client,
             acks=settings.acks_number,
             idempotent=settings.enable_idempotence,
             max_in_flight=settings.max_in_flight_requests_per_connection,
-            max_buffered_bytes=_UNBOUNDED,  # `buffer.memory` is the limit
+            max_buffered_bytes=_UNBOUNDED,  # `buffer_memory` limits the bytes instead
         )
         return client, Outgoing(producer, self._buffer, settings.codec)
 
@@ -209,8 +210,8 @@ def _keys_of(key: Any, count: int) -> Sequence[bytes | None]:
 
 
 def _time(timestamp_ms: int) -> int:
-    """Checks a timestamp, and returns it. A batch with a bad timestamp could not be encoded, so the
-    other messages of the batch would fail, too."""
+    """Checks a timestamp, and returns it. A batch with an invalid timestamp could not be encoded,
+    so its other messages would fail, too."""
     if isinstance(timestamp_ms, int) and -1 <= timestamp_ms <= TIMESTAMP_MAX_MS:
         return timestamp_ms
     raise UsageError(f"timestamp_ms is a whole number of milliseconds, not {timestamp_ms!r:.50}")

@@ -1,5 +1,5 @@
-"""The thread that owns the connections. It takes ready batches, sends them, and reports the
-outcome."""
+"""The thread that owns the producer's connections. It takes ready batches from the buffer, sends
+them, and reports the outcome of each batch."""
 
 from __future__ import annotations
 
@@ -35,21 +35,22 @@ class Batches(Protocol):
         ...
 
     def delivered(self, batch: PendingBatch, base_offset: int) -> None:
-        """Notes that the broker has the batch."""
+        """Records that the broker has the batch."""
         ...
 
     def failed(self, batch: PendingBatch, error: Exception) -> None:
-        """Notes that the broker refused the batch for good."""
+        """Records that the broker has refused the batch, and that it is not sent again."""
         ...
 
     def died(self, error: BaseException) -> None:
-        """Notes that the thread has ended: nothing will be sent any more."""
+        """Records that the sender's thread has failed with `error`: nothing will be sent any
+        more."""
         ...
 
 
 class Outgoing:
-    """Has the undelivered batches of one producer. Encodes, sends and retries these batches, and
-    halves a batch if the broker finds it too large."""
+    """Encodes and sends the batches of one producer, and retries them until they are delivered.
+    Halves a batch if the broker finds it too large."""
 
     def __init__(self, producer: core.Producer, batches: Batches, codec: Codec) -> None:
         self._producer = producer
@@ -70,7 +71,7 @@ class Outgoing:
             self._take(delivery)
 
     def close(self) -> None:
-        """Forgets undelivered batches."""
+        """Stops sending. Undelivered batches are dropped."""
         self._producer.close()
 
     def _send(self, batch: PendingBatch) -> None:
@@ -101,8 +102,8 @@ class Sender:
         self._connect = connect
         self._batches = batches
         self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
-        # `stop` closes the descriptor, and another file may then get the same number. The lock
-        # prevents a late `wake` from writing to that file.
+        # `stop` closes the eventfd, and a file that is opened later may get the same descriptor
+        # number. The lock prevents a late `wake` from writing to that file.
         self._wake_lock = threading.Lock()
         self._stopping = False
         self._ended = threading.Event()

@@ -1,4 +1,4 @@
-"""The result of one `send`: the places of its messages in the log, or its error."""
+"""The result of one `send`: the partition and offset of each message, or an error."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from skidway.kafka.types import TopicPartition
 
 
 class RecordMetadata(NamedTuple):
-    """The place of a message in the log. `offset` is -1 if the broker does not return the offset
-    (with acks 0, or for a repeat of a batch that the broker already had). `timestamp` is in ms.
+    """Where a message is in the log. `offset` is -1 if the broker does not return the offset (with
+    acks 0, or for a repeat of a batch that the broker already had). `timestamp` is in ms.
     """
 
     topic: str
@@ -24,8 +24,8 @@ class RecordMetadata(NamedTuple):
 
 
 class _Piece(NamedTuple):
-    """Consecutive messages in one batch. `first` is the index of the first message within the
-    sending."""
+    """Consecutive messages of a sending that are in one batch. `first` is the index of the first of
+    them within the sending."""
 
     first: int
     tp: TopicPartition
@@ -33,13 +33,13 @@ class _Piece(NamedTuple):
     timestamps: Sequence[int]
 
     def metadata(self, index: int) -> RecordMetadata:
-        """Returns the metadata of message `index` of the piece."""
+        """Returns the metadata of a message. `index` counts from the first message of the piece."""
         offset = self.base_offset + index if self.base_offset >= 0 else -1
         return RecordMetadata(self.tp.topic, self.tp.partition, offset, self.timestamps[index])
 
 
 class SetMetadata(Sequence[RecordMetadata]):
-    """The place of each message of a set, in order. A place is computed only when the caller asks
+    """The RecordMetadata of each message of a set, in order. It is made only when the caller asks
     for it, because few callers do."""
 
     __slots__ = ("_ends", "_pieces")
@@ -86,7 +86,8 @@ class Sending:
     __slots__ = ("_error", "_found", "_left", "_lock", "_single", "future", "number")
 
     def __init__(self, number: int, count: int, *, single: bool) -> None:
-        """`number` is the number of this sending among the sendings of one producer."""
+        """`number` is this sending's number, counted over all sendings of one producer. `count` is
+        the number of messages."""
         self.number = number
         self.future: Future[Any] = Future()
         self._found: list[_Piece] = []
@@ -100,25 +101,25 @@ class Sending:
     def delivered(
         self, first: int, tp: TopicPartition, base_offset: int, timestamps: list[int]
     ) -> bool:
-        """Notes that the messages from index `first` on got the offsets from `base_offset` on.
-        Returns whether every message of the sending is now delivered or failed."""
+        """Records that the messages from index `first` on have the offsets from `base_offset` on.
+        `timestamps` has one value for each of these messages. Returns whether every message of the
+        sending is now delivered or failed."""
         self._found.append(_Piece(first, tp, base_offset, timestamps))
         return self._less(len(timestamps))
 
     def failed(self, count: int, error: Exception) -> bool:
-        """Notes that `count` messages will not be delivered. Returns whether every message of the
+        """Records that `count` messages will not be delivered. Returns whether every message of the
         sending is now delivered or failed."""
         return self._less(count, error)
 
     def abandon(self, error: Exception) -> None:
-        """Lets those messages fail whose outcomes were not reported yet, because nobody will report
-        them."""
+        """Completes the sending with an error if messages have no outcome yet. The producer calls
+        this method when it ends, because nobody will report these outcomes."""
         self._less(None, error)
 
     def _less(self, count: int | None, error: Exception | None = None) -> bool:
-        """Subtracts `count` from the number of messages without a report. If `count` is None, sets
-        this number to 0. Returns True if this call has reported the last message without a
-        report."""
+        """Subtracts `count` from the number of messages without an outcome. If `count` is None,
+        sets this number to 0. Returns True if this call has made the number 0."""
         with self._lock:
             gone = self._left if count is None else min(count, self._left)
             self._left -= gone
@@ -130,7 +131,7 @@ class Sending:
 
     def _end(self) -> None:
         if not self.future.set_running_or_notify_cancel():
-            return  # the caller has cancelled the future
+            return  # the application has cancelled the future
         if self._error is not None:
             self.future.set_exception(self._error)
         else:

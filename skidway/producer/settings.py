@@ -36,8 +36,9 @@ class ProducerSettings:
     in bytes.
 
     - `acks`: when a message counts as delivered. With "all", a message is delivered when it will
-      survive any crash; with 1, when the leader has written it; and with 0, when it was sent. With
-      0, neither order nor arrival is guaranteed, and `enable_idempotence` must be False.
+      survive any crash; with 1, when the leader has written it (a crash may still lose it); and
+      with 0, when it was sent. With 0, neither order nor arrival is guaranteed, and
+      `enable_idempotence` must be False.
     - `batch_size`: the largest size of a batch before compression. A batch is never larger than the
       topic's max.message.bytes.
     - `linger_ms`: how long a message waits for other messages that could fill its batch.
@@ -60,7 +61,7 @@ class ProducerSettings:
     delivery_timeout_ms: int = 120_000
 
     def __post_init__(self) -> None:
-        """Raises UsageError for values that make no sense."""
+        """Raises UsageError if a setting is invalid, or contradicts another setting."""
         if str(self.acks) not in _ACKS:
             raise UsageError("acks must be 'all', 1 or 0")
         if self.compression_type.upper() not in Codec.__members__:

@@ -21,7 +21,7 @@ the setting decides what a scalar means, so a cluster called `no` or a password 
 was written. The type of a setting may be bool, int, float, str, Path or Literal. The type may also
 be a list of these types. Such a list may be written as one comma-separated scalar, as in Kafka. A
 setting's type may also be a settings class, a list of settings classes, or dict[str, str]. Each of
-these types may be combined with `| None`. If a settings class has a method `check(self)`, the
+these types may also allow None (`int | None`). If a settings class has a method `check(self)`, the
 method is called when all values are known. The method may raise ConfigurationRefused for settings
 that do not fit together.
 
@@ -79,9 +79,9 @@ def peek(
     program: str | None = None,
     directory: Path = DEFAULT_DIRECTORY,
 ) -> str | None:
-    """Reads the value of one key as text, even if other keys are refused. Returns None if the key
-    is missing, or if its source cannot be read. A program uses this function to report that its
-    configuration was refused.
+    """Reads the value of one key as text, even if `load` refuses other keys. Returns None if the
+    key is missing, or if the file cannot be read. If its configuration is refused, a program uses
+    this function to find out where to report that.
     """
     found = None
     path = path_of(config, program, directory)
@@ -104,7 +104,8 @@ def path_of(
 
 
 def _where(path: Path | None, program: str | None, directory: Path) -> str:
-    """Returns a text that says where the settings come from, for the error about a missing key."""
+    """Returns the words for the source of the settings in error messages: the path of the file, or
+    "the settings" if there is no file."""
     if path is not None:
         return str(path)
     if program is None:

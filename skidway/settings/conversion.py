@@ -19,8 +19,8 @@ T = TypeVar("T")
 
 
 def build(cls: type[T], tree: Tree, *, where: str, path: str = "") -> T:
-    """Makes an instance of `cls` from the values in `tree`. `where` is the name of the file, for
-    the message about a missing key. Raises ConfigurationRefused."""
+    """Makes an instance of `cls` from the values in `tree`. For error messages, `where` is the name
+    of the file, and `path` is the key of the section in the file. Raises ConfigurationRefused."""
     values: dict[str, Any] = {}
     for key, spec in specs(cls).items():
         if key in tree:
@@ -40,7 +40,7 @@ def build(cls: type[T], tree: Tree, *, where: str, path: str = "") -> T:
 
 
 def _missing(spec: Spec, where: str, path: str) -> Any:
-    if spec.shape.kind is Kind.SECTION:  # raises if a setting of the section has no default
+    if spec.shape.kind is Kind.SECTION:  # an error if one of its settings has no default
         return build(spec.shape.type, {}, where=where, path=f"{path}.")
     raise ConfigurationRefused(f"{where}: the key '{path}' is missing: {_inline(spec.help)}")
 
@@ -68,7 +68,7 @@ def _value(spec: Spec, shape: Shape, given: Node | Tree, where: str, path: str) 
 def _section(shape: Shape, given: Node | Tree, where: str, path: str) -> Any:
     if isinstance(given, dict):
         return build(shape.type, given, where=where, path=f"{path}.")
-    if isinstance(given, Section):  # `given` is an item of a list
+    if isinstance(given, Section):  # then `given` is an item of a list
         tree = gather(shape.type, given, f"{path}.")
         return build(shape.type, tree, where=given.at, path=f"{path}.")
     known = ", ".join(list(specs(shape.type))[:4])

@@ -1,5 +1,5 @@
-"""Makes tables and example files for people from the settings classes. So the tables and files
-always agree with the classes."""
+"""Makes the tables of settings in the documents, and example files, from the settings classes. So
+tables and files always agree with the classes."""
 
 from __future__ import annotations
 
@@ -85,8 +85,8 @@ def _body(spec: Spec, active: bool) -> Iterator[str]:
 
 
 def _written_out(spec: Spec) -> bool:
-    """Returns whether the default of the setting can be written into an example file. For a list of
-    sections, the file can only contain a sample."""
+    """Returns whether the default of the setting can be written into an example file. The default
+    of a list of sections cannot; the file shows an example section instead."""
     return _writable(spec.default) and _section_of(spec.shape) is None
 
 

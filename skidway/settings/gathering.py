@@ -1,5 +1,5 @@
-"""Makes a table of keys from the tree of a file. Flat and nested spellings of a key become the same
-key, as the settings class has it."""
+"""Makes a table of keys from the tree of a file. A key may be flat (`log.dirs`) or nested in the
+file; in the table it has the spelling of the settings class."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ dict[str, str]."""
 
 
 def gather(cls: type[Any], section: Section, path: str = "") -> Tree:
-    """Returns the entries of a section of the file, by the keys of the settings class `cls`. Raises
+    """Returns the values in a section of the file, by the keys of the settings class `cls`. Raises
     ConfigurationRefused for unknown keys.
 
     `path` is the section's place in the whole file (for example "sources[0]."), for the error
@@ -71,9 +71,9 @@ def _place(cls: type[Any], name: str, at: str, node: Node, tree: Tree, path: str
 
 
 def _place_texts(cls: type[Any], spec: Spec, at: str, node: Node, tree: Tree, path: str) -> None:
-    """Fills a setting that is a dict[str, str]. Other settings' keys may begin with the key of the
-    dict (`roster` is the dict, `roster.file` another setting). The entries of these other settings
-    are not put into the dict."""
+    """Puts the value of a setting of type dict[str, str] into `tree`. Another setting's key may
+    begin with the key of the dict (`roster` is the dict, `roster.file` another setting). An entry
+    for the other setting is stored under its own key, not in the dict."""
     if not isinstance(node, Section):
         _set(spec, at, node, tree, path)
         return

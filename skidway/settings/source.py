@@ -1,7 +1,7 @@
 """Reads YAML files and `--set KEY=VALUE` into a tree of scalars, lists and sections.
 
-This module does not guess types. Every node contains its place ("agent.yml, line 3"), so that a
-later error can name the place.
+Every value is read as text; the type of the setting decides later what it means. Every node
+contains its place ("agent.yml, line 3"), so that a later error can name the place.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ _METADATA = "skidway.setting"
 
 
 class Kind(Enum):
-    """The form of a value in the file."""
+    """How a setting is written in the file."""
 
     SCALAR = auto()
     LIST = auto()
@@ -40,8 +40,9 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """The type of a setting, split into its parts. `type` is the class of a scalar or section.
-    `item` is the shape of a list's items."""
+    """A setting's type hint, taken apart. `type` is the class of a scalar or section. `item`
+    describes the items of a list. `optional` says whether None is allowed. `choices` are the values
+    of a Literal."""
 
     kind: Kind
     type: Any = str
@@ -64,7 +65,7 @@ class Spec:
     example: Any
 
 
-# `setting` has seven arguments: everything that a setting can declare.
+# `setting` needs seven parameters, one for each property of a setting.
 def setting(
     key: str,
     default: Any = REQUIRED,
@@ -75,8 +76,8 @@ def setting(
     choices: Sequence[Any] | None = None,
     example: Any = None,
 ) -> Any:
-    """Declares a field of a settings class. `key` is the setting's name in the file. If Kafka,
-    ZooKeeper or Confluent has the same setting, `key` is the setting's name in that product.
+    """Declares a field of a settings class. `key` is the setting's name in the file; it is the name
+    that Kafka, ZooKeeper or Confluent uses if one of them has the same setting.
 
     Bounds are inclusive. The bounds of a list limit its length. `example` is the value that the
     example file shows for a setting without default.
@@ -127,8 +128,8 @@ def _table(cls: type[Any]) -> dict[str, Spec]:
 
 
 def shape_of(hint: Any, choices: tuple[Any, ...] = ()) -> Shape:
-    """Returns the type of a setting, split into its parts. Raises TypeError for a type whose values
-    cannot be written in a file."""
+    """Returns the `Shape` for the type hint of a setting. `choices` are the values of a Literal.
+    Raises TypeError for a type whose values cannot be written in a file."""
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin in (types.UnionType, typing.Union):
         inner = [argument for argument in arguments if argument is not type(None)]

@@ -11,13 +11,13 @@ What the units have in common:
   version of the program that is in use.
 - `Type=notify` (skidway.systemd): systemd regards a unit as started as soon as the program can do
   its work.
-- `Restart=on-failure`, but no restart after exit status 65 (refused state) or 78 (refused
-  configuration), because only a person can repair the state or the configuration. The unit then
-  stays failed. So a person sees the failure, and the unit does not fail again and again. There is
-  no ExecStartPre, because systemd restarts a unit after any failure of ExecStartPre. Instead, `run`
-  itself begins with the checks of `validate`. The unit skidway-loader-resident.service does not
-  restart after status 2 (usage error) either, because a drop-in may set an invalid value for the
-  time between the loader's runs.
+- `Restart=on-failure`, but no restart after exit status 65 (the program refused its stored state)
+  or 78 (it refused its configuration), because only a person can repair these. The unit then stays
+  failed. So a person sees the failure, and the unit does not fail again and again. No unit runs
+  `validate` as ExecStartPre, because systemd restarts a unit after any failure of ExecStartPre.
+  Instead, the command `run` itself begins with the checks of `validate`. The unit
+  skidway-loader-resident.service does not restart after status 2 (usage error) either, because a
+  drop-in may set an invalid value for the time between the loader's runs.
 - Units that a timer starts (the load, the recount, the samples) are `Type=oneshot` without a
   restart. After any status other than 0, the unit stays failed until a later run succeeds.
 - The loader has two units for two ways to run it. The unit skidway-loader.service makes one run,
@@ -29,8 +29,8 @@ What the units have in common:
   the program's working directory, where a JVM puts its crash files; everything else is read-only or
   hidden. The exposure that `systemd-analyze security` reports is at most 1.5. Units with a JVM lack
   MemoryDenyWriteExecute, because a JVM compiles at run time.
-- LimitNOFILE sets the soft and the hard limit. So a program need not raise its soft limit, which
-  the system call filter (@resources) would forbid.
+- LimitNOFILE sets the soft and the hard limit. So a program need not raise its soft limit. The
+  unit's system call filter (@resources) would forbid that.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The hot path of Fetch requests. A broker reads a request as tuples, and a client writes a request
 from tuples.
 
-Client and broker keep the order of the partitions in a request, because a broker fills its response
-in this order (KIP-74).
+The order of the partitions in a request matters: a broker adds records to its response in this
+order, until the response is full (KIP-74). So neither side changes the order.
 """
 
 from __future__ import annotations
@@ -173,8 +173,8 @@ def _parse_flexible(body: memoryview) -> Fetch:
 def write_request(
     correlation_id: int, client_id: str | None, version: int, request: Fetch
 ) -> bytes:
-    """Returns the whole frame of a request. Targets of the same topic should be neighbours, so that
-    the topic is written only once.
+    """Returns the whole frame of a request. If targets of the same topic are neighbours, the
+    request contains the topic's name only once.
     """
     compact = version >= FLEXIBLE_SINCE
     put_text = put_compact_string if compact else put_string

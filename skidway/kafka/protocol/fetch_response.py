@@ -1,7 +1,7 @@
-"""The hot path of Fetch responses. A broker writes a response in pieces, and a client reads it as
-views.
+"""The hot path of Fetch responses. A broker writes a response as a list of pieces (`pieces.py`). A
+client reads the records as memoryviews.
 
-``write_response`` copies no records, because they are passed as slices of files or as views.
+``write_response`` copies no records: they are passed to it as slices of files or as views.
 ``parse_response`` returns records as views of the frame.
 """
 
@@ -43,7 +43,8 @@ from skidway.kafka.protocol.primitives import (
 
 
 class FetchResult(NamedTuple):
-    """The broker's answer for one partition. `records` are whole batches, in pieces.
+    """The broker's answer for one partition. `records` are whole batches, as a list of pieces
+    (`pieces.py`).
 
     `aborted` has a pair (producer id, first offset) for each aborted transaction. It is None if the
     client also reads uncommitted records.
@@ -100,7 +101,7 @@ def write_response(
 ) -> list[Piece]:
     """Returns the whole frame of a response, as pieces in sending order.
 
-    Results of the same topic should be neighbours, so that the topic is written only once.
+    If results of the same topic are neighbours, the response contains the topic's name only once.
     """
     compact = version >= FLEXIBLE_SINCE
     out = bytearray()

@@ -49,8 +49,8 @@ def read_request_header(frame: memoryview) -> tuple[RequestHeader, memoryview]:
     """Returns header and body of a request's frame, which is passed without its length.
 
     The caller must check the version, because the broker may not offer it. If an ApiVersions
-    request has an unknown version, only the first fields of its header are read, because the rest
-    may have another form. Even such a request must be answered (KIP-511).
+    request has an unknown version, this function reads only the first fields of the header, because
+    the later fields may have another form. The broker must answer even such a request (KIP-511).
 
     Raises UnknownApi for an unknown key, and ProtocolError for a header that is cut short or
     damaged.
@@ -145,7 +145,7 @@ class FrameReader:
         self._limit_bytes = limit_bytes
         self._buffer = bytearray(_BUFFER_BYTES)
         self._eager_bytes = max(eager_bytes, _GROWTH_BYTES_MIN)
-        self._partial: bytearray | None = None  # length and beginning of one frame, and free space
+        self._partial: bytearray | None = None  # a frame's length and first bytes, then free space
         self._filled = 0
 
     def space(self) -> memoryview:

@@ -35,7 +35,7 @@ class ConfigOperation(IntEnum):
 
 @structure
 class AlterableConfig:
-    """One change; a deleted setting has no value."""
+    """One change of one setting. `value` is None if the setting is deleted."""
 
     name: str
     config_operation: Int8

@@ -10,17 +10,17 @@ A message is a class whose annotations say everything about its fields::
         replica_nodes: tuple[Int32, ...]
         host: Annotated[str | None, nullable(12)]           # before 12: null is refused
 
-``str``, ``bytes``, ``bool``, ``uuid.UUID``, ``tuple[X, ...]`` and other structures need no mark
-(``Annotated``). The width of an integer is in its type. A field ``X | None`` may be null in every
+``str``, ``bytes``, ``bool``, ``uuid.UUID``, ``tuple[X, ...]`` and other structures need no
+``Annotated``. The width of an integer is in its type. A field ``X | None`` may be null in every
 version. With ``nullable(n)``, the field may be null only from version n on. A ``tagged`` field is
 in the tag section of flexible versions, and is written only if it differs from its default.
-``REFUSED_IF_ABSENT`` marks a field that must not be left out silently. If a message sets a marked
-field that the version does not have, ``encode`` raises UnsupportedVersion.
+Usually ``encode`` leaves out a field that the version does not have. But if the field is annotated
+with ``REFUSED_IF_ABSENT`` and the message sets it, ``encode`` raises UnsupportedVersion.
 
 For each version, a class is compiled once into a list of steps. Neighbouring fields of fixed width
-become one step with a common ``struct`` format. These steps are the general path. Produce and Fetch
-also have hand-written functions; tests check that these functions read and write the same bytes as
-the general path.
+become one step with a common ``struct`` format. Every message can be read and written by such
+steps. For Produce and Fetch there are also faster, hand-written functions; tests check that these
+functions read and write the same bytes as the steps.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ Int16 = Annotated[int, Mark("code", "h")]
 Int32 = Annotated[int, Mark("code", "i")]
 Int64 = Annotated[int, Mark("code", "q")]
 ErrorText = Annotated[str | None, Mark("clipped")]
-"""The type of a field with a text for people. A text that is too long for the wire is cut, not
-refused."""
+"""The type of a field with an error message. A message that is too long for a string of the
+protocol is cut, not refused."""
 
 REFUSED_IF_ABSENT = Mark("refused")
 NO_ID = uuid.UUID(int=0)
@@ -152,8 +152,8 @@ def decode(
     """Decodes a whole body as a message of a version.
 
     With `may_have_more`, bytes after the message are ignored, as in Apache Kafka. For example,
-    librdkafka 2.16 sends such bytes when it asks for all topics (Metadata 9 and newer). It writes a
-    null array of four bytes. The protocol has one byte there, so three bytes are left over.
+    librdkafka 2.16 sends such bytes when it asks for all topics (Metadata 9 and newer): it writes a
+    null array as four bytes, where the protocol has one byte.
 
     Raises ProtocolError if the body is not exactly one message of this class. Raises
     UnsupportedVersion if the version is unknown.
@@ -189,7 +189,7 @@ class Id(NamedTuple):
 
 
 class Array(NamedTuple):
-    """Elements of the same shape."""
+    """Elements of one type."""
 
     element: Shape
 

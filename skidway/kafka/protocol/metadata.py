@@ -5,7 +5,7 @@ What is new in each version:
     1    rack, controller id, is_internal; topics: null = all, empty = none (in 0: empty = all)
     2    cluster id
     3    throttle time
-    4    allow_auto_topic_creation: lower versions always create, so the client wants 4 or higher
+    4    allow_auto_topic_creation: in lower versions any request may create topics
     5    offline replicas
     7    leader epochs (KIP-320)
     8    authorized operations (KIP-430): INT32_MIN if not asked for or not known
@@ -14,8 +14,7 @@ What is new in each version:
     11   without the cluster's authorized operations (KIP-700)
     12   topics can be requested by id; then the name is null
 
-No field is ignored. Version 6 differs from 5 only in that the broker answers first and then
-throttles (KIP-219).
+Version 6 differs from 5 only in that the broker answers first and then throttles (KIP-219).
 """
 
 from __future__ import annotations

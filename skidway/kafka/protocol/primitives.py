@@ -37,10 +37,10 @@ UVARINT_BYTES_MAX: Final = 5
 VARLONG_BYTES_MAX: Final = 10
 STRING_BYTES_MAX: Final = (1 << 15) - 1
 ELEMENTS_MAX: Final = 2_000_000
-"""The highest number of array elements in one message, in all arrays together. One byte on the wire
-can become an object of a hundred bytes in memory, so a limit on the frame's size is not enough. The
-whole metadata of the largest cluster that Kafka supports (200,000 partitions of three replicas) has
-fewer elements."""
+"""The highest number of array elements in one message, in all arrays together. One byte of a
+message can become a Python object of a hundred bytes, so a limit on the frame's size does not limit
+the memory enough. The Metadata response of the largest cluster that Kafka supports (200,000
+partitions with three replicas each) has fewer elements."""
 REQUEST_ELEMENTS_MAX: Final = 200_000
 """The highest number of array elements in a request. The largest cluster that Kafka supports has
 this many partitions."""
@@ -51,7 +51,8 @@ processes tags one by one, so a long section would cost much time."""
 
 
 class MessageReader:
-    """A position in a message. Every method reads the next value and moves the position past it."""
+    """Reads a message from its beginning to its end. The methods for types return the next value
+    and move the position behind it."""
 
     __slots__ = ("_elements_left", "at", "end", "view")
 
@@ -63,7 +64,7 @@ class MessageReader:
 
     @property
     def left(self) -> int:
-        """Bytes not read yet."""
+        """The number of bytes that are not read yet."""
         return self.end - self.at
 
     def finish(self) -> None:
@@ -149,13 +150,12 @@ class MessageReader:
         return None if size == -1 else self.take(size)
 
     def count(self, least_bytes: int) -> int:
-        """The number of elements of an array whose elements have at least `least_bytes` bytes each;
-        -1 means null."""
+        """Reads the number of elements of an array; -1 means null. Raises Truncated if the rest of
+        the message is too short for so many elements of `least_bytes` bytes each."""
         return self._counted(self.int32(), least_bytes)
 
     def compact_count(self, least_bytes: int) -> int:
-        """The number of elements, in compact form, of an array whose elements have at least
-        `least_bytes` bytes each; -1 means null."""
+        """Like `count`, for a number of elements in compact form."""
         return self._counted(self.uvarint() - 1, least_bytes)
 
     def tags(self, known: Callable[[int, MessageReader], bool] | None = None) -> None:

@@ -11,13 +11,14 @@ What is new in each version:
     8    record errors and a message (KIP-467)
     9    flexible
 
-A broker answers requests of versions 0-2 with UNSUPPORTED_VERSION (KIP-896). So this module can
-parse such requests and write their responses, too. The module does not look into the records. A
-request with acks 0 gets no answer at all.
+A broker answers requests of versions 0-2 with UNSUPPORTED_VERSION in the form of a Produce response
+(KIP-896). So this module can parse these requests and write their responses, too. The module does
+not look into the records. A request with acks 0 gets no answer at all.
 
-The hot path has functions of its own. ``parse_request`` returns the records as views of the frame,
-``write_response`` returns a whole frame, and ``write_request`` returns buffers for sendmsg. The
-dataclasses are the general form of the same messages.
+The hot path uses the functions of this module instead of the dataclasses. ``parse_request`` returns
+the records as views of the frame, ``write_response`` returns a whole frame, and ``write_request``
+returns buffers for sendmsg. The dataclasses describe the same messages in the form of
+`messages.py`.
 """
 
 from __future__ import annotations
@@ -98,7 +99,8 @@ class ProduceRequest(Request):
 
 @structure
 class BatchIndexAndErrorMessage:
-    """One of the records because of which the broker refused a whole batch."""
+    """A record that is invalid, and why. One such record makes the broker refuse the whole
+    batch."""
 
     batch_index: Int32
     batch_index_error_message: ErrorText = None
@@ -264,8 +266,8 @@ _RESULT_5 = Struct(">ihqqq")
 def write_response(
     correlation_id: int, version: int, results: Sequence[ProduceResult], throttle_time_ms: int = 0
 ) -> bytes:
-    """Returns the whole frame of a response. Results of the same topic should be neighbours, so
-    that the topic is written only once.
+    """Returns the whole frame of a response. If results of the same topic are neighbours, the
+    response contains the topic's name only once.
     """
     out = bytearray()
     write = _write_flexible if version >= _FLEXIBLE else _write_plain
@@ -324,7 +326,7 @@ def _fixed_part(result: ProduceResult, version: int) -> bytes:
     return _RESULT_0.pack(partition, error_code, base_offset)
 
 
-# `write_request` has seven arguments: the fields of the header and of the request.
+# `write_request` needs seven parameters: the fields of the request's header and body.
 def write_request(
     correlation_id: int,
     client_id: str | None,

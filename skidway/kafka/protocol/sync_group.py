@@ -7,7 +7,7 @@ What is new in each version:
     2    the broker answers first, then throttles (KIP-219)
     3    group instance ids (KIP-345)
     4    flexible
-    5    protocol type and name; the broker notices a member of another generation (KIP-559)
+    5    protocol type and name; the broker compares them with the group's (KIP-559)
 """
 
 from __future__ import annotations

@@ -25,7 +25,8 @@ KINDS = [
 
 
 def point(decorator: Callable[..., Any], **kind: bool) -> Any:
-    """Returns a dataclass whose fields have each kind of default."""
+    """Returns a dataclass, made by `decorator`, that has fields with each kind of default and a
+    field without a default."""
 
     class Point:
         """A place."""
@@ -55,8 +56,8 @@ def outcome(act: Callable[[], object]) -> object:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_objects_do_the_same(kind: dict[str, bool]) -> None:
-    """An object has the same text, comparisons, hash and copies as an object of the standard
-    library's dataclass, and refuses the same changes."""
+    """An object has the same repr, comparisons, hash and copies as an object of the same class made
+    by the standard library's `dataclass`. It refuses the same changes."""
     own, theirs = point(dataclass, **kind), point(dataclasses.dataclass, **kind)
 
     def facts(cls: Any) -> list[object]:
@@ -125,8 +126,8 @@ def test_an_object_survives_pickle() -> None:
 
 
 def test_the_class_is_finished_by_its_own_methods() -> None:
-    """`__post_init__` runs for each new object, even for the first one. Methods that the class
-    defines itself are not replaced."""
+    """`__post_init__` runs for each new object, also for the first object of a class. Methods that
+    the class defines itself are not replaced."""
     for _ in range(2):
         with pytest.raises(ValueError, match="negative"):
             Single(-1.0)

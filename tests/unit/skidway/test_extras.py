@@ -8,8 +8,8 @@ from skidway import extras
 
 
 def test_a_hint_names_packages_that_an_index_has(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A hint on how to install an extra lists the extra's packages that are not installed. It does
-    not contain the project's own name."""
+    """The hint on how to install a pip extra lists the packages of the extra that are not
+    installed. It does not name Skidway itself, which no package index has."""
     monkeypatch.setattr(extras, "_is_installed", lambda name: not name.startswith("watchdog"))
     assert extras.how("agent") == f"{sys.executable} -m pip install 'watchdog>=6'"
     monkeypatch.setattr(extras, "_is_installed", lambda _: False)

@@ -43,8 +43,8 @@ def test_write_atomically_keeps_the_old_content_when_a_step_fails(
 def test_write_atomically_syncs_file_before_rename_and_directory_behind(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An atomic write makes the file durable in three steps: fsync of the temporary file, rename,
-    fsync of the directory."""
+    """An atomic write makes the file durable in three steps: it calls fsync for the temporary file,
+    renames it, and calls fsync for the directory."""
     steps: list[str] = []
     fsync, rename = os.fsync, os.rename
     monkeypatch.setattr(
@@ -82,14 +82,14 @@ def test_lock_cannot_be_taken_twice_by_one_owner(tmp_path: Path) -> None:
 
 
 def test_lock_below_a_file_is_one_sentence(tmp_path: Path) -> None:
-    """If there is a file in the place of the lock's directory, the error names the path."""
+    """If the path of the lock's directory is a regular file, the error names the path."""
     (tmp_path / "file").write_text("")
     with pytest.raises(SkidwayError, match="cannot use the directory"):
         DirectoryLock(tmp_path / "file").acquire()
 
 
 def test_made_directories_are_durable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """For each new directory its parent directory is synced."""
+    """When directories are made, fsync is called for the parent directory of each new directory."""
     synced: list[Path] = []
     monkeypatch.setattr(files, "fsync_directory", synced.append)
     files.make_directory(tmp_path / "a" / "b")

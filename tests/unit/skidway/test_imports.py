@@ -13,8 +13,8 @@ from skidway import consumer, producer
 OURS = {"bench", "pyspark_skidway", "skidway"}
 
 KERNEL = {"", ".clock", ".coordination", ".dataclass", ".errors", ".log"}
-"""The modules of `skidway` that producer and consumer need in addition to the client's own packages
-(CLIENT)."""
+"""The modules of the package `skidway` itself that producer and consumer may import, in addition to
+the packages in CLIENT. "" is `skidway/__init__.py`."""
 
 CLIENT = (".consumer", ".kafka", ".producer")
 

@@ -39,9 +39,9 @@ def test_version_and_home_are_read(text: str, expected: tuple[int, Path] | None)
 
 
 def test_script_drops_only_the_missing_module(tmp_path: Path) -> None:
-    """Skidway's start script starts the real Java. It drops the argument DROPPED_OPTION, because
-    this Java may lack the module that the argument names. All other arguments are passed on
-    unchanged, even if they are empty or contain quotes."""
+    """Skidway's start script starts the real Java command without the argument DROPPED_OPTION,
+    because the installed Java may lack the module that this argument names. All other arguments are
+    passed on unchanged, even if they are empty or contain quotes."""
     real = tmp_path / "it's java"
     real.write_text('#!/bin/sh\nfor a in "$@"; do printf "<%s>" "$a"; done\n')
     real.chmod(0o755)
@@ -78,9 +78,9 @@ def test_a_java_home_that_holds_a_script_stays_the_java_home(tmp_path: Path) -> 
 
 
 def test_named_java_is_taken_or_refused(tmp_path: Path) -> None:
-    """SKIDWAY_JAVA may be the path of a Java command or of a Java home directory. If there is no
-    Java at this path, or an old version, `find` raises an error and does not look for another
-    Java."""
+    """The environment variable SKIDWAY_JAVA may be the path of a Java command or of a Java home
+    directory. If there is no Java at this path, or too old a version, `find` raises an error and
+    does not look for another Java."""
     command = fake_java(tmp_path / "a", "17")
     for name in (command, tmp_path / "a"):
         assert java.find({"SKIDWAY_JAVA": str(name)}).command == command

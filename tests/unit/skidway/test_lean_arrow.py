@@ -1,4 +1,5 @@
-"""Tests that no program loads pandas only because Arrow finds it, and that Spark still finds it."""
+"""Tests that Arrow does not import pandas in Skidway's programs, and that Spark can still import
+it."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ def imported(code: str) -> set[str]:
 
 
 def test_arrow_has_its_functions_without_their_documentation() -> None:
-    """The functions of Arrow work, although their documentation is left out."""
+    """Arrow's functions work, although their docstrings do not describe the parameters
+    (`lean_arrow`)."""
     modules = imported(
         "from skidway import lean_arrow; lean_arrow.leave_out(); lean_arrow.leave_out(); "
         "import pyarrow, pyarrow.compute as pc; "
@@ -28,7 +30,7 @@ def test_arrow_has_its_functions_without_their_documentation() -> None:
 
 @pytest.mark.parametrize("noun", ["agent", "audit", "load", "rejected", "schemas"])
 def test_a_command_imports_arrow_without_pandas(noun: str) -> None:
-    """Each command leaves pandas out, before its modules make the first array."""
+    """A command of `skidway` imports Arrow, and makes arrays, without importing pandas."""
     modules = imported(
         f"from skidway.cli import main; main(['{noun}', '--help']); "
         "import pyarrow; pyarrow.array([1])"
@@ -38,7 +40,8 @@ def test_a_command_imports_arrow_without_pandas(noun: str) -> None:
 
 
 def test_spark_may_import_pandas_later() -> None:
-    """A process that made arrays without pandas imports pandas when Spark needs it."""
+    """After `allow_pandas`, a process that made arrays without pandas can import pandas, because
+    Spark needs it."""
     modules = imported(
         "from skidway import lean_arrow; lean_arrow.leave_out(); import pyarrow; "
         "pyarrow.array([1]); lean_arrow.allow_pandas(); lean_arrow.allow_pandas(); import pandas"

@@ -107,7 +107,7 @@ def test_information_is_never_held_back(written: io.StringIO) -> None:
 
 
 def test_libraries_pass_from_warning_on(written: io.StringIO) -> None:
-    """If a library logs the same warning again and again, it is written as one JSON line. A
+    """If a library logs the same warning again and again, the log has it as one JSON line. A
     library's events below the level warning are not written."""
     kazoo = logging.getLogger("kazoo.client")
     kazoo.info("connecting to %s", "a")
@@ -164,8 +164,8 @@ def test_held_back_error_is_told_by_any_later_line() -> None:
 
 
 def test_memory_of_errors_is_bounded() -> None:
-    """To recognize repeats, the program remembers a limited number of errors, and forgets the
-    oldest first."""
+    """To recognize repeats, the log remembers a limited number of errors. If there are more, it
+    forgets the oldest ones."""
     repeats = Repeats()
     for number in range(REMEMBERED_ERRORS_MAX + 5):
         repeats.admit(str(number), {}, 0.0)

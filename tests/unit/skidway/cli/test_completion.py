@@ -30,8 +30,8 @@ def completed(script: str, folder: Path, *words: str) -> list[str]:
 
 
 def test_nouns_verbs_and_options_are_completed(text: str, tmp_path: Path) -> None:
-    """bash completes nouns, verbs and options, each according to the words before it. Options
-    between these words make no difference."""
+    """bash completes a command's first word (noun), second word (verb) and options, each according
+    to the words before it. Options between noun and verb make no difference."""
     assert completed(text, tmp_path, "top") == ["topics"]
     assert set(completed(text, tmp_path, "agent", "state", "")) >= {"show", "adopt", "give-up"}
     assert completed(text, tmp_path, "agent", "--config", "x.yml", "validate", "--li") == [
@@ -43,7 +43,8 @@ def test_nouns_verbs_and_options_are_completed(text: str, tmp_path: Path) -> Non
 
 
 def test_zsh_takes_the_same_words() -> None:
-    """zsh loads its own support for bash's completion, and then runs the same script as bash."""
+    """The script for zsh first loads zsh's support for bash completions. The rest of it is the
+    script for bash."""
     nouns = list(entry_points(group=commands.GROUP))
     first, _, rest = completion.script("zsh", nouns).partition("\n")
     assert first == "autoload -U +X bashcompinit && bashcompinit"

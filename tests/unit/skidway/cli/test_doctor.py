@@ -15,8 +15,8 @@ MISSING = Finding("disk", "missing", "0.1 GiB free", "make room")
 
 
 def test_findings_are_words_with_advice_below() -> None:
-    """`skidway doctor` prints each finding on a line, with its advice on the line below. If
-    something needed is missing, the last line names it."""
+    """`skidway doctor` prints each finding on a line, and what to do about it on the line below. If
+    something that the programs need is missing, the last line names it."""
     text = render([GOOD, ADVICE, MISSING])
     assert text.splitlines() == [
         "  ok java       Java 17",
@@ -30,8 +30,8 @@ def test_findings_are_words_with_advice_below() -> None:
 
 
 def test_a_bare_installation_is_not_called_whole() -> None:
-    """The last line of `skidway doctor` names the programs that can run on this host, and the
-    programs that are not installed."""
+    """If some of Skidway's programs are not installed, the last line of `skidway doctor` names
+    them, and the programs that can run on this host."""
     parts = [
         Finding("part broker", "good", "installed"),
         Finding("part agent", "advice", "not installed here (lacks numpy>=2.0)", "install it"),

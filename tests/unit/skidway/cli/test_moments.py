@@ -17,8 +17,8 @@ from skidway.errors import UsageError
     ],
 )
 def test_since_is_a_moment_or_how_long_ago(text: str, expected: int) -> None:
-    """A moment is given either as a time, which is in UTC if it has no time zone, or as a duration
-    back from now."""
+    """The option --since takes a time, or a duration back from now. A time without a time zone is
+    UTC."""
     assert parse_since(text, 1_000_000) == expected
 
 
@@ -40,15 +40,15 @@ def test_a_moment_before_1970_is_refused(text: str) -> None:
 
 
 def test_a_moment_before_1970_is_negative_where_lines_may_have_such_times() -> None:
-    """A command for buckets (spans of time in which the audit counts lines) accepts a moment before
-    1970, because a line may have a time before 1970."""
+    """Commands that ask about buckets of the audit accept a moment before 1970, because a line may
+    have such a time."""
     assert parse_moment("1969-12-31T23:59:00Z", 0, "BUCKET") == -60_000
     assert parse_moment("2m", 60_000) == -60_000
 
 
 def test_a_moment_is_shown_in_utc() -> None:
-    """A moment is shown in UTC with milliseconds. If it is outside the years of the calendar, it is
-    shown as a plain number."""
+    """A moment is shown in UTC with milliseconds. If it lies after the year 9999, it is shown as a
+    plain number of milliseconds."""
     assert shown(1_700_000_000_123) == "2023-11-14T22:13:20.123Z"
     assert shown(1 << 62) == str(1 << 62)
 

@@ -45,7 +45,8 @@ def test_a_timeout_is_a_number(text: str, capsys: pytest.CaptureFixture[str]) ->
 
 
 def test_example_is_printed_and_ends(capsys: pytest.CaptureFixture[str]) -> None:
-    """--example prints a file that lists every key, and ends with status 0."""
+    """With --example a program prints a settings file that lists every key, and ends with status
+    0."""
     with pytest.raises(SystemExit) as ended:
         parse("--example")
     assert ended.value.code == 0

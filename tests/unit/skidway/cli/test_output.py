@@ -28,7 +28,7 @@ def test_table_without_rows_is_its_head() -> None:
 
 
 def test_rows_as_json_hold_the_same_columns(capsys: pytest.CaptureFixture[str]) -> None:
-    """With --json the output has exactly the columns of the table."""
+    """With --json each row is an object with exactly the table's columns."""
     output.print_rows([{"a": 1, "hidden": 2}], ["a", "b"], as_json=True)
     assert json.loads(capsys.readouterr().out) == [{"a": 1, "b": None}]
     output.print_rows([{"a": 1}], ["a"], as_json=False)
@@ -61,7 +61,8 @@ def test_progress_without_terminal_is_a_line_now_and_then(
 
 
 def test_without_a_terminal_nothing_is_said_twice(capsys: pytest.CaptureFixture[str]) -> None:
-    """Without a terminal, a long wait prints one line for each change, and no other lines."""
+    """If the output is not a terminal, a long wait prints one line whenever its state changes, and
+    no other lines."""
     with output.Progress("hosts proven", 2, plain_every_s=0) as progress:
         for done, note in [(0, "a, b"), (0, "a, b"), (1, "b"), (1, "b"), (1, "b"), (1, "a")]:
             progress.show(done, note)

@@ -17,7 +17,7 @@ def pipe() -> Iterator[tuple[int, int]]:
 
 
 def test_lines_are_joined_across_reads(pipe: tuple[int, int]) -> None:
-    """The command reads its input line by line. A line is returned as soon as it is complete,
+    """`skidway produce` reads its input line by line. A line is returned as soon as it is complete,
     however many reads it needs. The last line is returned even without an LF."""
     reader, writer = pipe
     source = Input(reader)
@@ -33,8 +33,8 @@ def test_lines_are_joined_across_reads(pipe: tuple[int, int]) -> None:
 
 
 def test_a_device_is_not_waited_for() -> None:
-    """cron and systemd give /dev/null as the input. It has no lines, and the command never waits
-    for it."""
+    """`skidway produce` never waits for input from /dev/null, which cron and systemd use as
+    standard input. It reads no lines from it."""
     descriptor = os.open(os.devnull, os.O_RDONLY)
     source = Input(descriptor)
     assert source.wake == ()
@@ -44,8 +44,8 @@ def test_a_device_is_not_waited_for() -> None:
 
 
 def test_input_that_ends_with_its_line_has_no_line_more(tmp_path: Path) -> None:
-    """An LF at the end of an input file does not begin another, empty line. The command never waits
-    for a file."""
+    """An LF at the end of an input file does not begin another, empty line. The command does not
+    wait for a file to grow."""
     path = tmp_path / "lines"
     path.write_bytes(b"a\nb\n")
     descriptor = os.open(path, os.O_RDONLY)

@@ -30,7 +30,8 @@ def test_a_profile_is_read_from_the_usual_place(home: Path, tmp_path: Path) -> N
 
 
 def test_the_environment_is_over_the_profile(home: Path) -> None:
-    """Each environment variable that is not empty overrides its key of the profile."""
+    """An environment variable that is not empty overrides the profile's value for the same
+    option."""
     found = profile.read(
         {
             "HOME": str(home),
@@ -45,9 +46,9 @@ def test_the_environment_is_over_the_profile(home: Path) -> None:
 
 
 def test_another_file_is_named_and_must_exist(home: Path, tmp_path: Path) -> None:
-    """The variable SKIDWAY_PROFILE gives another file for the profile, which must exist. If the
-    variable is empty, no profile is read. An unknown key in a profile is refused, and the error
-    names the most similar known key."""
+    """The environment variable SKIDWAY_PROFILE names another file as the profile. This file must
+    exist. If the variable is set to an empty text, no profile is read. An unknown key in a profile
+    is refused, and the error names the most similar known key."""
     other = tmp_path / "other.yml"
     other.write_text("bootstrap.servers: other:1\n")
     assert profile.read({"SKIDWAY_PROFILE": str(other)}).bootstrap_servers == "other:1"
@@ -60,8 +61,8 @@ def test_another_file_is_named_and_must_exist(home: Path, tmp_path: Path) -> Non
 
 
 def test_an_option_is_over_all(monkeypatch: pytest.MonkeyPatch, home: Path) -> None:
-    """An option overrides the environment, which overrides the profile, which overrides the
-    default."""
+    """A value on the command line overrides the environment variable, which overrides the profile,
+    which overrides the option's default."""
     monkeypatch.setenv("SKIDWAY_PROFILE", str(home / ".config/skidway/profile.yml"))
     monkeypatch.delenv("SKIDWAY_BOOTSTRAP_SERVER", raising=False)
     parser = argparse.ArgumentParser()

@@ -37,7 +37,7 @@ def test_list_names_every_unit(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_an_unknown_unit_is_a_usage_error() -> None:
-    """An unknown unit is refused with a usage error that gives the unit's name."""
+    """An unknown unit name is refused with a usage error that repeats the name."""
     with pytest.raises(UsageError, match="there is no unit skidway-mirror"):
         run("show", "mirror")
     assert "unit" in NOUNS

@@ -16,8 +16,8 @@ def shares(readers: dict[str, frozenset[str]], partitions: dict[str, int]) -> di
 
 def test_ranges_are_those_of_the_paper() -> None:
     """Readers (the streams of a group's consumers) get contiguous ranges of partitions in the order
-    of the readers' names. If the partitions cannot be divided evenly, the first ranges are longer
-    by one."""
+    of the readers' names. If the partitions cannot be divided evenly, the first readers get one
+    partition more."""
     readers = {name: frozenset({"t"}) for name in ("c", "a", "b")}
     assert shares(readers, {"t": 8}) == {"a": [0, 1, 2], "b": [3, 4, 5], "c": [6, 7]}
     assert shares(readers, {"t": 2}) == {"a": [0], "b": [1], "c": []}

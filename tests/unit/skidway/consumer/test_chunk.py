@@ -13,8 +13,8 @@ TP = TopicPartition("t", 3)
 
 
 def chunk(position: int) -> Chunk:
-    """A chunk (records that were fetched together) with the offsets 10 to 14, which is read from
-    `position` on."""
+    """A chunk (records that were fetched together) with the offsets 10 to 14. It returns its
+    records from the offset `position` on."""
     values = pa.array([b"0", None, b"2", b"3", b"4"], pa.binary())
     keys = pa.array([None, b"k", None, None, None], pa.binary())
     raw = bytearray(seal(columns.encode(values, np.arange(5) + 1_000, keys=keys)))
@@ -23,8 +23,8 @@ def chunk(position: int) -> Chunk:
 
 
 def test_records_begin_at_the_position() -> None:
-    """A chunk is a set of records that were fetched together. Its records with offsets lower than
-    the position are left out. Null keys and null values stay null."""
+    """A chunk (records that were fetched together) returns only its records from its `position` on.
+    Null keys and null values stay null."""
     assert list(chunk(11).records())[:2] == [
         Record("t", 3, 11, 1_001, b"k", None),
         Record("t", 3, 12, 1_002, None, b"2"),
@@ -34,8 +34,8 @@ def test_records_begin_at_the_position() -> None:
 
 
 def test_columns_hold_what_records_hold() -> None:
-    """A chunk's table has a row for each record, and always the same schema. If the chunk has no
-    record to return, the table is None."""
+    """The table that a chunk (records that were fetched together) returns has a row for each
+    record, and always the same schema. If there is no record to return, the table is None."""
     table = chunk(11).table()
     assert table is not None
     assert table.schema == SCHEMA

@@ -1,5 +1,6 @@
-"""Each write of a consumer to ZooKeeper also writes a token to the consumer's registration node. If
-a write is not answered, its token shows later whether the write was done."""
+"""Each write of a consumer to ZooKeeper also writes a new token to the consumer's registration
+node, in one transaction. If a write is not answered, the token in the node shows later whether the
+write was done."""
 
 from __future__ import annotations
 
@@ -7,9 +8,9 @@ from skidway.consumer.guard import Guard
 
 
 def test_an_unanswered_write_was_done_where_its_token_stands() -> None:
-    """If the token of an unanswered write is in the node, the write was done, and `was_done`
-    returns True for it once. Any other unanswered write that expected the same version of the node
-    was not done, and never will be."""
+    """If the registration node contains the token of an unanswered write, the write was done, and
+    `was_done` returns True for it once. Another unanswered write that expected the same version of
+    the node was not done, and never will be."""
     guard = Guard("me", {"t": 1}, 0)
     first, second = guard.next_token(), guard.next_token()
     guard.unanswered(first, "release")
@@ -22,9 +23,9 @@ def test_an_unanswered_write_was_done_where_its_token_stands() -> None:
 
 
 def test_a_write_that_succeeds_ends_what_was_not_answered() -> None:
-    """ZooKeeper does a write only if the node has the version that the write expects. So if a write
-    succeeds, ZooKeeper has not done any earlier write that expected the same version and got no
-    answer."""
+    """If a write succeeds, no earlier unanswered write counts as done. The reason: ZooKeeper does a
+    write only if the registration node has the version that the write expects, and both writes
+    expected the same version."""
     guard = Guard("me", {"t": 1}, 0)
     guard.unanswered(guard.next_token(), "release")
     guard.succeeded()
@@ -34,8 +35,8 @@ def test_a_write_that_succeeds_ends_what_was_not_answered() -> None:
 
 
 def test_nothing_may_be_done_twice_without_a_name() -> None:
-    """An unanswered write may have no name. Then it is never reported as done, because it can be
-    repeated without harm."""
+    """A write may have no name (None), because it can be repeated without harm. Such a write is
+    never reported as done, even if its token is in the node."""
     guard = Guard("me", {"t": 1}, 0)
     token = guard.next_token()
     guard.unanswered(token, None)

@@ -8,8 +8,8 @@ from skidway.consumer.lease import Lease
 
 def test_a_lease_runs_from_the_question_and_ends_before_the_session() -> None:
     """A consumer's lease is the time for which it may rely on its ZooKeeper session. The lease
-    begins when a request was sent to ZooKeeper, not when the answer came. It ends before the
-    session can end."""
+    begins when the consumer sends a request to ZooKeeper, not when the answer comes. It ends before
+    the session can end."""
     lease = Lease(10.0)
     assert not lease.holds(0.0)
     lease.proven(100.0)

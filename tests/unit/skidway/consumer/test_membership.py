@@ -23,7 +23,7 @@ def member() -> Membership:
 
 
 def owning(now: float = 1.0) -> Membership:
-    """A group's only member, which owns both partitions."""
+    """The only member of a group. It owns both partitions of the topic."""
     found = member()
     assert found.next_step(now) == Look()
     assert found.looked(ALONE, {"t": 2}, now)
@@ -102,8 +102,8 @@ def test_a_claim_that_was_not_answered_is_taken_back_when_it_is_anothers() -> No
 
 
 def test_after_a_lost_registration_nothing_is_done() -> None:
-    """A member that lost its registration is told which partitions it must stop reading, and does
-    nothing more until it is registered again."""
+    """If a member's registration is lost, `Membership` says which partitions the member must stop
+    reading. It does nothing more until the member is registered again."""
     found = owning()
     assert found.lost() == {P0, P1}
     assert found.next_step(1e6) is None

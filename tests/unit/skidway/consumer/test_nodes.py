@@ -55,8 +55,8 @@ def test_owner_paths_are_read_back() -> None:
 
 
 def test_registrations_name_readers() -> None:
-    """Each stream of a registered consumer is a reader. A registration that cannot be parsed has no
-    readers."""
+    """Each stream of a registered consumer is a reader. A registration node that cannot be parsed
+    counts as one without readers."""
     data = nodes.registration_document({"a": 2, "b": 1}, 0)
     assert nodes.read_registration("c", data) == {
         "c-0": frozenset({"a", "b"}),
@@ -76,8 +76,8 @@ def test_names_of_groups() -> None:
 
 
 def test_members_of_brokers_are_counted() -> None:
-    """The number of members is read from a broker's record of a group. If the record cannot be
-    read, the number is 0."""
+    """The number of a group's members is read from the node in which a broker has stored the group.
+    If the node cannot be parsed, the number is 0."""
     assert nodes.coordinated_members(b'{"members":[{},{}]}') == 2
     assert nodes.coordinated_members(b'{"members":[],"omitted":300}') == 300
     assert nodes.coordinated_members(b'{"members":[{}],"omitted":"x"}') == 1

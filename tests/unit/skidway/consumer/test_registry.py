@@ -19,7 +19,7 @@ OFFSET = group_nodes.offset_path("g", TP)
 
 
 def unseen(_: object) -> None:
-    """A watch that does nothing when it is called."""
+    """A callback for ZooKeeper's watches that does nothing."""
 
 
 class Member:
@@ -84,8 +84,8 @@ def test_a_claim_whose_answer_was_lost_is_ours(two: tuple[Member, Member]) -> No
 def test_a_release_whose_answer_was_lost_is_not_done_again(
     server: MemoryZooKeeper, two: tuple[Member, Member]
 ) -> None:
-    """If the answer to a release is lost, the former owner may repeat the release. However often it
-    does, the next owner keeps its owner node and its offset."""
+    """If the answer to a member's release of a partition is lost, the member may repeat the
+    release. However often it does, the next owner keeps its owner node and its offset."""
     a, b = two
     assert a.claim()
     a.registry.commit(a.guard, {TP: 3})
@@ -100,8 +100,8 @@ def test_a_release_whose_answer_was_lost_is_not_done_again(
 def test_a_release_that_was_lost_is_done_later(
     server: MemoryZooKeeper, two: tuple[Member, Member]
 ) -> None:
-    """If a release never reached ZooKeeper, it is done when the member repeats it, even if the
-    member made another write in between."""
+    """If a member's release of a partition never reached ZooKeeper, the member repeats it with
+    success, even if it made another write in between."""
     a, b = two
     assert a.claim()
     a.unanswered(Fate.LOST, lambda: a.registry.release(a.guard, TP, 5))
@@ -159,8 +159,8 @@ def test_disclaims_only_what_is_its_own(
 def test_offsets_that_others_wrote_are_understood(
     server: MemoryZooKeeper, two: tuple[Member, Member]
 ) -> None:
-    """Offsets that other programs wrote with metadata can be read. A commit succeeds even if
-    another program created or deleted the offset node meanwhile."""
+    """Offset nodes in which another program wrote metadata beside the offset can be read. A commit
+    succeeds even if another program created or deleted the offset node meanwhile."""
     a, b = two
     assert a.registry.offset(TP) is None
     assert a.registry.began_with("t", 4) == 4

@@ -61,15 +61,16 @@ class World:
         return Stream(reader, timeout_ms=None)
 
     def leave(self, stream: Stream, *, done: bool = False) -> None:
-        """Closes the stream and all registrations, as closing a consumer does. If `done`, the
-        records that were returned last count as done, and are committed."""
+        """Closes the stream and all registrations, as closing a consumer does. If `done` is True,
+        the records that were returned last count as processed, and are committed."""
         stream.close(done=done)
         for registration in self.registrations:
             registration.close()
 
     def poll(self, stream: Stream, *, times: int = 5, most: int = 100) -> list[bytes | None]:
-        """Polls `times` times, by default within a second, or until there are `most` records.
-        Returns their values. No member's session ends in this time."""
+        """Polls up to `times` times, until there are `most` records. Returns their values. The fake
+        clock advances by 0.2 seconds per poll. With the default of `times` no member's session ends
+        meanwhile."""
         found = []
         for _ in range(times):
             found += [record.value for record in stream.poll(0, max_records=most - len(found))]
@@ -97,8 +98,8 @@ def world() -> Iterator[World]:
 
 def test_a_record_is_done_when_the_next_one_is_asked_for(world: World) -> None:
     """Records that a stream has returned are committed when the caller asks for the next records.
-    They are also committed when the caller closes the stream and declares that the records are
-    done."""
+    They are also committed when the caller closes the stream and says that it has processed
+    them."""
     stream = world.member()
     assert world.poll(stream, most=3) == [b"0", b"1", b"2"]
     world.leave(stream)
@@ -110,8 +111,9 @@ def test_a_record_is_done_when_the_next_one_is_asked_for(world: World) -> None:
 
 
 def test_an_expired_offset_is_reset_as_settings_say(world: World) -> None:
-    """If a consumer's offset has expired, the consumer's settings decide what happens. The offset
-    is reset to the first record in the log or to the log's end, or an error is raised."""
+    """If the log no longer has a consumer's committed offset, the consumer's settings decide what
+    happens. The offset is reset to the first record in the log or to the log's end, or an error is
+    raised."""
     stream = world.member()
     assert world.poll(stream, most=1) == [b"0"]
     world.leave(stream, done=True)

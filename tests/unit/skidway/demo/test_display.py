@@ -20,8 +20,8 @@ class Time:
 
 
 def test_a_file_gets_plain_lines() -> None:
-    """If the output is a file, it gets one line for each state (the counts of all tiers) and for
-    each event, without carriage returns and escape codes."""
+    """If the demo's output is a file, it gets one line for each state (the counts of all tiers) and
+    one for each event, without carriage returns and escape codes."""
     out = io.StringIO()
     display = Display(out, Time())
     display.say("begun")

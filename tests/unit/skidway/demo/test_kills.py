@@ -17,9 +17,9 @@ KILLED = AgentState(
 def test_agent_that_has_passed_its_promises_has_lost_nothing() -> None:
     """Before an agent sends bytes of a file, it stores an intent, which says which bytes it is
     going to send. The agent's position in the file advances when the bytes are acknowledged. A
-    killed agent lost nothing if, after its restart, its positions have passed all its intents. The
-    demo prints a sentence about the kill, with the number of bytes in intents that were not
-    acknowledged."""
+    killed agent lost nothing if, after its restart, its positions have passed all intents that it
+    had stored before the kill. The demo prints a sentence about the kill. It says how many bytes of
+    these intents were not acknowledged at the time of the kill."""
     now = AgentState(positions={1: 500, 2: 230})
     kill = kills.of_agent(KILLED, now, 2.0)
     assert kill.lost == 0
@@ -28,9 +28,9 @@ def test_agent_that_has_passed_its_promises_has_lost_nothing() -> None:
 
 
 def test_agent_that_lost_or_left_something_says_so() -> None:
-    """The losses of an agent's kill are the bytes that the agent declares lost or uncertain, and
-    the bytes of intents that no position has passed. Losses from before the kill are not
-    counted."""
+    """After an agent's kill, two kinds of bytes count as losses: those that the agent has declared
+    lost or uncertain since the kill, and those of intents that its positions never passed. Losses
+    from before the kill are not counted."""
     before = AgentState(lost=7, promised={1: 150}, positions={1: 100})
     kill = kills.of_agent(before, AgentState(lost=10, uncertain=2, positions={1: 140}), 1.0)
     assert kill.lost == 3 + 2 + 10
@@ -55,7 +55,7 @@ def test_broker_whose_log_is_shorter_has_lost_records() -> None:
 
 def test_counter_counts_on_from_its_offsets() -> None:
     """A counter is the audit's program that counts records. A killed counter lost nothing if it
-    goes on in the same epoch, and counts the records after its last transaction again."""
+    continues in the same epoch, from the offsets of its last transaction."""
     killed = CounterState(3, {A0: 10, A1: 20})
     kill = kills.of_counter(killed, {A0: 15, A1: 20}, CounterState(3, {A0: 99, A1: 20}), 1.0)
     assert kill.lost == 0

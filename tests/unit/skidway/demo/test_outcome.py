@@ -61,8 +61,8 @@ def test_one_disagreement_spoils_the_verdict(changed: dict[str, Any]) -> None:
 
 def test_what_an_id_before_has_accounted_for_is_accounted_for() -> None:
     """If a file grows after the agent has closed it, the file gets a new id. The bytes before the
-    offset at which the new id begins count as accounted for under the old id, even if the ledger
-    (the agent's list of its files) no longer has the old id."""
+    offset at which the new id begins count as accounted for under the old id, even if the agent's
+    list of its files no longer has the old id."""
     grown = FILE | {"begin": 100, "acknowledged": 40, "rejected": 0}
     assert outcome(sizes={Path("/w/a.log"): 140}, ledger=[grown]).is_complete
     assert outcome(sizes={Path("/w/a.log"): 140}, ledger=[FILE, grown]).is_complete
@@ -81,9 +81,9 @@ def test_a_file_is_one_by_whatever_name(tmp_path: Path) -> None:
 
 
 def test_a_name_that_is_no_utf8_is_found_by_the_ledgers_text(tmp_path: Path) -> None:
-    r"""The ledger contains an escaped form of a file name that is not UTF-8, and the file is found
-    by this form. A name that really contains the four characters `\xff` is not mistaken for an
-    escaped name."""
+    r"""The agent's list of its files has an escaped form of a file name that is not UTF-8. The demo
+    finds the file by this form. A name that really contains the four characters `\xff` is not
+    mistaken for an escaped name."""
     for name, text in ((b"a\xff.log", r"a\xff.log"), (rb"b\xff.log", r"b\xff.log")):
         path = tmp_path / os.fsdecode(name)
         path.write_bytes(b"x" * 100)
@@ -96,8 +96,8 @@ def test_a_name_that_is_no_utf8_is_found_by_the_ledgers_text(tmp_path: Path) -> 
 
 
 def test_files_of_earlier_runs_are_not_added_up(tmp_path: Path) -> None:
-    """The sum of delivered bytes includes only files that the demo reads now. The sum of lost bytes
-    includes all files, even those of earlier runs."""
+    """The sum of delivered bytes includes only files that this run of the demo reads. The sum of
+    lost bytes includes all files, even those of earlier runs."""
     earlier = FILE | {"path": "/w/z.log", "acknowledged": 5, "lost": 7}
     assert outcome(ledger=[FILE, earlier]).tally == {
         "acknowledged": 90, "rejected": 10, "filtered": 0, "lost": 7, "uncertain": 0,

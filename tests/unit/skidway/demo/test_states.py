@@ -56,7 +56,7 @@ def test_bytes_are_those_of_the_topics_that_are_asked_for(tmp_path: Path) -> Non
 
 
 def test_the_counters_tables_are_read_as_they_are(tmp_path: Path) -> None:
-    """The demo reads the epoch and the offsets from a database that the counter's own code
+    """The demo reads a counter's epoch and offsets from a database that the counter's own code
     created."""
     CounterState(tmp_path / "counter.db").close()
     with closing(sqlite3.connect(tmp_path / "counter.db")) as state, state:

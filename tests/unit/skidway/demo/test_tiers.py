@@ -30,8 +30,8 @@ def test_nothing_written_is_no_division() -> None:
 
 
 def test_rates_are_means_of_the_last_seconds() -> None:
-    """The rate of a tier is the mean of the last seconds, without older samples. The fastest rate
-    so far is stored."""
+    """The rate of a tier is the mean of the last seconds, without older samples. The highest rate
+    so far is also kept."""
     found = Tiers()
     for at, size in enumerate((0, 1, 2, 12, 22, 22, 22, 22)):
         filled = found.take(float(at), 1, size * MB, 0, {})
@@ -51,7 +51,8 @@ def test_the_table_says_who_is_away() -> None:
 
 
 def test_a_file_has_the_table_in_one_line() -> None:
-    """In a file, one line shows all tiers in the order in which lines pass through them."""
+    """If the output is a file, one line shows the counts of all tiers, in the order in which log
+    lines pass through them."""
     line = tiers.line(Tiers().take(0.0, 1_000, 100_000, 90_000, RECORDS))
     assert line == (
         "written 1,000, agent 900, broker 800, mirror 700, counted 600, hdfs 0; 0.0 MB/s"

@@ -57,8 +57,8 @@ def test_sealed_is_read_back(body: bytes, count: int, producer_id: int, sequence
 
 
 def test_stamping_keeps_the_crc() -> None:
-    """A batch's base offset and leader epoch are changed in place. The CRC stays the same, because
-    it does not cover these two fields."""
+    """`stamp` changes the base offset and the leader epoch of a batch in place. The batch's CRC
+    stays valid, because it does not cover these two fields."""
     buffer = bytearray(b"before") + batch.seal(encoded(), 1, 2, 3)
     batch.stamp(buffer, 6, 1 << 40, 77)
     header = batch.read_header(buffer, 6)
@@ -73,8 +73,9 @@ def test_stamping_keeps_the_crc() -> None:
 
 @pytest.mark.parametrize("position", range(12, 66))
 def test_every_covered_bit_is_guarded(position: int) -> None:
-    """If a bit in any byte from the magic byte on is flipped, the check of the CRC fails. A flipped
-    bit of the leader epoch is not found, because the CRC does not cover the epoch."""
+    """If a bit in any byte from the magic byte on is flipped, `check` raises an error. A flipped
+    bit of the leader epoch (before the magic byte) is not noticed, because the CRC does not cover
+    it."""
     sealed = bytearray(batch.seal(encoded(), 1, 2, 3))
     sealed[position] ^= 0x10
     if position in range(12, 16):
@@ -96,7 +97,8 @@ def test_headers_leaves_out_a_cut_batch() -> None:
 
 @pytest.mark.parametrize("magic", [0, 1, 3])
 def test_other_formats_are_refused(magic: int) -> None:
-    """A message format other than v2 is refused with an error that has the number of the format."""
+    """A message format other than v2 is refused with an error that contains the number of the
+    format."""
     sealed = bytearray(batch.seal(encoded()))
     sealed[16] = magic
     with pytest.raises(CorruptBatch, match=f"message format {magic}"):
@@ -146,7 +148,8 @@ def test_counts_must_fit_the_offsets() -> None:
 
 
 def test_attributes_have_names() -> None:
-    """The batch's flags are the bits of the attributes that Kafka defines."""
+    """Each property of a batch header that is a flag (such as `is_transactional`) is read from the
+    bit of `attributes` that Kafka defines for it."""
     plain = batch.read_header(batch.seal(encoded()))
 
     def flags(header: BatchHeader) -> tuple[bool, bool, bool]:

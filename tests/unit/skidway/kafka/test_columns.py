@@ -99,7 +99,7 @@ def batch_of(rows: list[Row], base_offset: int = 0, codec: Codec = Codec.NONE) -
 
 
 def with_crc(buffer: bytes | bytearray) -> bytes:
-    """The batch, whose bytes a test has changed, with a CRC that fits the changed bytes."""
+    """Returns a batch whose bytes a test has changed, with the CRC of the changed bytes."""
     changed = bytearray(buffer)
     changed[17:21] = google_crc32c.value(bytes(changed[21:])).to_bytes(4, "big")
     return bytes(changed)
@@ -119,7 +119,8 @@ def columns_of(origins: Origins) -> list[columns.Int64s]:
 def decoded_rows(
     raw: bytes,
 ) -> list[tuple[int, int, bytes | None, bytes | None, origin.Origin | None]]:
-    """The rows as Skidway reads them. Asserts that Skidway's two readers give the same rows."""
+    """Returns the rows that `decode` reads. Asserts that `decode_headers`, which reads no keys and
+    values, finds the same offsets, timestamps and origins."""
     found = decode(memoryview(raw))
     offsets, timestamps, origins, has_origin = decode_headers([unpack(raw)])
     assert offsets.tolist() == found.offsets.tolist()
@@ -154,8 +155,8 @@ def decoded_rows(
 @given(data=st.data(), codec=st.sampled_from(list(Codec)), count=st.integers(1, 40))
 @settings(max_examples=share_of(150))
 def test_encoded_is_decoded(data: st.DataObject, codec: Codec, count: int) -> None:
-    """Rows that are encoded and decoded again are the same. This holds for null keys and values,
-    any timestamps, origins, and all codecs."""
+    """Rows that are encoded and decoded again stay the same, with any keys, values (also null),
+    timestamps and origins, and with each codec."""
     values = data.draw(st.lists(NULLABLE, min_size=count, max_size=count))
     times = data.draw(
         st.lists(data.draw(st.sampled_from([TIMES, INT64])), min_size=count, max_size=count)
@@ -272,15 +273,15 @@ def test_sliced_arrays_are_encoded() -> None:
 
 
 def test_encoding_is_a_pure_function() -> None:
-    """The same rows give the same bytes, so a batch that is sent again after a crash is the same
-    batch."""
+    """The same rows always give the same bytes. So an agent that encodes rows again after a crash
+    sends the same batch."""
     values = pa.array([b"line %d" % i for i in range(500)], pa.binary())
     times = np.arange(500, dtype=np.int64)
     assert encode(values, times) == encode(pa.array(values.to_pylist(), pa.binary()), times.copy())
 
 
 def test_incompressible_records_stay_as_they_are() -> None:
-    """If compression would make the records larger, they are sent uncompressed."""
+    """If compression would make the records larger, the batch contains them uncompressed."""
     values = pa.array([np.random.default_rng(1).bytes(5_000)], pa.binary())
     for codec in Codec:
         encoded = encode(values, np.zeros(1, np.int64), codec=codec)
@@ -372,8 +373,8 @@ def test_cuts_keep_below_the_limit(sizes: list[int], limit: int, spread: int) ->
 
 @st.composite
 def any_batch(draw: st.DrawFn) -> bytes:
-    """A batch of any codec. Some of the batches have the append time, some are markers of a
-    transaction, and some are empty."""
+    """Draws a batch of any codec. Some drawn batches have LogAppendTime, some are transaction
+    markers, and some have no records."""
     rows = draw(foreign_rows())
     raw = bytearray(batch_of(rows, rows[0].offset, draw(st.sampled_from(Codec))))
     kind = draw(st.sampled_from(["as it is", "as it is", "append time", "control", "empty"]))
@@ -390,7 +391,8 @@ def any_batch(draw: st.DrawFn) -> bytes:
 
 
 def listed(records: DecodedRecords) -> list[tuple[object, ...]]:
-    """The records as rows; a record without an origin has zeros in the columns of origins."""
+    """Returns the records as tuples. A record without an origin has zeros for the origin's
+    fields."""
     none = np.zeros(len(records.offsets), np.int64)
     origins = records.origins or Origins(none, none, none, none)
     return list(
@@ -418,8 +420,8 @@ def test_batches_decoded_together_give_the_rows_of_each(raws: list[bytes]) -> No
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=5), st.data())
 @settings(max_examples=share_of(150))
 def test_no_batch_reaches_into_the_next_one(kinds: list[int], data: st.DataObject) -> None:
-    """If the records of a batch are damaged, decoding this batch together with other batches raises
-    an error that names the first damaged batch."""
+    """If batches are decoded together and some are damaged, CorruptBatch is raised. `sound_batches`
+    returns the number of batches before the first damaged one, whatever the damage is."""
     raws = [bytearray(sample()) for _ in kinds]
     for kind, raw in zip(kinds, raws, strict=True):
         if kind == 0:
@@ -440,8 +442,8 @@ def test_no_batch_reaches_into_the_next_one(kinds: list[int], data: st.DataObjec
 
 @pytest.mark.parametrize("headers", [[], [("origin", origin.pack(1, 2, 3, 4))]])
 def test_a_batch_has_the_records_of_its_own_bytes(headers: list[tuple[str, bytes]]) -> None:
-    """If the first batch has one record more than its header counts, and the second batch has one
-    record less, the first batch is damaged. The record does not become a record of the second
+    """If a batch has one record more than its header says, and the next batch has one record less,
+    the first batch counts as damaged. Its surplus record does not become a record of the next
     batch."""
     first = batch_of([Row(offset, 0, None, b"x" * 9, headers) for offset in (0, 1)])
     more = batch_of([Row(0, 0, None, b"y" * 9, headers)])[HEADER_BYTES:]
@@ -457,7 +459,7 @@ def test_a_batch_has_the_records_of_its_own_bytes(headers: list[tuple[str, bytes
 
 @pytest.mark.parametrize("looks", ["head", "whole", "two"])
 def test_values_may_look_like_origins(looks: str) -> None:
-    """Values that have the bytes of an origin's header are read as values."""
+    """Values that contain the bytes of an origin header are read as values."""
     header = b"\x02\x0corigin\x38"
     value = {"head": header, "whole": header + bytes(28), "two": 2 * (header + bytes(28))}[looks]
     headers = [("origin", origin.pack(1, 2, 3, 4))]
@@ -499,8 +501,8 @@ def sample() -> bytes:
 @given(st.integers(HEADER_BYTES, len(sample()) - 1), st.integers(0, 255))
 @settings(max_examples=share_of(500))
 def test_lying_fields_give_corrupt_or_rows(position: int, byte: int) -> None:
-    """If any byte of the records is changed, and the CRC is adapted, decoding gives rows or raises
-    CorruptBatch."""
+    """If a byte of the records is changed, and the CRC fits the changed bytes, decoding either
+    returns rows or raises CorruptBatch, and no other error."""
     raw = bytearray(sample())
     raw[position] = byte
     try:
@@ -575,8 +577,8 @@ def test_a_wrong_crc_is_corrupt() -> None:
 
 
 def test_bytes_behind_the_batch_are_corrupt() -> None:
-    """If the bytes to be decoded contain a second batch after the first, this is an error. The
-    second batch is not dropped silently."""
+    """`unpack` takes one batch. If other bytes follow the batch, it raises an error, so that no
+    second batch is dropped silently."""
     with pytest.raises(CorruptBatch, match="behind"):
         decode(memoryview(sample() + sample()))
 
@@ -605,8 +607,8 @@ def test_origins_past_int64_are_none() -> None:
 
 
 def test_the_last_origin_needs_no_decoding() -> None:
-    """The origin of a batch's last record is read from the end of the batch's bytes. If the last
-    record has no origin, or if its last header is another header, the batch has no last origin."""
+    """`last_origin` reads the origin of a batch's last record from the last bytes of the batch,
+    without decoding the records. It returns None if these bytes are no origin header."""
     times = np.array([1, 2], np.int64)
     values = pa.array([b"a", b"b"], pa.binary())
     rows = [(7, 3, 0, 2), (7, 3, 2, 5)]

@@ -1,5 +1,5 @@
-"""The compression codecs are compatible with other clients, lose no data, and limit the size of the
-uncompressed data."""
+"""The compression codecs are compatible with other clients, lose no data, and refuse data whose
+uncompressed size is above a limit."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_compressed_comes_back(codec: Codec, data: bytes, times: int) -> None:
 @pytest.mark.parametrize("codec", CODECS)
 def test_the_limit_is_exact(codec: Codec) -> None:
     """Data whose uncompressed size is exactly the limit is accepted. Data with one byte more is
-    corrupt."""
+    refused as corrupt."""
     packed = compress(codec, TEXT)
     assert bytes(decompress(codec, packed, len(TEXT))) == TEXT
     with pytest.raises(CorruptBatch):
@@ -40,7 +40,7 @@ def test_the_limit_is_exact(codec: Codec) -> None:
 
 def test_uncompressed_has_the_limit_too() -> None:
     """Data of a batch without compression is returned unchanged. If it is larger than the limit, it
-    is corrupt, like compressed data."""
+    is refused as corrupt, like compressed data."""
     assert decompress(Codec.NONE, TEXT, len(TEXT)) is TEXT
     with pytest.raises(CorruptBatch):
         decompress(Codec.NONE, TEXT, len(TEXT) - 1)
@@ -52,7 +52,7 @@ def test_cut_data_is_corrupt(codec: Codec) -> None:
     shorter result."""
     packed = compress(codec, TEXT)
     whole_blocks = set()
-    if codec is Codec.SNAPPY:  # xerial has no end mark, so a cut between blocks is not noticed
+    if codec is Codec.SNAPPY:  # a cut between xerial's blocks is not noticed
         at = 16
         while at < len(packed):
             whole_blocks.add(at)
@@ -111,13 +111,15 @@ def test_raw_snappy_of_other_clients_is_read() -> None:
 
 
 def test_several_zstd_frames_are_one() -> None:
-    """Several zstd frames are read as one stream, even if the first frame contains its own size."""
+    """Several consecutive zstd frames are all decompressed, even if the first frame states the size
+    of its own content."""
     packed = compress(Codec.ZSTD, TEXT)
     assert bytes(decompress(Codec.ZSTD, packed + packed)) == TEXT + TEXT
 
 
 def test_zstd_without_a_size_is_read() -> None:
-    """A zstd stream without a size, as Java's client writes it, can be read."""
+    """A zstd frame that does not state the size of its content can be read. Kafka's Java client
+    writes such frames."""
     stream = cramjam.zstd.Compressor(1)
     stream.compress(TEXT[:1000])
     packed = bytes(stream.flush())

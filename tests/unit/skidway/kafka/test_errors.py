@@ -1,4 +1,4 @@
-"""Kafka's error codes, and the exceptions and messages that are made from them."""
+"""Tests the exceptions and messages that are made from Kafka's error codes."""
 
 from __future__ import annotations
 

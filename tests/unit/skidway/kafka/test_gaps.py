@@ -1,5 +1,5 @@
-"""Gaps are offsets that a mirror could not copy. Only mirror topics may list gaps in their config,
-and a gap covers a range of offsets."""
+"""Gaps are ranges of offsets that a mirror could not copy. A mirror topic lists its gaps, with the
+reasons, in one of its configs."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ NAMED = [Gap(0, 10, 20, "expired"), Gap(0, 20, 25, "too old"), Gap(1, 0, 99, "ex
 def test_a_reason_is_given_where_every_offset_is_named(
     first: int, end: int, reason: str | None
 ) -> None:
-    """For a range of missing offsets a reason is given only if gaps in the topic's config cover the
-    whole range. Several adjacent gaps may cover the range together."""
+    """`reason` says why a range of offsets is missing, but only if the gaps in the topic's config
+    cover the whole range. Several adjacent gaps may cover the range together."""
     assert gaps.reason(NAMED, 0, first, end) == reason
 
 
 def test_only_mirrors_name_gaps() -> None:
-    """Gaps are read only from the configs of mirror topics. A config that cannot be read gives no
-    gaps."""
+    """Gaps are read only from the configs of mirror topics. If the config with the gaps cannot be
+    parsed, the topic counts as one without gaps."""
     cluster = MemoryCluster()
     text = gaps.encode(NAMED)
     cluster.create("dc1.logs", configs={**MIRROR, gaps.CONFIG: text})

@@ -13,7 +13,7 @@ KAFKA = {
     b"lkjh234lh9fiuh90y23oiuhsafujhadof229phr9h19h89h8": -58897971,
     b"abc": 479470107,
 }
-"""For each key, the hash that Kafka's own client computes, as a signed number."""
+"""For each key, the hash that Kafka's Java client computes, as a signed number."""
 
 
 def test_keys_are_hashed_as_kafka_does() -> None:

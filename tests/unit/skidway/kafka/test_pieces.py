@@ -1,4 +1,5 @@
-"""Values that are given as pieces become the same records as values that were joined before."""
+"""Tests `Pieces`: values of records that are given as a common front and several columns, and are
+joined only when they are encoded."""
 
 from __future__ import annotations
 
@@ -22,7 +23,8 @@ def test_pieces_become_the_records_of_the_joined_values(
     has_origins: bool,
     skipped: int,
 ) -> None:
-    """Whatever the pieces are, the batch has the same bytes as a batch of the joined values."""
+    """Values given as `Pieces` (a common front and several columns) are encoded to the same bytes
+    as the values that were joined before."""
     skipped = min(skipped, len(rows) - 1)
     keys, left, right = (
         pa.array(column, pa.binary())[skipped:] for column in zip(*rows, strict=True)
@@ -41,8 +43,8 @@ def test_pieces_become_the_records_of_the_joined_values(
 
 
 def test_rows_of_pieces_are_taken_from_every_column() -> None:
-    """If rows of pieces are chosen, by a slice or by their numbers, the same rows of every column
-    are chosen."""
+    """`Pieces.take` returns the chosen rows of every column. The rows are chosen by a slice or by
+    their numbers."""
     pieces = Pieces(b"!", (pa.array([b"a", b"bb", b"c"]), pa.array([b"1", b"2", b"33"])))
     for rows in (slice(1, 3), np.array([1, 2])):
         taken = pieces.take(rows)
@@ -52,8 +54,7 @@ def test_rows_of_pieces_are_taken_from_every_column() -> None:
 
 
 def test_pieces_of_different_lengths_are_refused() -> None:
-    """Columns of different lengths are refused, because they cannot be the pieces of the same
-    values."""
+    """If the columns of `Pieces` have different lengths, `encode` raises ValueError."""
     pieces = Pieces(b"", (pa.array([b"a", b"b"]), pa.array([b"1"])))
     with pytest.raises(ValueError, match="different lengths"):
         encode(pieces, np.zeros(2, np.int64))

@@ -16,8 +16,8 @@ TOPIC_ID = uuid.UUID(int=10)
 
 
 class OneCluster:
-    """A client of a cluster with a mirror topic (a copy of another cluster's topic) and two other
-    topics. The cluster has no topic `none`."""
+    """A fake client of a cluster with a mirror topic (a copy of another cluster's topic) and two
+    other topics. The cluster has no topic named `none`."""
 
     def metadata(self, topics: Sequence[str]) -> Cluster:
         partition = Partition(0, 1, 0, (1,), (1,))

@@ -19,8 +19,8 @@ def _sizes(pieces: Sequence[bytes]) -> list[int]:
 
 @pytest.mark.parametrize("size", [1, 255, 256, 257, 65_791, 65_792, 300_000])
 def test_the_size_that_a_frame_states_is_the_size_of_its_contents(size: int) -> None:
-    """The size of each frame's contents is read from the frame's header before the frames are
-    decompressed. This works for each width of the header's size field."""
+    """`content_sizes` reads the size of each frame's content from the frame's header, without
+    decompressing the frame. This works for each width of the header's size field."""
     data = np.random.default_rng(1).integers(0, 40, size).astype(np.uint8).tobytes()
     frames = [bytes(cramjam.zstd.compress(data, 1)), bytes(cramjam.zstd.compress(b"x" * 40, 1))]
     assert _sizes(frames) == [size, 40]
@@ -30,12 +30,13 @@ def test_the_size_that_a_frame_states_is_the_size_of_its_contents(size: int) -> 
 
 
 def test_a_frame_ends_with_its_piece() -> None:
-    """Each piece must be exactly one frame. If a frame does not end at the end of its piece, its
-    size is reported as unknown, even if the next piece looks like a frame. Otherwise two damaged
-    batches could be taken for two intact batches."""
+    """Each range of bytes that is given to `content_sizes` must be exactly one frame. If the frame
+    does not end at the end of the range, its size is reported as -1 (unknown), even if the next
+    range looks like a frame. Otherwise two damaged batches could be taken for two intact
+    batches."""
     inner = bytes(cramjam.zstd.compress(b"inside", 1))
     outer = b"\x28\xb5\x2f\xfd\x20" + bytes([len(inner)])
-    outer += (1 | len(inner) << 3).to_bytes(3, "little")  # the last block, uncompressed
+    outer += (1 | len(inner) << 3).to_bytes(3, "little")  # header of the last block, uncompressed
     assert _sizes([outer + inner]) == [len(inner)]
     assert _sizes([outer, inner]) == [-1, len(b"inside")]
     assert _sizes([outer + inner + inner]) == [-1]
@@ -43,8 +44,8 @@ def test_a_frame_ends_with_its_piece() -> None:
 
 
 def test_damaged_frames_do_not_fill_the_room() -> None:
-    """The function that decompresses the frames returns False if a frame is damaged, or if the size
-    of its contents differs from the size in its header."""
+    """`decompress_into` returns False if the frames are damaged, or if their contents do not fill
+    the given memory exactly."""
     frame = bytearray(cramjam.zstd.compress(b"some text " * 9, 1))
     assert decompress_into(memoryview(bytes(frame)), memoryview(bytearray(90)))
     assert not decompress_into(memoryview(bytes(frame)), memoryview(bytearray(91)))

@@ -38,8 +38,8 @@ def values(batches: list[PendingBatch]) -> list[list[bytes | None]]:
 
 
 def test_a_batch_is_ready_when_full_or_when_it_has_waited() -> None:
-    """A full batch is ready to be sent at once. Any other batch is ready after the linger time. A
-    flush takes all batches."""
+    """A full batch is ready to be sent at once. Any other batch is ready after the linger time
+    (`linger.ms`). A flush makes all batches ready."""
     accumulator = Accumulator(0.5)
     put(accumulator, P0, b"a" * 500, 10.0)
     put(accumulator, P1, b"b", 10.2)
@@ -53,7 +53,8 @@ def test_a_batch_is_ready_when_full_or_when_it_has_waited() -> None:
 
 
 def test_batches_of_a_partition_come_in_their_order() -> None:
-    """A partition's full batch is taken before the partition's later batches."""
+    """The batches of a partition are taken from the accumulator in the order in which they were
+    begun."""
     accumulator = Accumulator(0.0)
     for letter in (b"a", b"b", b"c"):
         put(accumulator, P0, letter * 900, 1.0)
@@ -118,7 +119,8 @@ def test_halves_hold_the_same_messages(lengths: list[int]) -> None:
 
 
 def test_a_batch_is_encoded_as_it_was_filled() -> None:
-    """If a batch is encoded and decoded again, it has the same keys, values, nulls and times."""
+    """A batch that is encoded and decoded again has the keys, values, nulls and times that were
+    added to it."""
     batch = PendingBatch(P0, 0.0)
     batch.extend(Messages([b"k", None], [b"v", None], 5), 0, 2, 0, Sending(0, 2, single=False))
     decoded = decode(memoryview(seal(batch.encode(Codec.GZIP))))
@@ -134,8 +136,9 @@ def test_a_batch_is_encoded_as_it_was_filled() -> None:
     st.integers(1, 45),
 )
 def test_as_many_messages_as_fit(sizes: list[int], start: int, room: int, ahead: int) -> None:
-    """A batch takes as many messages of a set (the messages of one send) as fit, and at least one.
-    The result does not depend on how many messages' sizes are added up at a time."""
+    """`as_many` finds how many messages of a set (the messages of one send) fit into a batch, and
+    at least one. The result does not depend on `AHEAD`, the number of messages whose sizes it adds
+    up at a time."""
     start = min(start, len(sizes) - 1)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("skidway.producer.accumulator.AHEAD", ahead)
@@ -146,8 +149,8 @@ def test_as_many_messages_as_fit(sizes: list[int], start: int, room: int, ahead:
 
 
 def test_a_large_set_is_gone_through_once() -> None:
-    """A set (the messages of one send) may fill many small batches. Even then the size of each
-    message is read only once or a few times."""
+    """If a set (the messages of one send) fills many small batches, the size of each message is
+    still read only a few times."""
 
     class Counting(list[int]):
         seen = 0

@@ -44,8 +44,8 @@ def directory(cluster: Cluster) -> Directory:
 
 
 def test_brokers_that_are_away_hold_nobody_back_who_knows_the_topic() -> None:
-    """If the brokers do not answer, they are asked only once about a topic that is already known.
-    After that the known partitions of the topic are used, so that senders can continue filling the
+    """If no broker answers, and the metadata of a topic is old, the directory asks only once, and
+    then uses the old metadata. So threads that send to this topic can continue to fill the
     buffer."""
     clock = ManualClock()
     cluster = Cluster(clock)
@@ -63,8 +63,8 @@ def test_brokers_that_are_away_hold_nobody_back_who_knows_the_topic() -> None:
 
 
 def test_who_knows_the_topic_does_not_wait_for_who_asks() -> None:
-    """While one thread asks the brokers again about a known topic, other threads use the topic's
-    known partitions and do not wait."""
+    """While one thread asks the brokers again about a known topic, other threads use the old
+    metadata of the topic and do not wait."""
     cluster = Cluster(ManualClock())
     known = directory(cluster)
     known.topic("t", 60.0)
@@ -77,8 +77,8 @@ def test_who_knows_the_topic_does_not_wait_for_who_asks() -> None:
 
 
 def test_a_partition_that_was_added_is_asked_for() -> None:
-    """If a sender chooses an unknown partition, the brokers are asked at once, even if they were
-    asked about the topic recently."""
+    """If a message is for a partition that the directory does not know, the directory asks the
+    brokers at once, even if its metadata of the topic is new."""
     cluster = Cluster(ManualClock())
     known = directory(cluster)
     assert known.topic("t", 60.0).partitions == 1

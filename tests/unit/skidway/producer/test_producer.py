@@ -30,7 +30,7 @@ NOBODY = "127.0.0.1:1"
     ],
 )
 def test_settings_that_make_no_sense_are_refused(wrong: Any) -> None:
-    """Settings that make no sense are refused with a usage error before the producer opens a
+    """Invalid or contradictory settings are refused with a usage error before the producer opens a
     connection."""
     with pytest.raises(UsageError):
         Producer(NOBODY, **wrong)
@@ -55,8 +55,8 @@ def known(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("known")
 def test_a_full_buffer_holds_senders_back() -> None:
     """If the buffer is full, a send raises BufferFull after max_block_ms. If messages are still in
-    the buffer when close has waited long enough, they fail, and close raises an error that says
-    so."""
+    the buffer when the timeout of `close` is over, their futures fail, and `close` raises an error
+    that says so."""
     producer = Producer(NOBODY, buffer_memory=1_000, max_block_ms=50)
     try:
         first = producer.send("t", bytes(800))
@@ -76,7 +76,7 @@ def test_a_full_buffer_holds_senders_back() -> None:
 @pytest.mark.usefixtures("known")
 def test_keys_belong_to_messages() -> None:
     """A send of several messages may have one key for all messages or a key for each message. Any
-    other number of keys is refused. A send of no messages is done at once."""
+    other number of keys is refused. The future of a send without messages is done at once."""
     with Producer(NOBODY) as producer:
         with pytest.raises(UsageError, match="2 keys for 3 messages"):
             producer.send("t", [b"a", b"b", b"c"], key=[b"1", b"2"])
@@ -114,9 +114,9 @@ def test_a_send_that_makes_no_sense_is_refused_alone(wrong: Any) -> None:
 def test_what_a_flush_waited_for_is_looked_up_where_it_changes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Only the producer's own thread reads the state of the producer's partitions. So if a flush or
-    close has not finished in time, this thread, and not the caller's thread, finds the reason that
-    the error gives."""
+    """If a flush or close does not finish in time, its error says why batches of a partition are
+    not delivered. The producer's own thread looks up this reason, because only this thread may read
+    the state of the partitions."""
     asked_on: set[str] = set()
 
     def troubles(_: Outgoing) -> dict[Any, Any]:
@@ -157,8 +157,8 @@ def test_when_its_thread_ends_nobody_waits_for_ever(monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.usefixtures("known")
 def test_a_flush_behind_the_end_touches_no_descriptor() -> None:
-    """A flush after close does not write to the producer's closed file descriptor, because its
-    number may belong to another file by then."""
+    """A flush after `close` does not write to the descriptor that wakes the producer's thread. It
+    is closed, and its number may belong to another file by then."""
     producer = Producer(NOBODY)
     wake = producer._sender._wake
     producer.close()
@@ -190,7 +190,7 @@ class DeliversAtOnce:
 
 @pytest.mark.usefixtures("known")
 def test_who_waits_for_room_does_not_wait_for_linger(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If the buffer is full of batches that wait for their linger time, and another send needs
+    """If the buffer is full of batches that wait for the end of `linger.ms`, and another send needs
     room, the producer sends these batches at once."""
     monkeypatch.setattr("skidway.producer.producer.Sender", DeliversAtOnce)
     hour_ms = 3_600_000
@@ -244,8 +244,9 @@ def test_memory_is_bounded_whatever_is_sent() -> None:
 
 
 def test_who_abandons_and_who_fails_a_part_end_it_once() -> None:
-    """The messages of one send are called a set. The future of a set is done exactly once, even if
-    two threads report failed messages of the set while a third thread abandons the set."""
+    """The messages of one send are called a set. The future of a set is completed exactly once,
+    even if two threads report failed messages of the set while a third thread lets all its
+    remaining messages fail."""
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     try:

@@ -49,8 +49,8 @@ class Waiting:
 
 
 def sent(waiting: Waiting, *refusals: ErrorCode | None) -> list[bytes]:
-    """Sends the waiting batches to a broker that answers with the given refusals, and returns the
-    values in its log."""
+    """Sends the waiting batches to a fake broker, and returns the values in its log. The broker
+    answers the first requests with `refusals`, in this order (None: it accepts)."""
     cluster = MemoryCluster()
     cluster.create("t")
     cluster.refusals.extend(None if code is None else KafkaError(code) for code in refusals)
@@ -67,7 +67,8 @@ def offsets(sending: Sending) -> list[int]:
 
 def test_batches_that_came_back_are_sent_again_in_order() -> None:
     """If the broker refuses a batch permanently, the future of this batch fails. The later batches,
-    which the producer has taken back, arrive in order, and their futures have the offsets."""
+    which the client returned without delivering them, are sent again. They arrive in order, and
+    their futures have the offsets."""
     waiting = Waiting(2, 3, 1)
     assert sent(waiting, ErrorCode.INVALID_RECORD) == [b"2", b"3", b"4", b"5"]
     assert isinstance(waiting.sendings[0].future.exception(0), KafkaError)
@@ -75,8 +76,8 @@ def test_batches_that_came_back_are_sent_again_in_order() -> None:
 
 
 def test_a_batch_that_is_too_large_is_halved() -> None:
-    """If a batch is too large for the broker, it is halved. All its messages arrive in the same
-    order, and before later batches."""
+    """If a batch is too large for the broker, the producer halves it. All its messages arrive in
+    the same order, before the messages of later batches."""
     waiting = Waiting(4, 1)
     found = sent(waiting, ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.MESSAGE_TOO_LARGE)
     assert found == [b"0", b"1", b"2", b"3", b"4"]

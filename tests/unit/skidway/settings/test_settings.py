@@ -78,7 +78,8 @@ def test_defaults_hold_where_nothing_is_written() -> None:
 
 
 def test_flat_and_nested_keys_are_alike_at_any_depth(tmp_path: Path) -> None:
-    """A configuration gives the same settings whether its keys are written flat or nested."""
+    """A configuration file gives the same settings whether its keys are written flat (`a.b: x`) or
+    nested (`a: {b: x}`)."""
     flat = given_file(
         tmp_path,
         """
@@ -147,8 +148,9 @@ def test_flag_changes_one_key_of_a_section(tmp_path: Path) -> None:
     ],
 )
 def test_type_of_the_setting_decides_what_is_meant(override: str, name: str, value: Any) -> None:
-    """A flag's value is read according to the setting's type. For a string setting `no` is a
-    string, and for a boolean setting `no` is false. The same holds for numbers and lists."""
+    """The value in a flag (--set KEY=VALUE) is read according to the setting's type. For a string
+    setting `no` is a string, and for a boolean setting `no` is false. The same holds for numbers
+    and lists."""
     assert getattr(load(Agent, None, ["state.dir=/s", override]), name) == value
 
 
@@ -183,8 +185,8 @@ def test_type_of_the_setting_decides_what_is_meant(override: str, name: str, val
     ],
 )
 def test_bad_override_is_one_sentence(override: str, words: str) -> None:
-    """An invalid flag is refused with one sentence that contains the flag, the key, and the values
-    that would be valid."""
+    """An invalid flag (--set KEY=VALUE) is refused with one sentence that contains the flag, the
+    key, and the values that would be valid."""
     said = refusal(None, override)
     assert words in said
     assert said.startswith(f"--set {override}:")
@@ -221,7 +223,7 @@ def test_file_that_holds_itself_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["", "# nothing\n", "batch:\n", "---\n"])
 def test_empty_file_and_empty_section_say_nothing(tmp_path: Path, text: str) -> None:
-    """An empty file or section is valid and leaves the defaults."""
+    """An empty file or section is valid, and the settings have their defaults."""
     assert load(Agent, given_file(tmp_path, text), ["state.dir=/s"]).batch_bytes == 900_000
 
 
@@ -286,14 +288,14 @@ def test_default_file_is_read_only_if_it_exists(tmp_path: Path) -> None:
 def test_one_key_is_read_whatever_the_others_are_worth(
     tmp_path: Path, text: str, overrides: list[str], found: str | None
 ) -> None:
-    """The value of one key can be read even from a configuration that is refused, because a program
-    may need this value to report the refusal."""
+    """`peek` returns the value of one key even from a configuration that `load` refuses, because a
+    program may need this value to report that."""
     assert settings.peek("a.b.c", given_file(tmp_path, text), overrides) == found
 
 
 def test_one_key_of_a_file_that_is_not_there(tmp_path: Path) -> None:
-    """If the configuration file does not exist, the value of a key is None. If no file is given,
-    the program's default file is read."""
+    """If the given configuration file does not exist, `peek` returns None. If no file is given, it
+    reads the program's default file."""
     assert settings.peek("a", tmp_path / "nowhere.yml") is None
     assert settings.peek("a", None, program="x", directory=tmp_path) is None
     (tmp_path / "x.yml").write_text("a: 1\n")
@@ -301,8 +303,9 @@ def test_one_key_of_a_file_that_is_not_there(tmp_path: Path) -> None:
 
 
 def test_check_of_a_class_is_told_with_its_place(tmp_path: Path) -> None:
-    """If a combination of settings is refused, the error contains the file's name. If the settings
-    are in an item of a list, the error also contains the item's line."""
+    """If the method `check` of a settings class refuses a combination of settings, the error
+    contains the file's name. If the settings are in an item of a list, the error also contains the
+    line of the item."""
     text = "state.dir: /s\nsources:\n  - topic: t\n    paths: a\n    parser.type: regex"
     assert refusal(given_file(tmp_path, text)).endswith(
         "agent.yml, line 3: parser of type regex needs a pattern"
@@ -341,8 +344,8 @@ def test_example_shows_every_key_once_and_only_required_ones_active(tmp_path: Pa
 
 
 def test_example_of_a_required_list_of_sections_loads(tmp_path: Path) -> None:
-    """In the example configuration, required settings inside a list of sections have their sample
-    values."""
+    """In the example configuration, required settings in a list of sections have the values given
+    as `example`."""
 
     text = example(Sourced)
     loaded = load(Sourced, given_file(tmp_path, text))
@@ -361,8 +364,8 @@ class Overlapping:
 
 
 def test_key_that_is_also_a_prefix_means_both(tmp_path: Path) -> None:
-    """If a key has the same name as a section, `schema: x` sets the key, and `schema: {registry:
-    ...}` is the section."""
+    """A key (`schema`) may also be the first part of another key (`schema.registry.url`). Then
+    `schema: x` sets the first key, and `schema: {registry: ...}` sets the other one."""
     assert load(Overlapping, given_file(tmp_path, "schema: a.avsc")).schema == "a.avsc"
     nested = load(Overlapping, given_file(tmp_path, "schema: {registry: {url: u}}"))
     assert (nested.schema, nested.registry) == (None, "u")
@@ -379,8 +382,8 @@ class Outer:
 
 
 def test_missing_key_of_a_missing_section_is_named_whole() -> None:
-    """If a whole section is missing, the error names the section's required key by its full
-    path."""
+    """If a section with a required key is missing in the file, the error names the full path of
+    this key (`section.key`)."""
     with pytest.raises(ConfigurationRefused, match=r"the key 'inner\.needed' is missing"):
         load(Outer, None)
 

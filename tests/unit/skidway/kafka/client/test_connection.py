@@ -104,8 +104,8 @@ def test_calls_wait_for_versions(connection: Connection, peer: Peer) -> None:
 
 @pytest.mark.parametrize("portion", [1, 3, 1 << 30])
 def test_portions_do_not_matter(connection: Connection, peer: Peer, portion: int) -> None:
-    """Requests and responses are the same, whatever number of bytes is sent or received at a
-    time."""
+    """The connection sends and reads the same requests and responses, however many bytes it can
+    send or receive at a time."""
     for ticket in (1, 2, 3):
         connection.submit(ticket, metadata_call(["a", "b"]), 40.0)
     peer.agree()
@@ -137,8 +137,8 @@ def test_a_response_nobody_asked_for_ends_it(connection: Connection, peer: Peer)
 def test_a_response_that_cannot_be_read_keeps_its_ticket(
     connection: Connection, peer: Peer
 ) -> None:
-    """If a response cannot be parsed, the connection ends. The call of this response and all later
-    calls count as abandoned."""
+    """If a response cannot be parsed, the connection ends. The call that this response answers, and
+    all later calls, count as abandoned."""
     connection.submit(1, metadata_call(None), 40.0)
     connection.submit(2, metadata_call(None), 40.0)
     peer.agree()
@@ -214,8 +214,8 @@ def test_batches_are_not_copied(connection: Connection, peer: Peer) -> None:
 
 
 def test_deadlines(connection: Connection, peer: Peer) -> None:
-    """The connection's next deadline is the earliest of the deadlines of the open calls and of the
-    ApiVersions request."""
+    """The connection's next deadline is the earliest deadline of all calls without an answer and of
+    the ApiVersions request."""
     assert connection.next_deadline == 30.0
     connection.submit(1, metadata_call(None), 20.0)
     assert connection.next_deadline == 20.0

@@ -70,8 +70,8 @@ def test_leaders_get_their_own_requests() -> None:
 
 
 def test_nothing_for_a_leader_that_cannot_be_reached() -> None:
-    """Batches for a leader that cannot be reached wait. They are sent as soon as the leader can be
-    reached."""
+    """Batches for a leader that cannot be reached wait until it can be reached, and are then
+    sent."""
     dispatch = make()
     dispatch.add(tp(0), batch(), 0)
     assert plan(dispatch, usable=False) == []
@@ -110,8 +110,8 @@ def test_five_in_flight_after_the_first() -> None:
 
 
 def test_partitions_take_turns() -> None:
-    """If a request has room for only one batch, the partitions take turns, always in the same
-    order."""
+    """If a request has room for only one batch, the partitions of the leader take turns, always in
+    the same order."""
     dispatch = make(max_buffered_bytes=1 << 30)
     for number in (0, 1, 2) * 2:
         dispatch.add(tp(number), batch(REQUEST_BYTES_MAX), number)
@@ -153,7 +153,8 @@ def test_a_batch_left_out_of_the_answer_is_sent_again() -> None:
 
 
 def test_a_lost_request_looks_for_leaders() -> None:
-    """After a lost connection the leaders are looked up, and the same bytes are sent again."""
+    """If the connection is lost before a request is answered, the client looks up the leaders and
+    sends the same bytes again."""
     dispatch = make()
     dispatch.add(tp(0), batch(), 0)
     [planned] = plan(dispatch)

@@ -62,7 +62,7 @@ def test_a_fetch_asks_for_what_is_next() -> None:
 
 def test_positions_move_when_batches_are_taken() -> None:
     """A partition's position moves when the caller takes the partition's batches. Batches that were
-    fetched are not asked for again, even before they are taken."""
+    fetched but not taken yet are not fetched again."""
     fetching = make()
     fetching.seek(TP, 1)
     [planned] = plan(fetching)
@@ -80,8 +80,8 @@ def test_positions_move_when_batches_are_taken() -> None:
 
 
 def test_a_longer_answer_is_asked_for_where_no_batch_is_whole() -> None:
-    """If a batch is larger than a fetch's limit of bytes, the next fetch requests the whole length
-    of the batch, which is in the batch's header."""
+    """If an answer ends within its first batch, because the batch is larger than the fetch's size
+    limit, the next fetch sets the limit to the length in the batch's header."""
     fetching = make(max_bytes=100)
     fetching.seek(TP, 0)
     large = batch_at(0, 1, size=5_000)
@@ -95,8 +95,8 @@ def test_a_longer_answer_is_asked_for_where_no_batch_is_whole() -> None:
 
 
 def test_batches_below_the_position_do_not_stand_still() -> None:
-    """If all batches of an answer lie before the fetch position, the next fetch requests more
-    bytes, so that the position can move on."""
+    """If all batches of an answer lie before the fetch position, the next fetch has a higher size
+    limit, so that its answer reaches the position."""
     fetching = make(max_bytes=100)
     fetching.seek(TP, 10)
     [planned] = plan(fetching)
@@ -107,8 +107,8 @@ def test_batches_below_the_position_do_not_stand_still() -> None:
 
 @pytest.mark.parametrize("code", [-1, 3, 5, 6, 9, 56, 74, 75, 78])
 def test_leaders_that_are_not_ready_are_asked_later(code: int) -> None:
-    """If a leader is not ready, the position stays the same, the leaders are looked up, and the
-    next fetch waits for a moment."""
+    """If the answer says that a leader is not ready, the position stays the same. The client looks
+    up the leaders and waits a moment before the next fetch."""
     fetching = make()
     fetching.seek(TP, 4)
     [planned] = plan(fetching)
@@ -152,8 +152,8 @@ def test_a_missing_right_stops_the_partition() -> None:
 
 
 def test_what_was_sought_meanwhile_is_dropped() -> None:
-    """Answers, batches and errors that belong to a time before a seek, or before the partition was
-    removed, are dropped."""
+    """After a seek, or after a partition was removed, the client drops the batches and errors of
+    fetches that it had sent before."""
     fetching = make()
     fetching.seek(TP, 0)
     [planned] = plan(fetching)
@@ -249,8 +249,8 @@ class Log:
 
 
 def test_every_batch_once_whatever_the_answers(seeds: Seeds) -> None:
-    """In spite of truncated answers, errors, lost connections and moved leaders, each batch is
-    returned exactly once, in order."""
+    """Whatever the random broker does (it truncates answers, returns errors, closes connections or
+    moves leaders), each batch is returned exactly once, in order."""
     for seed in seeds(range(300)):
         log, fetching = Log(seed), make(max_bytes=200)
         fetching.seek(TP, 0)

@@ -42,8 +42,8 @@ def give(
     fetching: Fetching, planned: PlannedFetch, offset: int | None, ended: int = 0,
     error: ErrorCode = ErrorCode.NONE, now: float = NOW,
 ) -> list[bool]:  # fmt: skip
-    """Gives an answer with one batch, with no batch, or with an error. Returns whether each
-    returned batch is unbroken."""
+    """Answers the open fetch with one batch, with no batch, or with an error. Returns for each
+    batch that the reader then returns whether it is unbroken."""
     records = b"" if offset is None else batch_at(offset)
     part = FetchedPartition(*TP, error, 50, 50, 0, memoryview(records), None, -1)
     answer = FetchAnswer(0, 0, 0, [part])
@@ -128,8 +128,8 @@ def test_an_interruption_of_all_breaks_every_partition() -> None:
 
 
 def test_many_partitions_are_not_asked_for_at_every_batch() -> None:
-    """If a client reads thousands of partitions, each fetch asks for all of them. So after a small
-    answer the client waits a little before its next fetch. After a large answer it does not
+    """A client that reads thousands of partitions waits a little after a small answer before its
+    next fetch, because each request lists all the partitions. After a large answer it does not
     wait."""
     fetching = Fetching(max_bytes=1_000, max_wait_ms=500, min_bytes=1, random=lambda: 0.5)
     tps = [TopicPartition("t", number) for number in range(2_000)]

@@ -25,7 +25,7 @@ LOGS = TopicPartition("logs", 0)
 
 
 class ScriptedSession(ClientSession):
-    """A fake session, which stores the submitted requests until the test answers them."""
+    """A fake session that keeps the submitted requests until the test answers them."""
 
     def __init__(self) -> None:
         super().__init__(client_id="me", request_timeout_s=30, random=lambda: 0.5)
@@ -139,8 +139,8 @@ def test_an_answer_that_does_not_come_is_asked_for_again(
 def test_a_stale_picture_and_an_old_one_are_renewed(
     metadata: Metadata, session: ScriptedSession
 ) -> None:
-    """The client requests metadata again in two cases: a broker's answer shows that the metadata is
-    out of date, or the metadata is five minutes old."""
+    """The client requests metadata again if a broker's answer shows that the metadata is out of
+    date, and if the metadata is five minutes old."""
     metadata.leader(LOGS)
     metadata.advance(session, 1.0)
     session.answer()

@@ -1,8 +1,8 @@
-"""The outbox keeps the order of one partition's batches. It decides which batch may be sent at what
-time, and what the broker's answers mean.
+"""The producer's outbox has the batches of one partition, and keeps their order. It decides which
+batch may be sent at what time, and what the broker's answers mean.
 
-Each rule is tested on its own. tests/model/test_producer.py shows with random schedules that the
-rules together keep the order.
+These tests check each rule alone. tests/model/test_producer.py checks with random schedules that
+all rules together keep the order.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ NOW, WALL = 1_000.0, 1_700_000_000_000
 
 
 class Driver:
-    """An outbox with a time and a leader that the test sets."""
+    """An outbox, and the time and the leader that the test passes to it."""
 
     def __init__(self, *, idempotent: bool = True, max_in_flight: int = 5) -> None:
         self.box = Outbox(
@@ -86,7 +86,8 @@ def token_of(delivery: Delivery) -> object:
 
 
 def test_one_in_flight_until_the_first_acknowledgement() -> None:
-    """Until the first acknowledgement only one batch is in flight, and afterwards up to five."""
+    """Until the broker has acknowledged the first batch, only one batch is in flight. Afterwards up
+    to five batches are in flight."""
     driver = Driver()
     driver.add(*range(8))
     [first] = driver.send()
@@ -113,8 +114,8 @@ def test_sequences_count_records() -> None:
 
 
 def test_a_retry_is_the_same_bytes() -> None:
-    """After a lost connection the same batches are sent again with the same headers. The first of
-    them is sent alone."""
+    """After a lost connection, the batches that were in flight are sent again, byte for byte the
+    same. The first of them is sent alone."""
     driver = Driver()
     entries = driver.begin(1, 2, 3)
     before = [entry.header for entry in entries]
@@ -129,8 +130,8 @@ def test_a_retry_is_the_same_bytes() -> None:
 
 
 def test_a_refusal_for_now_waits_and_goes_again() -> None:
-    """After a retriable error of the broker, nothing is sent for a while. Then the refused batch is
-    sent first."""
+    """If the broker refuses a batch with a retriable error, nothing is sent for a while. Then the
+    refused batch is sent before later batches."""
     driver = Driver()
     one, two = driver.begin(1, 2)
     assert not driver.answer(one, 6)
@@ -151,8 +152,8 @@ def test_several_refusals_are_one_wait() -> None:
 
 
 def test_acknowledgements_are_contiguous() -> None:
-    """Batches are reported as delivered in their order. If the broker acknowledges a batch before
-    an earlier batch, the later batch is reported only after the earlier one."""
+    """Batches are reported as delivered in the order in which they were added, even if the broker
+    acknowledges them in another order."""
     driver = Driver(idempotent=False)
     one, two = driver.begin(1, 2)
     driver.answer(two)
@@ -162,8 +163,8 @@ def test_acknowledgements_are_contiguous() -> None:
 
 
 def test_a_duplicate_is_acknowledged() -> None:
-    """The error DUPLICATE_SEQUENCE_NUMBER counts as an acknowledgement, because the broker has
-    stored the batch, although the offset is unknown."""
+    """The error DUPLICATE_SEQUENCE_NUMBER counts as an acknowledgement without an offset, because
+    the broker already has the batch."""
     driver = Driver()
     [one] = driver.begin(1)
     driver.answer(one, 46, 99)
@@ -172,8 +173,8 @@ def test_a_duplicate_is_acknowledged() -> None:
 
 
 def test_an_hour_idle_is_like_the_beginning() -> None:
-    """If no batch was sent for an hour, by the monotonic clock or by the wall clock, only one batch
-    is in flight at first, as at the beginning."""
+    """If no batch was sent for an hour (by the monotonic clock or by the wall clock), the next
+    batch is sent alone. Until it is acknowledged, only this batch is in flight."""
     for seconds, wall_ms in ((IDLE_S + 1, 0), (0, int(IDLE_S * 1000) + 1)):
         driver = Driver()
         driver.begin()
@@ -185,8 +186,9 @@ def test_an_hour_idle_is_like_the_beginning() -> None:
 
 @promise("3 order")
 def test_an_hour_that_a_host_slept_is_an_hour_idle() -> None:
-    """If the host slept for an hour, its monotonic clock stood still, but the hour counts as idle.
-    This holds even if batches with event times in the future were sent before."""
+    """If the host sleeps for an hour, its monotonic clock stands still, but the outbox still counts
+    the hour as idle, because it also reads the wall clock. This holds even if batches with event
+    times in the future were sent before."""
     driver = Driver()
     driver.add(0, event_ms=WALL + EVENT_AGE_MAX_MS // 2)
     [first] = driver.send()
@@ -199,7 +201,7 @@ def test_an_hour_that_a_host_slept_is_an_hour_idle() -> None:
 
 def test_another_leader_is_like_the_beginning() -> None:
     """When a partition gets a new leader, the outbox first waits for the answers of the old leader.
-    After that only one batch is in flight at first."""
+    After that it sends one batch alone, until this batch is acknowledged."""
     driver = Driver()
     one, two = driver.begin(1, 2)
     driver.add(3)
@@ -224,8 +226,8 @@ def test_a_leader_that_moves_between_two_batches_is_like_the_beginning() -> None
 
 
 def test_old_event_times_go_one_by_one() -> None:
-    """If a batch has event times that are more than an hour old, no other batch is in flight at the
-    same time. The next batch is sent alone, too."""
+    """A batch with event times that are more than an hour old is sent alone: no other batch is in
+    flight at the same time. The next batch is sent alone, too."""
     driver = Driver()
     driver.begin()
     driver.add(1, 2)
@@ -277,8 +279,8 @@ def test_a_lost_identity_drains_and_begins_again(code: int) -> None:
 
 
 def test_an_acknowledgement_during_the_drain_counts() -> None:
-    """During a drain the outbox waits for the results of all batches in flight. Batches at the
-    front of the queue that are acknowledged meanwhile are not sent again."""
+    """During a drain the outbox waits for the results of all batches in flight. If the oldest of
+    these batches are acknowledged meanwhile, they are not sent again."""
     driver = Driver()
     one, two, _ = driver.begin(1, 2, 3)
     driver.answer(two, 45)
@@ -288,9 +290,9 @@ def test_an_acknowledgement_during_the_drain_counts() -> None:
 
 @pytest.mark.parametrize("code", [10, 18, 32, 43, 76, 87])
 def test_refused_for_good_goes_back_with_all_behind(code: int) -> None:
-    """If the broker refuses a batch permanently, the outbox waits for the results of all batches
-    before it, and then returns the batch with its error. The batches after it are returned with the
-    error Drained."""
+    """If the broker refuses a batch permanently, the outbox waits for the results of all earlier
+    batches, and then returns the refused batch with its error. It returns all later batches with
+    the error Drained."""
     driver = Driver()
     one, two, three = driver.begin(1, 2, 3)
     driver.add(4)
@@ -315,8 +317,8 @@ def test_refused_for_good_goes_back_with_all_behind(code: int) -> None:
 
 
 def test_the_owner_is_told_which_batches_may_have_arrived() -> None:
-    """A batch that the outbox gives back undelivered contains the number of times that it was sent,
-    over all connections and producer ids. 0 means that it was never sent, so that it cannot have
+    """The outbox says of each batch that it returns undelivered how many times it was sent, over
+    all connections and producer ids. 0 means that the batch was never sent, so it cannot have
     arrived."""
     driver = Driver()
     one, two, three = driver.begin(1, 2, 3)
@@ -356,7 +358,8 @@ def test_batches_taken_back_are_not_forgotten_by_another_drain() -> None:
 
 def test_damage_on_the_way_is_repaired_by_a_retry() -> None:
     """After the error CORRUPT_MESSAGE a batch is sent again, because it may have been damaged on
-    the way. After several attempts the batch fails, because its own bytes must be damaged."""
+    the way. If this error comes several times for one batch, the batch fails, because then its
+    bytes were probably damaged before it was sent."""
     driver = Driver()
     [one] = driver.begin(1)
     for _ in range(CORRUPT_TIMES_MAX - 1):
@@ -371,7 +374,7 @@ def test_damage_on_the_way_is_repaired_by_a_retry() -> None:
 @pytest.mark.parametrize("code", [-1, 3, 5, 6, 7, 17, 19, 20, 29, 31, 44, 56, 4_000])
 def test_everything_else_is_tried_again(code: int) -> None:
     """After an error about a missing topic or a missing permission, and after an error with an
-    unknown code, a batch is sent again and again, without a limit. So no line is given up."""
+    unknown code, a batch is sent again and again, without a limit, so that no record is lost."""
     driver = Driver()
     [one] = driver.begin(1)
     for _ in range(20):
@@ -382,8 +385,9 @@ def test_everything_else_is_tried_again(code: int) -> None:
 
 
 def test_without_idempotence_there_are_no_sequences() -> None:
-    """Without idempotence, the producer id and the sequence are -1. After the error 45
-    (OUT_OF_ORDER_SEQUENCE_NUMBER) a batch is sent again, as after other errors."""
+    """Without idempotence, the producer id and the sequence number in each batch's header are -1.
+    After the error 45 (OUT_OF_ORDER_SEQUENCE_NUMBER) a batch is sent again, as after other
+    errors."""
     driver = Driver(idempotent=False, max_in_flight=3)
     driver.add(*range(5))
     entries = driver.send()

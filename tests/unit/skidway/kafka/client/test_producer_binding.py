@@ -1,5 +1,5 @@
-"""A producer can be bound to topic ids, so that it never sends to a later topic of the same name.
-The tests use no network."""
+"""A producer can be bound to the ids of its topics. If such a topic is deleted and created again,
+the producer sends nothing to the new topic. The tests use no network."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ def producing(topic_id: uuid.UUID | None, bound: str) -> tuple[Producer, Metadat
 
 
 def test_batches_go_to_the_topic_that_they_are_for() -> None:
-    """A bound producer sends as long as the topic's id is the id to which the producer is bound. If
-    the cluster does not give topic ids, the producer sends by the topic's name."""
+    """A producer that is bound to a topic id sends as long as the topic has this id. If the cluster
+    does not support topic ids, the producer sends by the topic's name."""
     for topic_id, bound in ((FIRST, FIRST.hex), (None, FIRST.hex), (SECOND, "")):
         producer, _, session = producing(topic_id, bound)
         assert (session.produced, producer.made_again) == (1, frozenset())

@@ -1,5 +1,6 @@
-"""A session has a link (connection) for each address and channel. The links are dialled, fail, wait
-and have deadlines. The tests use no sockets."""
+"""A session has a link (connection) for each address and channel. The session opens links, ends
+links that miss a deadline, and waits after a failure before it connects again. The tests use no
+sockets."""
 
 from __future__ import annotations
 
@@ -45,7 +46,7 @@ def test_the_first_call_dials(session: ClientSession) -> None:
 
 def test_a_failure_tells_every_call_once(session: ClientSession) -> None:
     """When a link (a connection) fails, each of its open calls ends exactly once, with the reason.
-    The session does not connect again before a waiting time is over."""
+    The session waits before it connects again."""
     inbox: Inbox = deque()
     tickets = [ask(session, inbox) for _ in range(3)]
     [link] = session.dials()
@@ -117,7 +118,7 @@ def test_garbage_is_a_failure(session: ClientSession) -> None:
     link.connection.space()[:4] = b"HTTP"
     session.received(link, 4, 1.0)
     assert "HTTP" in str(inbox.popleft().error)
-    session.received(link, 4, 1.0)  # the old connection's bytes were dropped
+    session.received(link, 4, 1.0)  # bytes of the ended connection are dropped
     assert not inbox
 
 
@@ -131,7 +132,7 @@ def test_calls_per_link_are_bounded(session: ClientSession) -> None:
 
 
 def test_forgotten_answers_are_dropped(session: ClientSession) -> None:
-    """If the caller has given up a call, the answer to this call is dropped."""
+    """If the caller no longer waits for a call, the session drops the answer to this call."""
     inbox: Inbox = deque()
     session.forget(ask(session, inbox))
     session.close()

@@ -1,4 +1,4 @@
-"""Unit tests for the creation of the topics that a program needs."""
+"""Tests `ensure_topics`, which creates the topics that a program needs if they do not exist."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from support.memory_kafka import MemoryClient, MemoryCluster
 
 
 class SlowToLearn(MemoryClient):
-    """A client whose broker does not know a new topic in its first answers."""
+    """A client whose broker says in its first two Metadata answers that the topics do not exist."""
 
     answers_without: int = 2
 
@@ -33,8 +33,9 @@ class SlowToLearn(MemoryClient):
 
 
 def test_a_topic_is_there_once_it_was_created() -> None:
-    """A program gets a new topic only after the broker that it asks knows the topic. The program
-    creates the topic once, even if the first answers do not contain it."""
+    """After `ensure_topics` has created a topic, it waits until the broker that it asks lists the
+    topic. It creates the topic only once, even if the first answers still say that it does not
+    exist."""
     cluster, clock = MemoryCluster(), ManualClock()
     client = SlowToLearn(cluster, clock)
     found = ensure_topics(cast(Client, client), [NewTopic("a", 3)], clock.advance)
@@ -42,7 +43,8 @@ def test_a_topic_is_there_once_it_was_created() -> None:
 
 
 def test_an_existing_topic_stays_as_it_is() -> None:
-    """If a topic exists, its number of partitions and its settings stay the same."""
+    """If a topic already exists, `ensure_topics` changes neither its number of partitions nor its
+    settings."""
     cluster, clock = MemoryCluster(), ManualClock()
     cluster.create("a", 2, {"retention.ms": "5"})
     client = cast(Client, MemoryClient(cluster, clock))
@@ -52,8 +54,8 @@ def test_an_existing_topic_stays_as_it_is() -> None:
 
 
 def test_the_wait_for_a_leader_is_bounded() -> None:
-    """If a topic gets no leader within the time limit, the program gets an error of one sentence
-    that names the topic."""
+    """If a topic has no leader within 30 s, `ensure_topics` raises an error that names the
+    topic."""
     cluster, clock = MemoryCluster(), ManualClock()
     cluster.create("a", 0)
     client = cast(Client, MemoryClient(cluster, clock))
@@ -71,7 +73,8 @@ class Refusing(MemoryClient):
 
 
 def test_a_refusal_of_the_cluster_reaches_the_caller() -> None:
-    """If the cluster refuses a new topic permanently, the program gets the error at once."""
+    """If the cluster refuses to create a topic, and the error is not retriable, `ensure_topics`
+    raises this error at once."""
     client = cast(Client, Refusing(MemoryCluster(), ManualClock()))
     with pytest.raises(KafkaError, match="no"):
         ensure_topics(client, [NewTopic("a", 1)], ManualClock().advance)

@@ -19,8 +19,8 @@ RANGES = {ApiKey.FETCH: VersionRange(4, 12), ApiKey.API_VERSIONS: VersionRange(0
 
 @pytest.mark.parametrize("version", [0, 1, 2, 3])
 def test_answer(version: int) -> None:
-    """In each version of ApiVersions, the answer lists the versions of each API that the broker
-    offers."""
+    """In each version of ApiVersions, the answer lists the APIs that the broker offers, each with
+    its range of versions."""
     response = decode(ApiVersionsResponse, answer(version, RANGES), version)
     assert response.error_code == ErrorCode.NONE
     assert response.ranges() == RANGES
@@ -28,8 +28,8 @@ def test_answer(version: int) -> None:
 
 @pytest.mark.parametrize("version", [4, 5, 99, -1])
 def test_unsupported_version(version: int) -> None:
-    """A request in an unknown version gets an answer in version 0, with error 35 and the versions
-    in which ApiVersions itself is supported."""
+    """An ApiVersions request in an unknown version is answered in version 0. The answer has error
+    35 (UNSUPPORTED_VERSION) and the versions of ApiVersions that the broker supports."""
     response = decode(ApiVersionsResponse, answer(version, RANGES), 0)
     assert response.error_code == ErrorCode.UNSUPPORTED_VERSION
     assert response.ranges()[ApiKey.API_VERSIONS] == VersionRange(0, 3)

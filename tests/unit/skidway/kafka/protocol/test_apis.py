@@ -10,7 +10,7 @@ from skidway.kafka.protocol import ApiKey, VersionRange, choose
 from skidway.kafka.protocol.apis import known
 from support.messages import REQUESTS, RESPONSES
 
-OFFERED = {  # all tested clients work with these versions
+OFFERED = {  # all clients of docs/clients.md work with these versions
     ApiKey.PRODUCE: (0, 9),
     ApiKey.FETCH: (4, 12),
     ApiKey.LIST_OFFSETS: (1, 7),
@@ -48,7 +48,7 @@ KAFKA_4_1 = {  # what Apache Kafka 4.1 offers
 
 
 def test_offered() -> None:
-    """The broker offers versions of the APIs with which every known client can work."""
+    """The broker offers exactly the versions of the APIs in `OFFERED`."""
     assert {key: tuple(key.broker) for key in ApiKey} == OFFERED
 
 
@@ -71,8 +71,8 @@ def test_every_version_has_a_message(key: ApiKey) -> None:
 
 
 def test_choose_with_apache_kafka() -> None:
-    """With Apache Kafka 4.1 Skidway's client chooses the highest versions that the client
-    supports."""
+    """If the broker is Apache Kafka 4.1, Skidway's client chooses the highest versions that the
+    client supports."""
     offered = {key: VersionRange(*versions) for key, versions in KAFKA_4_1.items()}
     assert choose(ApiKey.METADATA, offered) == 12
     assert choose(ApiKey.PRODUCE, offered) == 9

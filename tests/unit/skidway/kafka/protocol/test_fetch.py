@@ -1,6 +1,6 @@
-"""The protocol code for Fetch is written by hand, and agrees with the table: the list of fields in
-the classes FetchRequest and FetchResponse, which the general functions `encode` and `decode` use.
-Slices of files become parts of a response without being read."""
+"""The hand-written functions for Fetch read and write the same bytes as the general functions
+`encode` and `decode`, which use the fields of the classes FetchRequest and FetchResponse. Slices of
+files become parts of a response without being read."""
 
 from __future__ import annotations
 
@@ -102,9 +102,9 @@ def parsed_response(body: bytes, version: int) -> tuple[object, ...]:
 
 
 def agree(by_hand: object, by_table: object, version: int) -> None:
-    """Asserts that the hand-written parser and the general function `decode` both refused a
-    message, or both read the same values. In version 12, `decode` also checks tagged fields that
-    the hand-written parser skips, so `decode` may refuse more messages."""
+    """Asserts that the hand-written parser and the general function `decode` both refused a message
+    (None), or both read the same values. In version 12, `decode` also checks tagged fields that the
+    hand-written parser skips, so `decode` may refuse more messages."""
     if by_table is None and version >= FLEXIBLE:
         return
     assert by_hand == by_table
@@ -251,8 +251,8 @@ def test_received_records_are_not_copied(version: int) -> None:
 
 
 def test_order_is_kept() -> None:
-    """A Fetch request keeps the order of its partitions, because a broker fills its answer in the
-    same order."""
+    """The partitions of a Fetch request keep their order when the request is written and read,
+    because a broker fills its answer in this order until the answer is full."""
     wanted = [FetchTarget(topic, p, 0, 100) for topic, p in [("b", 1), ("a", 2), ("b", 0)]]
     frame = fetch_request.write_request(7, "me", 11, Fetch(wanted, 500, 1, 1000))
     _, body = read_request_header(memoryview(frame)[4:])
@@ -260,7 +260,8 @@ def test_order_is_kept() -> None:
 
 
 def test_sessionless_by_default() -> None:
-    """By default, a Fetch request and its response have no fetch session."""
+    """Unless the caller gives a session id, Fetch requests and responses are written without a
+    fetch session."""
     request = Fetch([], 500, 1, 1000)
     assert (request.session_id, request.session_epoch) == (0, -1)
     frame = joined(fetch_response.write_response(7, 7, []))
@@ -269,8 +270,9 @@ def test_sessionless_by_default() -> None:
 
 
 def test_what_a_version_cannot_say() -> None:
-    """A Fetch request in an unknown version cannot be written. A request that lists partitions to
-    forget cannot be written in versions before 7."""
+    """Parsing a Fetch request of an unsupported version raises UnsupportedVersion. Writing a
+    request that lists partitions to forget (of a fetch session) in a version before 7 raises
+    ValueError."""
     with pytest.raises(UnsupportedVersion):
         fetch_request.parse_request(memoryview(b""), 13)
     with pytest.raises(ValueError, match="forget"):
@@ -353,14 +355,14 @@ def test_hostile_requests(version: int, body: str) -> None:
         (5, "00000000 00000001 ffff 00000000"),  # a null topic name
         (5, f"00000000 00000001 0001 74 00000001 {PARTITION} ffffffff fffffffe"),  # -2 bytes
         (5, f"00000000 00000001 0001 74 00000001 {PARTITION} ffffffff 00000001"),  # cut off
-        (5, f"00000000 00000001 0001 74 00000001 {PARTITION} fffffffe 00000000"),  # -2 aborted
-        (5, f"00000000 00000001 0001 74 00000001 {PARTITION} 00000001 00000000"),  # one is missing
+        (5, f"00000000 00000001 0001 74 00000001 {PARTITION} fffffffe 00000000"),  # a count of -2
+        (5, f"00000000 00000001 0001 74 00000001 {PARTITION} 00000001 00000000"),  # cut off
         (12, "00000000 0000 00000000 00 00"),  # null topics
         (
             12,
             f"00000000 0000 00000000 02 02 74 02 {PARTITION} 01 ffffffff 05 61 00 00 00",
         ),  # cut off
-        (12, f"00000000 0000 00000000 02 02 74 02 {PARTITION} 03 ffffffff 01 00 00 00"),  # missing
+        (12, f"00000000 0000 00000000 02 02 74 02 {PARTITION} 03 ffffffff 01 00 00 00"),  # cut off
     ],
 )
 def test_hostile_responses(version: int, body: str) -> None:

@@ -69,8 +69,8 @@ def test_own_frames_stay_valid() -> None:
 
 
 def test_large_frames_are_received_in_place() -> None:
-    """The rest of a large frame is received directly into the frame's buffer, without any byte of
-    the next frame."""
+    """After the beginning of a large frame has arrived, the rest is received into a buffer of
+    exactly the frame's size. So no byte of the next frame gets into this buffer."""
     reader = FrameReader(eager_bytes=1 << 20)
     beginning = framed(bytes(1000_000))[:500]
     reader.space()[:500] = beginning
@@ -79,8 +79,8 @@ def test_large_frames_are_received_in_place() -> None:
 
 
 def test_a_claim_allocates_nothing() -> None:
-    """A frame's buffer grows with the bytes that arrive, not with the length in the frame's
-    header."""
+    """A frame's buffer grows only as bytes arrive. The length in front of the frame is not enough
+    to allocate memory."""
     reader = FrameReader(100_000_000)
     stream = struct.pack(">i", 99_000_000) + bytes(300 * KIB)
     arrived = 0

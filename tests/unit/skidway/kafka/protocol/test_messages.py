@@ -184,13 +184,14 @@ class _Sample(Request):
     ],
 )
 def test_null_where_a_version_has_none(version: int, body: str) -> None:
-    """Null is refused in versions and fields that do not allow it."""
+    """A null value is refused if the field does not allow it in this version."""
     with pytest.raises(BadValue, match="null"):
         decode(_Sample, wire(body), version)
 
 
 def test_null_where_a_version_has_it() -> None:
-    """If the version allows null, null is read as None, and None is written as null."""
+    """If the field allows null in this version, null is read as None, and None is written as
+    null."""
     assert decode(_Sample, wire("0000 00000001 ffff 00000000"), 1).names == (_Element(name=None),)
     assert decode(_Sample, wire("0000 ffffffff 00000000"), 2).names is None
     with pytest.raises(ValueError):
@@ -201,7 +202,8 @@ def test_null_where_a_version_has_it() -> None:
 
 def test_absent_fields() -> None:
     """When a message is read, a field that its version does not have gets its default. When a
-    message is written, a value of such a field is left out, or refused if it must not be lost."""
+    message is written, such a field is left out. But if the field has the annotation
+    REFUSED_IF_ABSENT and is set, UnsupportedVersion is raised."""
     assert decode(_Sample, encode(_Sample(words="gone"), 3), 3) == _Sample()
     assert encode(_Sample(must=7), 2) == encode(_Sample(), 2)
     with pytest.raises(UnsupportedVersion, match="must only since version 3"):
@@ -225,8 +227,8 @@ def test_words_for_people_are_cut(text: str) -> None:
 
 
 def test_value_out_of_range() -> None:
-    """A number that is too large for its field raises ValueError. The error contains the message's
-    name."""
+    """A number that is too large for its field raises ValueError. The error contains the name of
+    the message's class."""
     with pytest.raises(ValueError, match="_Sample version 0"):
         encode(_Sample(number=1 << 15), 0)
 

@@ -1,4 +1,4 @@
-"""Metadata requests for all topics, and the defaults of fields in the response."""
+"""Tests Metadata requests for all topics, and the defaults of fields in the response."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def test_all(
 
 @pytest.mark.parametrize("version", [0, 3])
 def test_not_creating_cannot_be_said(version: int) -> None:
-    """A field of the Metadata request forbids the creation of topics. A request with this field
-    cannot be written in versions that lack the field."""
+    """A Metadata request that forbids the creation of topics cannot be written in versions that
+    lack the field for this (`allow_auto_topic_creation`)."""
     request = MetadataRequest(topics=None, allow_auto_topic_creation=False)
     with pytest.raises(UnsupportedVersion, match="allow_auto_topic_creation"):
         encode(request, version)

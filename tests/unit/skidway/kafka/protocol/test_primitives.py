@@ -1,5 +1,5 @@
-"""Values of primitive types are read as they were written. No memory is allocated for a length
-before its bytes have arrived."""
+"""Values of primitive types are read as they were written. A length or count in a message allocates
+no memory if the message has fewer bytes."""
 
 from __future__ import annotations
 
@@ -210,8 +210,8 @@ def test_tags_are_skipped() -> None:
 
 
 def test_known_tag() -> None:
-    """The content of a known tagged field must use all bytes of the field, and a tag may come only
-    once. Unknown tags are skipped."""
+    """The function `known` must read all bytes of the tagged field that it is called for, and a tag
+    may come only once. Fields for which `known` returns False are skipped."""
     seen: list[int] = []
 
     def known(tag: int, part: MessageReader) -> bool:
@@ -256,7 +256,7 @@ def test_values_that_do_not_fit(attempt: Callable[[bytearray], None]) -> None:
 
 
 def test_tags_are_bounded() -> None:
-    """A section with more than 1,000 tagged fields is refused before any of them is skipped."""
+    """A tag section that claims more than 1,000 fields is refused before any field is read."""
     data = bytearray()
     wire.put_uvarint(data, 1001)
     with pytest.raises(BadValue):

@@ -1,6 +1,6 @@
-"""The protocol code for Produce is written by hand. In every version, and for damaged messages, it
-agrees with the table: the list of fields in the classes ProduceRequest and ProduceResponse, which
-the general functions `encode` and `decode` use."""
+"""The hand-written functions for Produce agree with the general functions `encode` and `decode`,
+which use the fields of the classes ProduceRequest and ProduceResponse. They agree in every version,
+and for damaged messages."""
 
 from __future__ import annotations
 
@@ -114,8 +114,8 @@ def test_write_response_equals_encode(version: int, data: st.DataObject) -> None
     ),
 )
 def test_write_request(version: int, name: str | None, data: list[TopicBuffers]) -> None:
-    """A request that is written in buffers is read back unchanged, both by the hand-written parser
-    and by the general function `decode`."""
+    """A request that `write_request` returns as buffers is read back unchanged, both by the
+    hand-written parser and by the general function `decode`."""
     transactional_id = name if version >= 3 else None
     frame = b"".join(produce.write_request(7, "me", version, -1, 500, data, transactional_id))
     assert int.from_bytes(frame[:4]) == len(frame) - 4
@@ -143,7 +143,8 @@ def test_nothing_is_copied(version: int) -> None:
 
 @pytest.mark.parametrize("version", range(PRODUCE_SERVED_SINCE))
 def test_old_versions_can_be_refused_politely(version: int) -> None:
-    """Produce requests before version 3 can be read and answered with UNSUPPORTED_VERSION."""
+    """Produce requests of versions 0 to 2 can be read, and answered with the error
+    UNSUPPORTED_VERSION in their own version."""
     frame = b"".join(produce.write_request(7, "kcat", version, 1, 500, [TopicBuffers("a", 4, ())]))
     _, body = read_request_header(memoryview(frame)[4:])
     request = produce.parse_request(body, version)
