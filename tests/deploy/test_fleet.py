@@ -310,9 +310,9 @@ def test_a_running_agent_takes_changed_settings(fleet: Fleet) -> None:
 
 
 def test_an_upgrade_goes_through_the_whole_fleet(fleet: Fleet) -> None:
-    """upgrade.yml first upgrades the servers to the next version, and then the agents in waves. The
-    audit confirms each wave before the next wave begins. Meanwhile lines are written, and nginx's
-    log is rotated."""
+    """upgrade.yml first upgrades the servers to the next version, and then the agents, one group of
+    hosts (a wave) after the other. The audit confirms each wave before the next wave begins.
+    Meanwhile lines are written, and nginx's log is rotated."""
     fleet.start_press("second-on-the-way")
     fleet.inventory["all"]["vars"]["skidway_version"] = NEXT
     fleet.control.write(fleet.inventory)
@@ -332,9 +332,9 @@ def test_an_upgrade_goes_through_the_whole_fleet(fleet: Fleet) -> None:
 
 
 def test_a_version_that_cannot_run_is_rolled_back(fleet: Fleet) -> None:
-    """If the agent of the new version does not start, upgrade.yml stops after the first wave and
-    reports the failure. The playbook rolls the host of the first wave back to the old version, and
-    does not change the other hosts."""
+    """If the agent of the new version does not start, upgrade.yml stops after the first wave (the
+    first group of hosts, here one host) and reports the failure. The playbook rolls this host back
+    to the old version, and does not change the other hosts."""
     before = fleet.inventory["all"]["vars"]["skidway_version"]
     played = fleet.control.play("upgrade", "--limit", "agents", "-e", f"skidway_version={BROKEN}")
     assert played.returncode != 0

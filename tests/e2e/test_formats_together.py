@@ -42,7 +42,8 @@ class Log:
     - head, tail: the log's bytes before and after the kill.
     - rows: the fields that each row must have, in order.
     - rejects: the texts of the rejected lines.
-    - filtered: how many lines each rule leaves out; None if this depends on the hash of the lines.
+    - filtered: for each rule, how many lines it leaves out, or None if this depends on the lines'
+      hashes.
     """
 
     settings: dict[str, Any]
@@ -55,8 +56,8 @@ class Log:
 
 
 def log_of(settings: dict[str, Any], data: bytes, *rest: Any, cut: int = 0, **more: Any) -> Log:
-    """A log whose bytes are divided inside a line: at the position `cut`, or, if `cut` is 0, in the
-    middle of the log."""
+    """Returns a log whose first part (`head`) ends inside a line: at the byte position `cut`, or,
+    if `cut` is 0, in the middle of `data`."""
     cut = cut or len(data) // 2
     return Log(settings, data[:cut], data[cut:], *rest, **more)
 
@@ -75,7 +76,7 @@ def lines_of(name: str) -> list[str]:
 
 
 def cri() -> Log:
-    """Logs of a container, with divided lines and stack traces."""
+    """A container's log, in which long lines are divided into parts. It contains stack traces."""
     records = [each for each in (DATA / "traces" / "java.txt").read_text().split("=== ") if each]
     pattern = re.compile(
         r"(?P<time>\S+ \S+) (?P<level>[A-Z]+) +\[(?P<thread>[^]]*)\] (?P<logger>\S+) - "
@@ -107,7 +108,7 @@ def wrapped_line(line: str) -> bytes:
 
 
 def jsonl(folder: Path) -> Log:
-    """JSON lines with members that the schema does not have."""
+    """A log of JSON lines, with members that the schema does not have."""
     fields = [
         {"name": "line", "type": "long"},
         {"name": "content", "type": "string"},
@@ -196,7 +197,7 @@ def wide() -> Log:
 
 
 def shaped() -> Log:
-    """A log for which rules leave out some records and mask addresses."""
+    """A log with rules that leave out some records and mask IP addresses in the others."""
     shape = """
         drop message starts with "pam_unix" as pam
         sample 1/3 where message contains "[preauth]" as preauth
@@ -226,7 +227,8 @@ def shaped() -> Log:
 
 @dataclass
 class Told:
-    """The pipeline after everything was loaded, with the logs and the audit's report."""
+    """What the fixture `told` returns: the pipeline after everything was loaded, the logs, and the
+    audit's report."""
 
     pipeline: Pipeline
     logs: dict[str, Log]
@@ -319,8 +321,8 @@ def filtered_of(told: Told, name: str) -> dict[str, int]:
 @promise("all programs", "2 ledger")
 @pytest.mark.parametrize("name", NAMES)
 def test_every_line_is_a_row_a_reject_or_was_left_out(told: Told, name: str) -> None:
-    """The number of lines is the sum of the numbers of rows, rejected lines and lines that rules
-    left out. Together, these have as many bytes as the log."""
+    """Each line of a log becomes a row, becomes a rejected line, or is left out by a rule. The
+    bytes of these three kinds of lines add up to the size of the log."""
     log, rows = told.logs[name], rows_of(told, name)
     rejected = rows_of(told, f"{name}.rejected")
     out = filtered_of(told, name)
@@ -355,7 +357,8 @@ def test_rows_have_the_fields_that_other_parsers_find(told: Told, name: str) -> 
 
 
 def fields_of(row: dict[str, Any], wanted: dict[str, Any]) -> dict[str, Any]:
-    """The fields of a row that are to be compared. A map becomes a list of pairs."""
+    """Returns the fields of a row that `wanted` also has. pyarrow returns a map as a list of pairs;
+    this function makes a dict of it."""
     return {
         name: dict(row[name]) if isinstance(value, dict) else row[name]
         for name, value in wanted.items()
@@ -373,9 +376,9 @@ def test_rejected_lines_are_there_as_they_were_written(told: Told, name: str) ->
 
 @promise("6 filtered", "6 complete before a time")
 def test_the_audit_calls_all_of_it_complete(told: Told) -> None:
-    """All buckets are complete, and the audit's report shows as many records in every tier as there
-    are rows. Even if rules left out records, `skidway audit complete` answers yes for the first two
-    hours of a topic, and counts exactly the rows of these hours."""
+    """For each topic, the audit's report shows as many records in every tier as there are rows.
+    `skidway audit complete` answers yes for the first two hours of a topic, even if rules left out
+    records, and counts exactly the rows of these hours."""
     counted: dict[str, collections.Counter[str]] = collections.defaultdict(collections.Counter)
     for bucket in told.report["buckets"]:
         for place in bucket["places"]:

@@ -66,7 +66,8 @@ clock.SystemClock.time_ms = lambda self: now(self) - 600_000
 from skidway.cli.commands import main
 sys.exit(main(sys.argv[1:]))
 """
-"""Starts a program whose clock is ten minutes behind."""
+"""A Python program that runs the `skidway` command of its arguments with a clock that is ten
+minutes behind."""
 CONFIGURED = {"agent": "agent", "audit": "audit", "load": "loader", "mirror": "broker-offline"}
 
 
@@ -94,7 +95,8 @@ class Incidents:
         return [source(topic, self.folder / topic, **parts) for topic, parts in TOPICS.items()]
 
     def rewrite(self) -> None:
-        """Writes the agent's original settings again, for its next start."""
+        """Writes the agent's configuration again, from TOPICS. The agent reads it at its next
+        start."""
         self.pipeline.rewrite(self.sources())
 
     def log(self, topic: str) -> Oracle:
@@ -109,7 +111,8 @@ class Incidents:
         )
 
     def why(self, topic: str, *options: str, loads: bool = False) -> dict[str, Any]:
-        """The JSON document of `skidway audit why` about a topic of dc1. loads: as in `asked`."""
+        """Returns the JSON document that `skidway audit why` prints about a topic of dc1. For
+        `loads`, see `asked`."""
         health = ["--agent-health", self.pipeline.site.health("agent")]
         collector = ["--collector", self.pipeline.site.url("dashboard")]
         registry = ["--registry", self.pipeline.site.url("registry")]
@@ -117,14 +120,16 @@ class Incidents:
         return self.asked("why", *health, *collector, *registry, *named, loads=loads)
 
     def asked(self, verb: str, *options: str, loads: bool = False) -> dict[str, Any]:
-        """The JSON document of a subcommand of `skidway audit`, with the exit status under
-        `status`. loads: whether the audit also expects the tier hdfs."""
+        """Returns the JSON document that a subcommand of `skidway audit` prints, with its exit
+        status as the member `status`. If `loads` is true, the audit also expects the counts of the
+        tier hdfs."""
         config = self.pipeline.site.config("audit") if loads else self.without_loads
         out = io.StringIO()
         with contextlib.redirect_stdout(out):
             status = main(["audit", verb, "--json", "--config", str(config), *options])
         if status == 2:
-            return {"buckets": [], "others": 0, "status": 2}  # the topic is still unknown
+            # the audit does not know the topic yet
+            return {"buckets": [], "others": 0, "status": 2}
         assert status in (0, 1), out.getvalue()
         document: dict[str, Any] = json.loads(out.getvalue())
         return document | {"status": status}
@@ -132,9 +137,9 @@ class Incidents:
     def cause(
         self, topic: str, cause: str, *, tier: str | None = None, offsets: int = 0, **options: Any
     ) -> dict[str, Any]:
-        """Waits until `why` names this cause, and returns the bucket and the explanation. tier: the
-        tier of the cause, if there may be several. offsets: waits until the explanation has at
-        least this many offsets."""
+        """Waits until `why` names this cause. Returns the cause's entry in the JSON document, with
+        its bucket as the member `of`. If `tier` is given, only a cause in this tier counts.
+        `offsets` is the least number of offsets that the entry must contain."""
         seen: list[Any] = []
 
         def named() -> dict[str, Any] | None:
@@ -207,7 +212,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Incidents]:
 
 @pytest.fixture(autouse=True)
 def _all_well(site: Incidents) -> Iterator[None]:
-    """Starts all programs again after an incident."""
+    """After each test, starts the programs that do not run."""
     yield
     site.pipeline.revive()
 
@@ -321,8 +326,9 @@ def test_a_mirror_stopped(site: Incidents) -> None:
 
 
 def test_the_registry_is_down(site: Incidents) -> None:
-    """If an agent waits for the registry, the audit receives no messages from the agent. On the
-    agent's host, `why` quotes the agent's /health, and names a command that starts the registry."""
+    """If an agent waits for the registry, the audit receives no messages from the agent. If `why`
+    runs on the agent's host, it quotes the agent's /health, and names a command that starts the
+    registry."""
     log = site.log("no-registry")
     log.write("app.log", 10)
     site.settle(log)
@@ -340,9 +346,9 @@ def test_the_registry_is_down(site: Incidents) -> None:
 
 
 def test_a_schema_is_incompatible(site: Incidents) -> None:
-    """If the registry refuses an agent's schema, the agent ends. `why` names the agent's host and a
-    command that starts the agent. With the new schema, the started agent reports the refusal. With
-    the old schema, the started agent delivers the remaining lines."""
+    """If the registry refuses an agent's new schema, the agent ends. `why` names the agent's host
+    and a command that starts the agent. Started with the new schema, the agent ends again and logs
+    the refusal. Started with the old schema, it delivers the remaining lines."""
     log, good = site.log("bad-schema"), dict(TOPICS["bad-schema"])
     log.write("app.log", 10)
     site.settle(log)
@@ -363,8 +369,8 @@ def test_a_schema_is_incompatible(site: Incidents) -> None:
 
 
 def test_a_disk_of_a_broker_is_full(site: Incidents) -> None:
-    """If a broker's disk is full, agents wait. On an agent's host, `why` quotes the agent's
-    /health, which names the partition."""
+    """If a broker's disk is full, agents wait. If `why` runs on an agent's host, it quotes the
+    agent's /health, which names the partition."""
     log = site.log("full-disk")
     log.write("app.log", 10)
     site.settle(log)
@@ -416,7 +422,8 @@ def test_a_partition_was_lost(site: Incidents) -> None:
     broker's tier, because the counter cannot read them. Nothing can restore the records, so a
     person accepts the bucket."""
     log = site.log("lost-partition")
-    for name in ("count-dc1", "broker-offline"):  # only the broker has the records
+    # These programs are stopped so that no counter and no mirror reads the records.
+    for name in ("count-dc1", "broker-offline"):
         site.pipeline.kill(name)
     for n in range(8):
         log.write(f"app{n}.log", 10)
@@ -442,8 +449,9 @@ def test_a_partition_was_lost(site: Incidents) -> None:
 
 
 def test_rows_were_doubled(site: Incidents) -> None:
-    """If a file was copied into the output, the recount names the copy. The command that `why`
-    names recounts the rows. It finds no difference after the copy was deleted."""
+    """If a Parquet file of the output was copied beside itself, a recount reports the copy, and
+    `why` names the copy and a command that recounts the rows. After the copy is deleted, this
+    command finds no difference."""
     log = site.log("doubled-rows")
     log.write("app.log", 100)
     site.settle(log)
@@ -475,7 +483,7 @@ def full_disk(program: Program) -> Iterator[None]:
 
 
 def of_the_mirror(header: RequestHeader, body: memoryview) -> bool:
-    """Whether the mirror that the offline cluster runs sent this request."""
+    """Returns whether the offline cluster's mirror has sent this request."""
     return header.client_id == f"skidway-mirror-{OFFLINE}"
 
 
@@ -489,7 +497,7 @@ def accept_all(site: Incidents, topic: str, cause: str | None) -> None:
             for each in bucket["causes"]:
                 if cause in (None, each["cause"]) and each["accept"] is not None:
                     done = site.run(each["accept"])
-                    assert done.returncode in (0, 2), done  # 2: what was accepted meanwhile
+                    assert done.returncode in (0, 2), done  # 2: was accepted already
         return document["status"] == 0 and not document["buckets"]
 
     eventually(accepted, every_s=0.5, within_s=120)

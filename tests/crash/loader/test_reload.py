@@ -58,7 +58,8 @@ def files(loading: Loading, hour: int, pattern: str) -> list[Path]:
 
 
 def counts(loading: Loading) -> Counter[str]:
-    """Returns the sums of the counts that all loads have published."""
+    """Returns how many records, rejects and repeats all loads together have published for the
+    topic."""
     total = Counter[str]()
     for delta in loading.cluster.deltas(f"{loading.output}/{loading.topic}"):
         for each in delta.counts:
@@ -85,7 +86,7 @@ def test_lost_files_come_back(loading: Loading) -> None:
     assert (loading.rows(), faults(loading.output)) == (before, [])
     assert done["hours"] == [layout.hour_text(FIRST)]
     for each in files(loading, 0, "*.parquet"):
-        each.unlink()  # a load refuses to begin while files of the newest load are missing
+        each.unlink()  # so the next load ends with status 65
     assert loading.run().returncode == 65
     assert reloaded(loading, 2)["problems"] == []
     assert (loading.rows(), faults(loading.output)) == (before, [])
@@ -163,15 +164,15 @@ def test_loads_beside_a_reload(loading: Loading) -> None:
     loading.loaded()
     assert identities(loading.rows()) == lines(sent)
     assert faults(loading.output) == []
-    in_hours = min(sent, HOUR_LINES + 3600)  # on a slow machine, the loads reach the third hour
+    in_hours = min(sent, HOUR_LINES + 3600)  # on a slow machine, lines of a third hour exist
     assert reloaded(loading, 2)["records"] == 2 * in_hours
     assert (identities(loading.rows()), faults(loading.output)) == (lines(sent), [])
 
 
 @promise("5 reload")
 def test_a_reload_of_expired_offsets_changes_nothing(loading: Loading) -> None:
-    """If the broker has deleted a record that belongs to the hour, the reload reports the record's
-    partition and offset and changes no file."""
+    """If the broker has deleted records that belong to the hour, the reload reports their partition
+    and offsets, and changes no file."""
     fill(loading, 0, 1000)
     loading.loaded()
     with Client(loading.cluster.broker) as client:

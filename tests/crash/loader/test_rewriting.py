@@ -171,8 +171,8 @@ def is_whole(output: str, rows: int) -> bool:
 
 
 def fill(loading: Loading, first: int, count: int) -> None:
-    """Sends `count` lines of each of the two files. The lines of each file go to their own
-    partition."""
+    """Sends `count` lines to each of the topic's two partitions, as if each partition had the lines
+    of one log file."""
     for partition in (0, 1):
         loading.cluster.send(loading.topic, partition, first, count)
 

@@ -27,7 +27,8 @@ def mirrored(*gaps: Gap, segment_bytes: int = 1 << 20) -> LogConfig:
 
 
 def put(log: PartitionLog, base: int, count: int = 1, size: int = 200, epoch: int = 0) -> None:
-    """Writes one batch of the source to the log. The batch keeps its offsets."""
+    """Writes one batch to the mirror's log with the offsets and the epoch that it has in the
+    source."""
     view = memoryview(sized(size, count))
     stamp(view, 0, base, epoch)
     log.append_mirrored(view, read_header(view), NOW_MS)
