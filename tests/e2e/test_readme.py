@@ -107,8 +107,8 @@ class Reader:
         return words
 
     def _setting(self, words: list[str], key: str) -> str | None:
-        """Returns the value of a setting from the command line or from the configuration file, or
-        None if neither has it."""
+        """Returns the value that the setting `key` has on the command line or in the configuration
+        file, or None if it has no value."""
         for word in words:
             if word.startswith(f"{key}="):
                 return word.partition("=")[2]

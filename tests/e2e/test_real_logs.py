@@ -1,4 +1,5 @@
-"""Skidway loads logs of real systems with every line, every field and every time."""
+"""Skidway loads logs of real systems. Every line becomes a row with the right fields and the right
+time."""
 
 from __future__ import annotations
 

@@ -17,8 +17,8 @@ STORIES = Stories()
 
 
 def write(trial: Trial, name: str, data: bytes) -> None:
-    """Appends `data` to a log in two parts. After the first part, which ends in the middle of a
-    line, the agent is killed and restarted.
+    """Appends `data` to a log in two parts, of which the first ends in the middle of a line. Kills
+    and restarts the agent after the first part.
     """
     path = trial.folder / name
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -55,7 +55,7 @@ sys.exit(main(sys.argv[1:]))
 
 
 class Samples:
-    """The site on which this module's tests run, and the commands that the tests run."""
+    """The pipeline on which this module's tests run, and methods that run commands on it."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

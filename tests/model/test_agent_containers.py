@@ -1,9 +1,11 @@
-"""The real agent reads the log of a container runtime under random schedules.
+"""The real agent reads the log of a container runtime under random schedules of writes, rotations,
+kills, late batches and new settings.
 
 The runtime divides long texts into parts, each in a line of its own, and writes the lines of both
 streams into one log. Every part is a cell, a piece of text that occurs nowhere else. The model
-knows the stream and the tag (P or F) of each part. The agent must deliver every part once, must
-join only parts that follow one another, and must not divide a text if its parts come in time.
+knows the stream (stdout or stderr) and the tag of each part: F if the text ends with the part, and
+P if it does not. The agent must deliver every part once, must join only parts that follow one
+another, and must not divide a text if its parts come in time.
 """
 
 from __future__ import annotations
@@ -69,7 +71,8 @@ class Part:
 
 
 class Container(Schedule):
-    """One random run. With the fault `patient`, no text is left unfinished for long."""
+    """One random run. With the fault `patient`, the runtime writes the parts of each text soon
+    after one another."""
 
     steps = 160
 
@@ -83,7 +86,7 @@ class Container(Schedule):
         self.cell_after: dict[tuple[int, int], str] = {}
         self.rest = b""  # the end of a line that the runtime has not written yet
         self.joined = 0
-        self.cells_of_value: dict[bytes, list[str]] = {}  # each record is decoded once
+        self.cells_of_value: dict[bytes, list[str]] = {}  # a cache of decoded records
 
     # --- events -------------------------------------------------------------------------------
 
@@ -97,8 +100,8 @@ class Container(Schedule):
         yield from self.of_agent((self.reload, 1))
 
     def write(self) -> None:
-        """Writes a few lines of the runtime. Sometimes the last line is written only up to its
-        time. The rest follows with the next call."""
+        """Writes a few lines, as the runtime does. Sometimes it writes the last line only up to the
+        end of the line's timestamp. The next call writes the rest."""
         data = self.rest
         self.rest = b""
         for _ in range(self.random.randint(1, 3)):
@@ -107,14 +110,14 @@ class Container(Schedule):
             for at in range(count):
                 is_last = at == count - 1 and self.random.random() < 0.8
                 data += self.line(stream, is_last)
-        cut = data.rfind(b"\n", 0, -1) + 1 + 34  # after the time of the last line
+        cut = data.rfind(b"\n", 0, -1) + 1 + 34  # after the timestamp of the last line
         if self.random.random() < 0.2 and "patient" not in self.faults:
             data, self.rest = data[:cut], data[cut:]
         self.world.files.append(PATH, data)
         self.say(f"write {data!r}")
 
     def line(self, stream: str, is_last: bool) -> bytes:
-        """Returns a line of the runtime with one part of a text."""
+        """Returns a log line, as the runtime writes it, with one new part of a text."""
         cell = self.new_cell()
         file = self.rotations
         number = len(self.parts)
@@ -204,7 +207,8 @@ class Container(Schedule):
 
 
 class Watched(Brokers):
-    """Brokers that show each appended row to the schedule."""
+    """Simulated brokers that pass each appended record to the run's `Container` object, which
+    checks it."""
 
     def __init__(self, schedule: Container) -> None:
         super().__init__()
@@ -252,8 +256,8 @@ def test_no_text_is_divided_if_its_parts_come_in_time(also: str, seeds: Seeds) -
 
 
 def test_the_schedules_find_streams_that_are_mixed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If the agent is changed so that it joins parts of two streams, the same schedules make the
-    model's check fail."""
+    """The schedules are able to find errors: if the agent is changed so that it joins parts of two
+    streams, the model's check fails."""
     monkeypatch.setattr(containers, "_differs", lambda lines: np.zeros(len(lines.streams), bool))
     with pytest.raises(AssertionError, match="seed"):
         run_all(range(15_000, 15_100), "file", "")

@@ -1,9 +1,9 @@
 """The real agent runs under random schedules in which changed settings move files from one topic to
 another.
 
-The model is like that of test_agent, but simpler: the host destroys nothing. The new settings send
-the lines of the log to another topic. The agent gets the new settings at a reload, or at a start
-after a kill.
+The model is like that of test_agent, but simpler: the host destroys nothing. In this model, new
+settings send the lines of the log to another topic. The agent gets the new settings at a reload, or
+at a start after a kill.
 """
 
 from __future__ import annotations
@@ -65,8 +65,8 @@ class Moving(Schedule):
         self.say(f"start {[each.topic for each in self.world.settings.sources]}")
 
     def drawn(self) -> AgentSettings:
-        """Returns settings with a random topic for the log, and perhaps with another source before
-        or after the log's source."""
+        """Returns settings that send the log to a randomly chosen topic, and that may have another
+        source before or after the log's source."""
         own = replace(
             source(self.random.choice(PATTERNS), self.partitioning),
             topic=self.random.choice(TOPICS),
@@ -75,7 +75,8 @@ class Moving(Schedule):
         return settings(*self.random.choice([[own], [other, own], [own, other]]))
 
     def read_message(self, message: Any) -> None:
-        """Checks nothing, because `finish` compares the sums of all messages with the rows."""
+        """Ignores the message: only `finish` checks the messages, by comparing their sums with the
+        rows."""
 
     def finish(self) -> None:
         self.settle()

@@ -9,9 +9,9 @@ After each message the test asks the real code of the audit which buckets are co
 A bucket is a time window of a topic, and a delta is a message with counts. A seal's W is the time
 up to which the seal says that the agent's counts are final. The lateness is a setting: the time for
 which the audit waits for late lines after the end of a bucket. A bucket is due when this time has
-passed. A last word is a final seal. D0 to D6 in the following list are kinds of lines and buckets.
-The audit may not report a bucket of the kind D3 as complete. If it reports a bucket as complete, no
-line of the other kinds may be missing in the bucket's rows:
+passed. A last word is the final seal that an agent sends when it leaves. D0 to D6 in the following
+list are kinds of lines and buckets. The audit may not report a bucket of the kind D3 as complete.
+If it reports a bucket as complete, no line of the other kinds may be missing in the bucket's rows:
 
     D0  a line whose row the loader lost
     D1  a line that was in a file when the agent noted the seal's W
@@ -22,10 +22,10 @@ line of the other kinds may be missing in the bucket's rows:
     D6  a line that a rule left out: the verdict shows exactly those lines of the bucket, by rule,
         that the received deltas count as left out
 
-A line that a rule left out and that a received delta counts is not missing in the rows.
-The test does not check D4 if the agent has sent its last word, is retired and has sent no message
-since. In this case the audit does not wait for lines that are written later. The test checks D5
-when the collector has received every message of the agent.
+A line that a rule left out does not count as missing if a received delta counts it as left out. The
+test does not check D4 if the agent is retired and its last word is its newest message. In this case
+the audit does not wait for lines that are written later. The test checks D5 only when the collector
+has received every message of the agent.
 """
 
 from __future__ import annotations
@@ -169,8 +169,8 @@ class World:
 
     def __init__(self, seed: int, faults: Faults) -> None:
         self.random, self.faults = random.Random(seed), faults
-        # The fault `latenesses` has its own random generator, so that it does not change other
-        # random choices.
+        # The random values for the fault `latenesses` come from their own generator, so that they
+        # do not change other random choices.
         drawn = random.Random(-seed - 1) if faults.latenesses else None
         self.lateness_ms = drawn.choice(LATENESSES_MS) if drawn else LATENESS_MS
         self.agents_lateness_ms = drawn.choice(LATENESSES_MS) if drawn else LATENESS_MS
@@ -263,16 +263,16 @@ class World:
     # The agent.
 
     def look_at_clock(self) -> None:
-        """Reads the clock, as the agent does in each turn of its loop. In this model, a turn
-        follows each event."""
+        """Reads the host's clock, as the agent does in each turn (round) of its loop. In this
+        model, the agent has a turn after each event."""
         self.set_backs.read(self.clock_ms(), ["logs"])
 
     def scan(self) -> None:
         self.known |= set(self.files)
 
     def read(self) -> None:
-        """Reads a line and sends it, unless a rule leaves it out. The broker acknowledges the line
-        at once."""
+        """The agent reads a line and sends it, unless a rule leaves it out. The broker acknowledges
+        the line at once."""
         behind = [f for f in self.known & set(self.files) if self.position[f] < len(self.files[f])]
         if behind:
             file = self.random.choice(sorted(behind))
@@ -363,8 +363,8 @@ class World:
         self.delete(self.file_count)
 
     def delete(self, file: int | None = None) -> None:
-        """Deletes a file. If the agent knew the file, it declares the unread lines lost. The
-        declared range has no known end."""
+        """Deletes a file. If the agent knew the file, it declares the unread lines lost, as a byte
+        range without a known end."""
         others = sorted(set(self.files) - {self.current})
         if not others:
             return
@@ -512,10 +512,10 @@ class World:
         self.heard.append(where)
 
     def fold(self, messages: list[Message]) -> Evidence:
-        """Returns the evidence that the messages contain. If `messages` is `delivered`, returns the
-        evidence that the running collector has. Otherwise returns the evidence of a collector that
-        is rebuilt from the topic. For a rebuilt collector, no message counts as received live, that
-        is, read as soon as it was sent.
+        """Returns the evidence that the messages contain. If `messages` is `self.delivered`, this
+        is the evidence of the running collector. Otherwise it is the evidence of a collector that
+        is rebuilt from the topic: for this collector, no message counts as live (as read soon after
+        it was sent).
         """
         if not self.faults.clocks:
             return Fold(messages).evidence()
@@ -590,7 +590,8 @@ class World:
         return None
 
     def heard_as_left_out(self, messages: list[Message]) -> dict[int, Line]:
-        """Returns the lines that deltas among these messages count as left out, by number."""
+        """Returns the lines that the agent's deltas among these messages count as left out, by line
+        number."""
         keys = {
             (x.sender.epoch, x.number)
             for x in messages
@@ -676,7 +677,7 @@ class World:
 
     def leave(self) -> set[int]:
         """Ends the run. The agent reads every line, sends its last word (its final seal) and is
-        retired. The counter and the loader catch up later."""
+        retired. Afterwards the counter and the loader count all remaining records."""
         if self.is_away:
             self.come_back()
         self.scan()
@@ -695,7 +696,7 @@ class World:
 
 
 def sums_of(line: Line) -> Sums:
-    """Returns what the delta of a tier says about one line."""
+    """Returns what one line contributes to the counts in a tier's delta."""
     if line.rule:
         return Sums(filtered=(Filtered(line.rule, 1, 10),))
     return sums_of_line(AGENT, line.file, line.index)
@@ -875,7 +876,7 @@ def _forget_left_out(evidence: Evidence) -> None:
 
 def _blind_to_rosters(evidence: Evidence) -> None:
     """Makes the audit ignore the roster (the list of expected hosts), so that an agent's last word
-    (its final seal) is valid even for a host that the audit still expects."""
+    (its final seal) counts even if the audit still expects the host."""
     for seals in evidence.topic(LOGS).seals.values():
         seals[:] = [seal._replace(sealed_until=10**9) if seal.final else seal for seal in seals]
 
@@ -949,7 +950,7 @@ def _blind_to_epochs(evidence: Evidence) -> None:
     ],
 )
 def test_the_schedules_reach_what_each_rule_forbids(faults: Faults) -> None:
-    """If one of the audit's rules is left out, the same schedules lead to a false verdict
-    "complete", and the model notices this."""
+    """The schedules are able to find errors: if the audit does not apply one of its rules, some
+    schedules lead to a false verdict "complete", and the model notices this."""
     with pytest.raises(AssertionError, match="seed"):
         _run_all(range(2_000), faults)
