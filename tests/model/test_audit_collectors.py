@@ -62,7 +62,8 @@ class _Collector:
 
 
 def _narrow_all(ledger: Ledger) -> None:
-    """Makes all checksums narrow, so that the sums of two ledgers can be compared."""
+    """Makes the checksums of all buckets narrow (shorter). Afterwards the sums of two ledgers can
+    be compared, although these ledgers narrowed their checksums at different times."""
     ledger.narrow([(source, key) for source, keys in ledger.buckets().items() for key in keys])
 
 
@@ -79,8 +80,8 @@ def _narrow_all(ledger: Ledger) -> None:
 )
 def test_a_collector_that_began_later_has_the_same_standing(faults: Faults, seeds: Seeds) -> None:
     """A store that is rebuilt from the audit topics leads to the same standing as a store that took
-    the messages as they came. The order of the partitions and the size of the portions do not
-    matter. While the store is being rebuilt, every bucket is unknown."""
+    the messages as they came, whatever the order of the partitions and the size of the portions.
+    While the store is being rebuilt, the status of every bucket is "unknown"."""
     for seed in seeds(range(4)):
         world = World(seed, faults)
         for _ in range(faults.steps):

@@ -57,8 +57,8 @@ def _collect(world: World) -> None:
 
 
 def _judge_the_end(world: World) -> None:
-    """Lets all collectors read all messages. Asserts that all collectors agree, and that each
-    bucket that can be complete is complete."""
+    """Lets all collectors read all messages. Asserts that all collectors come to the same verdicts,
+    and that each bucket of which all tiers have counted the same lines is complete."""
     for collector in world.collectors:
         collector.take_all(world.audit)
     first, *others = [judged(world, collector) for collector in world.collectors]
@@ -287,8 +287,8 @@ def _blind_to_gaps(evidence: Evidence) -> None:
 
 
 def _blind_to_later_senders(evidence: Evidence) -> None:
-    """Makes the audit ignore later senders, as if only the agent whose messages came first had to
-    send seals."""
+    """Makes the audit ignore all agents but the one whose message came first, as if only this agent
+    had to send seals."""
     agents = [key for key in evidence.senders if key.tier is Tier.AGENT]
     for topic in evidence.topics.values():
         for key in agents[1:]:
@@ -326,9 +326,9 @@ def _blind_to_later_senders(evidence: Evidence) -> None:
     ],
 )
 def test_the_schedules_reach_what_each_rule_forbids(faults: Faults, words: str, first: int) -> None:
-    """If one of the audit's rules is left out, the same schedules lead to a false verdict
-    "complete", and the model notices this. The search begins at the first seed that leads to such a
-    verdict."""
+    """The schedules are able to find errors: if the audit leaves out one of its rules, at least one
+    of them leads to a false verdict "complete", and the model notices this. To save time, the
+    search begins at a seed (`first`) that leads to such a verdict."""
     assert any(_finds(seed, faults, words) for seed in range(first, first + 300))
 
 
@@ -345,7 +345,7 @@ def _finds(seed: int, faults: Faults, words: str) -> bool:
 @promise("6 complete")
 def test_without_numbers_and_chains_a_collector_made_anew_says_complete_falsely() -> None:
     """The audit notices missing messages in two ways: messages are numbered, and each message names
-    the last earlier message about the same bucket (a chain). If this rule is left out, the same
+    the last earlier message about the same bucket (a chain). If the audit ignores both, some
     schedules lead a new collector to a false verdict "complete", and the model notices this.
     """
     with pytest.raises(AssertionError, match=r"seed \d+, from"):

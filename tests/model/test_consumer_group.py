@@ -8,7 +8,7 @@ requests are repeated in another session. Partitions are added, and records are 
 this also happens while a member waits for an answer from ZooKeeper.
 
 Whatever happens, a member delivers records of a partition only while the partition's owner node
-contains the member's name. At any other time, the member also knows that it may not deliver them. A
+contains the member's name. While it does not, the member knows that it may not deliver them. A
 member commits an offset only after the application has finished with all records before that
 offset. After the faults have ended, every partition gets one owner, and every record is delivered.
 Without faults, each record is delivered once.
@@ -83,7 +83,8 @@ class Member:
         self.stopped_until = 0.0
 
     def poll(self) -> None:
-        """Tells the stream that the application has finished with its records, and polls again."""
+        """Polls the stream, which says that the application has finished with the records of the
+        last poll. Asserts that the member owns the partitions of the records that it gets."""
         if self.is_busy or self.world.clock.monotonic() < self.stopped_until:
             return
         self.is_busy = True
@@ -106,7 +107,7 @@ class Member:
         return None if name is None else nodes.reader_name(name, 0)
 
     def may_hand_out(self) -> list[TopicPartition]:
-        """Returns the partitions that the member believes it owns at this moment."""
+        """Returns the partitions of which the member would deliver records at this moment."""
         if self.world.clock.monotonic() >= self.registration.until:
             return []
         return [tp for tp, reading in self.reader.readings.items() if reading.is_live]
@@ -245,7 +246,8 @@ class World:
             member.coordinator.connect_again()
 
     def expire_one(self) -> None:
-        """Ends a session a little early, as an operator or an ensemble after a failover may do."""
+        """Ends a session of ZooKeeper a little before its timeout, as an operator or an ensemble
+        after a failover may do."""
         late = [
             session
             for session, heard_at in self.zookeeper.heard_at.items()
@@ -369,8 +371,8 @@ def test_without_faults_every_record_comes_once(seeds: Seeds) -> None:
 
 
 def sees(mutation: AbstractContextManager[Any]) -> bool:
-    """Returns whether the model's checks fail with any of the seeds while `mutation` changes the
-    code."""
+    """Returns whether the model's checks fail with at least one of the seeds if `mutation` changes
+    the code."""
     with mutation:
         for seed in range(SEEDS):
             try:
@@ -383,8 +385,8 @@ def sees(mutation: AbstractContextManager[Any]) -> bool:
 
 def test_the_model_sees_members_that_believe_too_long() -> None:
     """A member's lease is the time until which it may deliver records without asking ZooKeeper. The
-    model notices if no lease ends. A member that was stopped for longer than its session would then
-    deliver records of a partition that another member owns."""
+    model notices if leases never end: a member that was suspended for longer than its session would
+    then deliver records of a partition that another member owns."""
     until = property(lambda self: float("inf") if self.name else float("-inf"))
     assert sees(patch.object(Registration, "until", until))
 
