@@ -139,8 +139,8 @@ class Site:
             ledger.take([encode(x) for x in self.said[begin:]], now_ms=self.clock.time_ms())
 
     def prune(self) -> None:
-        """Judges old buckets. Other events may happen between this judgement and the deletion of
-        some of the buckets."""
+        """Looks for old buckets that may be deleted, and deletes them from `lean`. Sometimes an
+        agent counts further lines between these two steps."""
         self.clock.advance(CLOCK_S)
         while self.old.look():
             pass

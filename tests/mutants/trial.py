@@ -28,8 +28,8 @@ NO_SOURCES = (
 )
 _GOOD, _FAILED = 0, 1  # pytest's exit statuses
 _CRASHES = (-signal.SIGSEGV, -signal.SIGABRT)
-"""The exit statuses if Arrow or another library ended the process, for example because the mutant
-gave it positions outside a buffer."""
+"""pytest's exit statuses if Arrow or another library has crashed its process, for example because
+the mutant gave it positions outside of a buffer."""
 
 
 class Fate(StrEnum):
@@ -55,8 +55,8 @@ class Tree:
         shutil.copytree(root, folder, ignore=shutil.ignore_patterns(*NO_SOURCES), symlinks=True)
 
     def passes(self, tests: Iterable[str], *options: str) -> tuple[int | None, str]:
-        """Runs the tests. Returns pytest's exit status and pytest's output. The status is None if
-        pytest did not end in time."""
+        """Runs the tests in this tree. Returns pytest's exit status and output. The status is None
+        if pytest did not end within LIMIT_S."""
         command = [sys.executable, "-m", "pytest", "-q", "--no-header", "-p", "no:cacheprovider"]
         path = os.pathsep.join([str(self._folder), str(self._folder / "tests")])
         process = subprocess.Popen(

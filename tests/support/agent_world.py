@@ -2,8 +2,9 @@
 
 `Files` is a host whose files can be written, renamed, truncated, deleted, and cut off as in a power
 loss. `Brokers` keeps a log of records for each partition. The batches of a connection arrive in
-order. They may arrive late, even after the agent that sent them has died. `World` starts and kills
-agents that use the same SQLite database, in which only committed data survives a kill.
+order. They may arrive late, even after the agent that sent them was killed. `World` starts and
+kills agents. All of them use the same SQLite database, in which only committed data survives a
+kill.
 """
 
 from __future__ import annotations
@@ -58,8 +59,8 @@ class MemoryFile:
     changed_ns: int = 0
     born_ns: int | None = None
     unreadable: bool = False
-    # The uncompressed size of a compressed file. It is -1 before the file was opened, and -2 if the
-    # file is damaged.
+    # None if the file is not compressed. Otherwise its uncompressed size: -1 if the size is not
+    # known yet, and -2 if the file is damaged.
     plain_size: int | None = None
 
 
@@ -85,7 +86,7 @@ class MemoryHandle:
 
 
 class Files:
-    """Implements agent.files.host.Host."""
+    """A simulated host with files in memory. Implements agent.files.host.Host."""
 
     def __init__(self, clock: ManualClock) -> None:
         self.by_path: dict[str, MemoryFile] = {}
@@ -286,8 +287,8 @@ class Sent:
 
 
 class Brokers:
-    """The log of each partition, and the late batches that are still on their way to the
-    partition."""
+    """Simulated brokers: the log of each partition, and the batches that may still arrive late over
+    closed connections."""
 
     def __init__(self) -> None:
         self.logs: dict[TopicPartition, list[Record]] = collections.defaultdict(list)
@@ -298,8 +299,8 @@ class Brokers:
         self.refuses: Callable[[Record], bool] = lambda record: False
 
     def append(self, sent: Sent) -> int:
-        """Appends a batch. If the batch has already arrived under the same producer id, does not
-        append it again. Returns the batch's base offset."""
+        """Appends a batch, unless it has already arrived under the same producer id. Returns the
+        batch's base offset."""
         if sent.base < 0:
             log = self.logs[sent.tp]
             sent.base = len(log)
@@ -311,7 +312,7 @@ class Brokers:
         return any(self.refuses(record) for record in records_of(sent.encoded))
 
     def arrive_late(self, tp: TopicPartition) -> None:
-        """Lets the next batch of a lost connection or of a dead agent arrive.
+        """Lets the next batch arrive that was sent to this partition over a closed connection.
 
         If the brokers refuse this batch, the batches after it are dropped, because they are out of
         sequence.
@@ -338,7 +339,7 @@ def records_of(encoded: EncodedBatch) -> list[Record]:
 
 
 class Producer:
-    """Implements agent.delivery.outbound.Sink with `Brokers` as its cluster. The test decides when
+    """Implements agent.delivery.outbound.Sink. Its cluster is `Brokers`. The test decides when
     batches arrive and are answered."""
 
     def __init__(self, brokers: Brokers, room: int = 1_000) -> None:
@@ -361,8 +362,8 @@ class Producer:
         self.sent[tp].append(Sent(tp, encoded, token))
 
     def arrive(self, tp: TopicPartition) -> list[Delivery]:
-        """Lets the oldest batch of a partition reach the broker. The batch's answer waits in
-        `appended`.
+        """Lets the oldest batch of a partition reach the broker. If the broker appends it, the
+        answer waits in `appended`, and this method returns an empty list.
 
         If the broker refuses the batch, the batches before it are answered, and the batches after
         it are returned as drained (undelivered, so that the agent sends them again).
@@ -402,7 +403,8 @@ class Producer:
         return found
 
     def answer(self) -> list[Delivery]:
-        """Returns the oldest acknowledgement."""
+        """Removes and returns the oldest acknowledgement, as a list. The list is empty if there is
+        none."""
         if not self.appended:
             return []
         return [_acknowledged(*self.appended.pop(0))]
@@ -424,7 +426,7 @@ class Producer:
         return found
 
     def die(self, survivors: int) -> None:
-        """Kills the producer with its agent. Up to `survivors` batches of each connection may still
+        """Kills the producer with its agent. Up to `survivors` batches for each partition may still
         arrive."""
         for tp, batches in self.sent.items():
             self._brokers.late[tp] += batches[:survivors]
@@ -435,8 +437,8 @@ def _acknowledged(sent: Sent, base: int) -> Delivery:
 
 
 class MemoryLogs:
-    """Implements agent.delivery.search.Logs with `Brokers` as its cluster. `poll` returns nothing
-    while the brokers cannot be reached."""
+    """Implements agent.delivery.search.Logs, by which the agent reads partitions to look for its
+    records. Its cluster is `Brokers`."""
 
     def __init__(self, brokers: Brokers, at_once: int = 3) -> None:
         self._brokers = brokers
@@ -451,7 +453,8 @@ class MemoryLogs:
         self._positions, self._told = dict(floors), {}
 
     def poll(self) -> list[Rows | Hole]:
-        """Returns the next records of each partition, a few at a time."""
+        """Returns the next few records of each partition. Returns nothing while the brokers cannot
+        be reached."""
         found: list[Rows | Hole] = []
         if self._brokers.away:
             return found
@@ -486,8 +489,8 @@ class MemoryLogs:
 
 
 def settings(*sources: SourceSettings, **others: Any) -> AgentSettings:
-    """Returns settings with which an agent never waits, because each interval is over at once. A
-    test can override single settings."""
+    """Returns settings with such short intervals that tests need not wait long. A test can override
+    single settings."""
     fast: dict[str, Any] = {
         "checkpoint_interval_ms": 1,
         "idle_flush_ms": 1_000,
@@ -625,7 +628,8 @@ class World:
         self.kill(survivors)
 
     def publish(self) -> None:
-        """Lets the brokers accept the agent's audit messages."""
+        """Moves the agent's messages to the audit from its outbox to `published`, as if the brokers
+        had accepted them."""
         mail = self.agent.mail
         for id_, value in mail.pending(-1, 1_000_000):
             self.published.append(messages.decode(value))
@@ -655,15 +659,15 @@ class World:
         self.turn(self.producer.deliver_all())
 
     def settle(self, rounds: int = 40, seconds: float = 0.3) -> None:
-        """Calls `tick` until nothing is in flight any more, not even a last line without a line
-        terminator."""
+        """Calls `tick` so often that by default nothing is in flight any more, and that even a last
+        line without a line terminator has arrived."""
         for _ in range(rounds):
             self.tick(seconds)
         self.publish()
 
     def values(self, topic: str = "logs") -> list[str]:
-        """Returns the lines of a topic whose lines are not parsed, in the order of the topic's
-        logs."""
+        """Returns the lines in a topic whose lines are not parsed, in the order of partitions and
+        offsets."""
         return [datum_text(record.value) for record in self.brokers.records(topic)]
 
     def ledger(self) -> list[dict[str, Any]]:
@@ -672,8 +676,8 @@ class World:
         return [entry(file, promised, self.files) for file in state.files()]
 
     def only(self, path: str | None = None) -> dict[str, Any]:
-        """Returns the entry of the agent's ledger for a path. If no path is given, returns the
-        ledger's only entry. The ledger says what happened to the bytes of each file."""
+        """Returns the entry for a path in the agent's accounts, which say what happened to the
+        bytes of each file. If no path is given, returns the only entry."""
         (found,) = (each for each in self.ledger() if path in (None, each["path"]))
         return found
 

@@ -12,7 +12,8 @@ _RETENTION = "tests/unit/broker/groups/test_retention.py"
 
 MUTANTS: tuple[Mutant, ...] = (
     # These mutants break the rules that say how long the broker keeps committed offsets. It keeps
-    # the offsets of groups that retention.hold names for longer, because they protect segments.
+    # the offsets of a group longer if a topic's config retention.hold names the group, because the
+    # topic's segments are kept until this group has read them.
     Mutant(
         "the offsets of a group that holds a topic back go with the others",
         "broker/groups/retention.py",
@@ -185,7 +186,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "self._left_s = timeout_s",
         (f"{_WINDOW}::test_a_group_that_was_empty_waits_as_long_as_members_come",),
     ),
-    # committed offsets
+    # These mutants concern committed offsets.
     Mutant(
         "a commit is answered before ZooKeeper has it",
         "broker/groups/job_queue.py",

@@ -528,7 +528,7 @@ MUTANTS = (
             "test_in_a_directory_every_field_may_be_null",
         ),
     ),
-    # Gaps.
+    # These mutants concern gaps, that is, missing offsets in a partition.
     Mutant(
         "offsets that expired are passed as a gap that nobody named",
         "loader/planning/plan.py",
@@ -687,7 +687,7 @@ MUTANTS = (
             "test_a_partition_that_ended_early_asks_for_no_further_load",
         ),
     ),
-    # Marks.
+    # These mutants concern marks (up to which byte each file is loaded).
     Mutant(
         "what ends at the mark is a new record",
         "audit/counts/marks.py",
@@ -940,7 +940,7 @@ MUTANTS = (
             "test_an_output_that_is_reached_by_another_name_goes_on_under_its_first",
         ),
     ),
-    # The commit.
+    # These mutants concern the commit of a load.
     Mutant(
         "whoever does not know whether his manifest was made takes it for his",
         "loader/state/commit.py",
@@ -1208,7 +1208,7 @@ MUTANTS = (
         "0)",
         ("tests/crash/loader/test_load.py::test_killed_and_begun_again",),
     ),
-    # Announcements.
+    # These mutants concern agents' announcements of files.
     Mutant(
         "records of a file that is not announced are rows without a host",
         "loader/slices/locations.py",
@@ -1318,7 +1318,8 @@ MUTANTS = (
         "offsets = max((piece.end - piece.first for piece, _ in work), default=0)",
         ("tests/unit/loader/spark/test_own_process.py::test_the_offsets_of_all_slices_decide",),
     ),
-    # These mutants concern the epochs of outputs.
+    # These mutants concern the epoch with which the loader of a new output sends its messages to
+    # the audit.
     Mutant(
         "a new output begins with epoch 1, whatever was heard of it",
         "loader/runs/manifest_draft.py",
