@@ -97,8 +97,8 @@ def test_it_goes_back_and_the_audit_goes_last(fleet: Fleet) -> None:
 
 
 def started_at(host: Host, unit: str) -> int:
-    """Returns the time at which a unit was started, in microseconds. All test hosts on this machine
-    share the same clock."""
+    """Returns the time at which a unit was started, in microseconds. Times of different test hosts
+    can be compared, because all of them use the clock of this machine."""
     return int(host.read(f"systemctl show -P ExecMainStartTimestampMonotonic {unit}"))
 
 

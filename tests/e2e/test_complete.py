@@ -89,8 +89,9 @@ def write(trial: Trial, hour: datetime, count: int) -> None:
 
 
 def marked(trial: Trial, hour: datetime, success: Path) -> Any:
-    """Waits until the audit reports the hour as complete, runs a load that is configured with the
-    collector, and returns the content of the file `_SUCCESS`."""
+    """Waits until the audit reports the hour as complete. Then runs a load that has the collector's
+    URL in its settings, and returns the content of the file `_SUCCESS`, which this load has
+    written."""
     times = ["--since", hour.isoformat(), "--until", (hour + timedelta(hours=1)).isoformat()]
     answer = trial.pipeline.audit("complete", "--topic", trial.topic, *times, "--wait", "60s")
     assert answer["ok"], answer["sentences"]

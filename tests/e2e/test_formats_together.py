@@ -68,7 +68,7 @@ def truth(name: str) -> list[dict[str, str]]:
 
 
 def lines_of(name: str) -> list[str]:
-    """The first LINES lines of a log, with their line terminators."""
+    """Returns the first LINES lines of a log in tests/data, with their line terminators."""
     return (LOGS / f"{name}.log").read_bytes().decode().splitlines(keepends=True)[:LINES]
 
 
@@ -99,7 +99,8 @@ def cri() -> Log:
 
 
 def wrapped_line(line: str) -> bytes:
-    """A line as containerd writes it, divided into parts."""
+    """Returns a line as containerd writes it: divided into parts, each with a time, a stream and a
+    tag."""
     parts = [line[at : at + 60] for at in range(0, max(len(line), 1), 60)]
     tags = ["P"] * (len(parts) - 1) + ["F"]
     time = "2026-11-20T08:15:01.123456789Z"
@@ -129,7 +130,7 @@ def jsonl(folder: Path) -> Log:
 
 
 def delimited() -> Log:
-    """Lines of values between delimiters, with quotation marks and a header."""
+    """A CSV log with quotation marks and a header."""
     path = LOGS / "hadoop.truth.csv"
     text = "".join(path.read_text().splitlines(keepends=True)[: LINES + 1])
     header = text.splitlines()[0]
@@ -146,7 +147,7 @@ def delimited() -> Log:
 
 
 def logfmt() -> Log:
-    """Lines of keys and values. The schema has no column for most of the keys."""
+    """A log in the format logfmt. The schema has no columns for some of the keys."""
     pattern = re.compile(r"(\S+ \S+) - ([A-Z]+) +\[(.*)\] - (.*)")
     lines, rows = [], []
     for line in lines_of("zookeeper"):
@@ -166,7 +167,8 @@ def logfmt() -> Log:
 
 
 def log4j() -> Log:
-    """A Java program's log, described by its conversion pattern."""
+    """A Java program's log. The parser's setting is the conversion pattern with which log4j wrote
+    it."""
     lines = lines_of("hadoop")
     rows = [
         {
@@ -313,7 +315,7 @@ def rows_of(told: Told, topic: str) -> list[dict[str, Any]]:
 
 
 def filtered_of(told: Told, name: str) -> dict[str, int]:
-    """How many records each rule left out, according to the audit."""
+    """Returns how many records each rule left out, according to the audit."""
     (topic,) = (each for each in told.report["topics"] if each["topic"] == name)
     return {each["rule"]: each["records"] for each in topic["filtered_by_rule"]}
 
@@ -343,9 +345,9 @@ def test_every_line_is_a_row_a_reject_or_was_left_out(told: Told, name: str) -> 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_rows_have_the_fields_that_other_parsers_find(told: Told, name: str) -> None:
-    """Each row has the fields that independent parsers found in its line, in the order of the
-    lines. If a rule keeps only a share of the lines, each row still has the fields of one of the
-    log's lines, in the same order."""
+    """The rows are in the order of the log's lines, and each row has the fields that independent
+    parsers found in its line. If a rule leaves out a share of the lines, the rows of the other
+    lines are in this order."""
     log = told.logs[name]
     found = [fields_of(row, log.rows[0]) for row in rows_of(told, name)]
     if None not in log.filtered.values():

@@ -218,8 +218,9 @@ def _all_well(site: Incidents) -> Iterator[None]:
 
 
 def test_an_agent_was_killed(site: Incidents) -> None:
-    """If an agent was killed, `why` names its silent host and a command that starts the agent. When
-    the agent has been started, the bucket of the lines that the agent had not read is complete."""
+    """If an agent was killed, `skidway audit why` names its silent host and a command that starts
+    the agent. After the start, the bucket of the lines that the agent had not read becomes
+    complete."""
     log = site.log("killed-agent")
     log.write("app.log", 10)
     site.settle(log)
@@ -234,8 +235,9 @@ def test_an_agent_was_killed(site: Incidents) -> None:
 
 
 def test_a_loader_was_killed(site: Incidents) -> None:
-    """If a loader was killed before it loaded some records, `why` names the partitions and offsets
-    of these records, the first line, and a command that loads the records."""
+    """If a loader was killed before it loaded some records, `skidway audit why` names the
+    partitions and offsets of these records, the first line, and a command that loads the
+    records."""
     log = site.log("late-load")
     log.write("app.log", 100)
     site.settle(log)
@@ -252,8 +254,8 @@ def test_a_loader_was_killed(site: Incidents) -> None:
 
 
 def test_a_log_was_deleted_unread(site: Incidents) -> None:
-    """If an agent declared a loss, `why` names the loss's host, path, file id and bytes. The lines
-    cannot come back, so the command that `why` names accepts the bucket."""
+    """If an agent declared a loss, `skidway audit why` names the host, path, file id and bytes of
+    the lost lines. The lines cannot come back, so `why` names a command that accepts the bucket."""
     log = site.log("deleted-log")
     path = log.write("app.log", 10)
     site.settle(log)
@@ -272,9 +274,9 @@ def test_a_log_was_deleted_unread(site: Incidents) -> None:
 
 
 def test_lines_were_rejected(site: Incidents) -> None:
-    """If lines were rejected, `why` names their host, shows one of them, and names a command that
-    shows all of them. The page shows one of them, too. A person who has looked at them can
-    accept the bucket."""
+    """If lines were rejected, `skidway audit why` names their host, shows one of them, and names a
+    command that shows all of them. The audit's web page shows one of them, too. A person who has
+    looked at the lines can accept the bucket."""
     log = site.log("rejected-lines")
     log.write("app.log", 50)
     log.append("app.log", ["no number here"] * 5)
@@ -290,8 +292,8 @@ def test_lines_were_rejected(site: Incidents) -> None:
 
 
 def test_a_pattern_was_wrong(site: Incidents) -> None:
-    """If most lines of a topic are rejected, `why` says that the topic's regular expression is
-    wrong, and names a command that shows which lines do not match it."""
+    """If most lines of a topic are rejected, `skidway audit why` says that the topic's regular
+    expression is wrong, and names a command that shows which lines do not match it."""
     log = site.log("wrong-pattern")
     log.write("app.log", 50)
     site.settle(log)
@@ -306,9 +308,9 @@ def test_a_pattern_was_wrong(site: Incidents) -> None:
 
 
 def test_a_mirror_stopped(site: Incidents) -> None:
-    """If nothing arrives from a cluster, `why` does not blame the cluster's hosts. `why` names the
-    command that asks the mirror for its status, and this status names the cluster from which the
-    mirror does not copy."""
+    """If nothing arrives from a cluster because the mirror has stopped, `skidway audit why` does
+    not say that the cluster's hosts are silent. It names the command that asks the mirror for its
+    status, and this status names the cluster from which the mirror does not copy."""
     log = site.log("stopped-mirror")
     log.write("app.log", 10)
     site.settle(log)
@@ -326,9 +328,9 @@ def test_a_mirror_stopped(site: Incidents) -> None:
 
 
 def test_the_registry_is_down(site: Incidents) -> None:
-    """If an agent waits for the registry, the audit receives no messages from the agent. If `why`
-    runs on the agent's host, it quotes the agent's /health, and names a command that starts the
-    registry."""
+    """While an agent waits for the registry, the audit receives no messages from the agent. If
+    `skidway audit why` runs on the agent's host, it quotes the agent's /health, and names a command
+    that starts the registry."""
     log = site.log("no-registry")
     log.write("app.log", 10)
     site.settle(log)
@@ -346,9 +348,9 @@ def test_the_registry_is_down(site: Incidents) -> None:
 
 
 def test_a_schema_is_incompatible(site: Incidents) -> None:
-    """If the registry refuses an agent's new schema, the agent ends. `why` names the agent's host
-    and a command that starts the agent. Started with the new schema, the agent ends again and logs
-    the refusal. Started with the old schema, it delivers the remaining lines."""
+    """If the registry refuses an agent's new schema, the agent ends. `skidway audit why` names its
+    host and a command that starts the agent. Started with the new schema, the agent ends again and
+    logs the refusal. Started with the old schema, it delivers the remaining lines."""
     log, good = site.log("bad-schema"), dict(TOPICS["bad-schema"])
     log.write("app.log", 10)
     site.settle(log)
@@ -369,8 +371,8 @@ def test_a_schema_is_incompatible(site: Incidents) -> None:
 
 
 def test_a_disk_of_a_broker_is_full(site: Incidents) -> None:
-    """If a broker's disk is full, agents wait. If `why` runs on an agent's host, it quotes the
-    agent's /health, which names the partition."""
+    """If a broker's disk is full, agents wait. If `skidway audit why` runs on an agent's host, it
+    quotes the agent's /health, which names the partition."""
     log = site.log("full-disk")
     log.write("app.log", 10)
     site.settle(log)
@@ -387,7 +389,8 @@ def test_a_disk_of_a_broker_is_full(site: Incidents) -> None:
 
 
 def test_the_clock_of_a_host_is_wrong(site: Incidents) -> None:
-    """If a host's clock is behind, `why` says so, and does not call the host silent."""
+    """If a host's clock is behind, `skidway audit why` says so, and does not say that the host is
+    silent."""
     folder = site.folder / "slow-clock"
     config = site.pipeline.site.config("slow")
     settings = yaml.safe_load(site.pipeline.site.config("agent").read_text()) | {
@@ -418,9 +421,9 @@ def test_the_clock_of_a_host_is_wrong(site: Incidents) -> None:
 
 
 def test_a_partition_was_lost(site: Incidents) -> None:
-    """If a broker acknowledged records and then lost them, these records are missing in the
-    broker's tier, because the counter cannot read them. Nothing can restore the records, so a
-    person accepts the bucket."""
+    """If a broker acknowledged records and then lost them, `skidway audit why` says that these
+    records are missing in the tier broker, because the counter could not read them. Nothing can
+    restore the records, so a person accepts the bucket."""
     log = site.log("lost-partition")
     # These programs are stopped so that no counter and no mirror reads the records.
     for name in ("count-dc1", "broker-offline"):
@@ -449,9 +452,9 @@ def test_a_partition_was_lost(site: Incidents) -> None:
 
 
 def test_rows_were_doubled(site: Incidents) -> None:
-    """If a Parquet file of the output was copied beside itself, a recount reports the copy, and
-    `why` names the copy and a command that recounts the rows. After the copy is deleted, this
-    command finds no difference."""
+    """If a Parquet file of the output was copied beside itself, a recount reports the copy.
+    `skidway audit why` then names the copy and a command that recounts the rows. After the copy is
+    deleted, this command finds no difference."""
     log = site.log("doubled-rows")
     log.write("app.log", 100)
     site.settle(log)
@@ -488,8 +491,8 @@ def of_the_mirror(header: RequestHeader, body: memoryview) -> bool:
 
 
 def accept_all(site: Incidents, topic: str, cause: str | None) -> None:
-    """Runs the commands `skidway audit accept` that `why` names for a cause (or for every cause, if
-    `cause` is None), until `why` names none."""
+    """Runs the commands that `skidway audit why` names for accepting a cause (or for every cause,
+    if `cause` is None), until `why` names no bucket any more."""
 
     def accepted() -> bool:
         document = site.why(topic)

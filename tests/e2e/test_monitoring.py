@@ -1,5 +1,5 @@
-"""A real Prometheus scrapes all programs of a pipeline. Every panel of the boards has data, and
-every metric in a rule or a panel is exported by a program."""
+"""A real Prometheus scrapes all programs of a pipeline. Every panel of the Grafana boards has data,
+and every metric in a rule exists."""
 
 from __future__ import annotations
 
@@ -111,7 +111,8 @@ def targets(pipeline: Pipeline, textfile: str) -> dict[str, tuple[list[str], dic
 
 
 def names_shown(prometheus: Prometheus) -> set[str]:
-    """The names of all metrics that the targets export, or that a rule records."""
+    """Returns the names of all metrics that the programs export, that a recording rule makes, or
+    that Prometheus itself adds."""
     families = prometheus.families()
     histograms = {f"{name}_{part}" for name in families for part in ("bucket", "sum", "count")}
     recorded = {rule["record"] for part in RULE_FILES for rule in rules(part) if "record" in rule}
@@ -157,7 +158,8 @@ def test_every_rule_works_on_metrics_that_programs_show(
 
 
 def test_lost_lines_raise_an_alert(prometheus: Prometheus) -> None:
-    """The alert for lost lines fires on a real site, with the topic that lost them."""
+    """After lines were lost, Prometheus fires the alert SkidwayLinesLost with the name of the
+    topic."""
     query = 'ALERTS{alertname="SkidwayLinesLost",alertstate="firing"}'
     eventually(lambda: prometheus.query(query), what="an alert")
     found = {(x["metric"]["cluster"], x["metric"]["topic"]) for x in prometheus.query(query)}

@@ -136,8 +136,8 @@ class Growing(Schedule):
             self.say(f"delete {path}")
 
     def reload(self) -> None:
-        """Reloads the running agent with another pattern, another rule for joining lines, another
-        flush interval and another order of sources."""
+        """Reloads the running agent with settings that may have another pattern, another rule for
+        joining lines, another flush interval and another order of sources."""
         pattern = PATTERNS[self.random.randrange(3)]
         lines_max = self.random.choice([0, 2, LINES_MAX]) if self.lines_max else 0
         own = source(pattern, self.partitioning, self.path, lines_max=lines_max)
@@ -179,8 +179,8 @@ class Growing(Schedule):
             assert known == message, "a drawn range was told twice"
 
     def check_seal(self, seal: Seal) -> None:
-        """A seal contains a time W, up to which the agent has counted all lines. Asserts that every
-        line that was written before W is in the brokers' logs, is gone from the host, or was
+        """A seal says that the agent has counted all lines up to a time. Asserts that every line
+        that was written before this time is in the brokers' logs, is gone from the host, or was
         declared uncertain."""
         known = self.cells_there() | self.gone | self.uncertain
         for topic in seal.topics:
@@ -248,7 +248,8 @@ class Growing(Schedule):
             assert self.agent_sums() == sums, "the equation does not hold"
 
     def check_declared(self, missing: list[str], losses: list[Loss]) -> None:
-        """Asserts that a declared loss covers the bucket (time window) of each missing line."""
+        """Asserts that the bucket (time window) of each missing line is in a declared loss's range
+        of buckets."""
         late_ms = self.world.settings.lateness_ms
         for cell in missing:
             written = bucket.start_of(self.written[cell], BUCKET_MS)
@@ -303,9 +304,9 @@ def test_reloads_lose_and_double_nothing(also: str, seeds: Seeds) -> None:
 def test_records_of_several_lines_are_neither_lost_nor_doubled(
     partitioning: str, seeds: Seeds
 ) -> None:
-    """If lines are joined to records, no line is lost or doubled because of kills, rotations or
-    changed settings. This is so even if the changed settings have another rule for joining lines.
-    No record contains the beginning of another record."""
+    """If the agent joins several lines to one record, no line is lost or doubled because of kills,
+    rotations or changed settings. This is so even if the changed settings have another rule for
+    joining lines. No record contains the first line of another record."""
     for seed in seeds(range(5000, 5010)):
         run(seed, partitioning, EVERYTHING_SURE | {"multiline"})
 

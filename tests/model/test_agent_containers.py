@@ -56,8 +56,8 @@ CODEC = Codec(derived_schema(cri(PATTERNS[0], "file", 0)))
 
 @dataclass(frozen=True)
 class Part:
-    """A part of a text. `number` counts the parts of one file. `is_last` says whether the text ends
-    with this part (F)."""
+    """A part of a text that the container has printed. `number` is the part's number among all
+    parts. `is_last` says whether the text ends with this part (tag F)."""
 
     file: int
     number: int
@@ -173,8 +173,9 @@ class Container(Schedule):
                     assert not missing, f"sealed until {topic.sealed_until} without {missing}"
 
     def check_append(self, row: dict[str, Any]) -> None:
-        """Asserts that all parts in a row belong to the same text, or, with `multiline`, to texts
-        that belong together. Also asserts that the row names the stream of these parts."""
+        """Asserts that all parts in each line of a row belong to the same text, and that the row
+        has more than one line only if `multiline` joins these lines. Also asserts that the row
+        names the stream of the parts."""
         texts = [CELLS.findall(line) for line in row["line"].split("\n")]
         assert len(texts) <= max(self.lines_max, 1), "a record of too many lines"
         assert not any(re.match(BEGINNING, text[0]) for text in texts[1:]), "two records in one"
@@ -187,8 +188,8 @@ class Container(Schedule):
                 self.check_whole(text, found[-1])
 
     def check_whole(self, text: list[str], last: Part) -> None:
-        """Asserts that the text has all its parts, if they were written within the agent's
-        `idle.flush.ms`."""
+        """With the fault `patient`, asserts that the text has all its parts up to the last one.
+        (With this fault, the parts are written within the agent's `idle.flush.ms`.)"""
         follower = self.cell_after.get((last.file, last.number + 1))
         if "patient" in self.faults and follower is not None:
             assert not last.goes_on_in(self.parts[follower]), f"{text} goes on in {follower}"

@@ -4,8 +4,8 @@ hosts do.
 The host links, renames, moves, copies, truncates and deletes files, reuses inodes and takes away
 permissions. Some of its file systems do not record when a file was created. The agent may be down
 at any of these moments. The test knows every line and the file that contains it. The test fails in
-four cases. A line is missing and was not declared lost. A line was delivered twice and was not
-declared as possibly doubled. The agent declared a loss although no line is missing. The agent
+four cases: a line is missing and was not declared lost; a line was delivered twice and was not
+declared as possibly doubled; the agent declared a loss although no line is missing; the agent
 declared a line as possibly doubled although no line can be doubled.
 """
 
@@ -61,7 +61,8 @@ class Host:
     lines: dict[str, Line] = field(default_factory=dict)
     serial: int = 0
     compressing: str = ""
-    has_lost_copy: bool = False  # a deleted copy may have had lines that its original did not have
+    # a copy was deleted that may have had lines that its original no longer had
+    has_lost_copy: bool = False
     freed: int = 0  # the inode of the last file that was deleted
     trace: list[str] = field(default_factory=list)
 
@@ -81,7 +82,7 @@ class Host:
         self.serial += 1
         return self.serial
 
-    # events in files
+    # The events in files.
 
     def write(self) -> None:
         is_new = self.path not in self.world.files.by_path
@@ -270,7 +271,7 @@ class Schedule:
         self.host = Host(self.world, self.random, scheme, has_header)
 
     def run(self) -> None:
-        self.host.write()  # without a file at the path, the agent would declare a loss
+        self.host.write()  # if the agent found no file at the path, it would declare a loss
         self.world.start()
         self.world.settle(3)
         for _ in range(STEPS):
@@ -345,7 +346,7 @@ class Schedule:
         for file in self.world.files.by_path.values():
             file.unreadable = False
         if self.host.path not in self.world.files.by_path:
-            self.host.write()  # without this file, the link to it would delay the agent's seal
+            self.host.write()  # if a link led to no file, the agent would send its seal later
         if self.world.loop is None:
             self.world.start()
         self.world.settle(60, 0.5)
@@ -467,6 +468,6 @@ def test_copies_are_known_or_declared(scheme: str, seeds: Seeds) -> None:
 @pytest.mark.parametrize("scheme", RENAMES)
 def test_without_times_of_birth_doubts_are_declared(scheme: str, seeds: Seeds) -> None:
     """On file systems that do not record when files were created, the agent cannot always
-    distinguish two files. But it declares every loss and every possible doubling."""
+    distinguish two files. But it still declares every loss and every possible doubling."""
     for seed in seeds(range(2_000, 2_020)):
         run(seed, scheme, "delete", "again", "copies", "births")

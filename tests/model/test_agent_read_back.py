@@ -172,7 +172,7 @@ class Upgrades(Schedule):
             self.world.settings = settings(mine, read_back_wait_ms=self.wait_ms)
         self.world.brokers.away = False
         super().start()
-        self.remember()  # after a power loss, bytes that are in no intent may differ
+        self.remember()  # a power loss may have changed bytes that are in no intent
         self.started_at = self.world.clock.monotonic()
         self.say(f"start version {self.version}")
 
@@ -223,8 +223,9 @@ class Upgrades(Schedule):
     # --- checks -------------------------------------------------------------------------------
 
     def declared(self, certainty: Certainty) -> set[str]:
-        """Returns the cells (unique pieces of text) in all ranges that have a known end and were
-        declared with this certainty."""
+        """Returns the cells (unique pieces of text) in all losses that the agent declared with this
+        certainty (lost or uncertain) and with a known end. Leaves out the losses of
+        `cells_of_successors`."""
         found: set[str] = set()
         for loss in self.losses:
             if (
@@ -271,8 +272,8 @@ class Upgrades(Schedule):
             assert counted == sums, "the equation does not hold"
 
     def check_refused(self) -> None:
-        """Asserts that each record that the agent declared lost is a record that brokers refuse in
-        this schedule."""
+        """Asserts that the agent declared only such records lost as the brokers refused at some
+        time in this run."""
         for loss in self.losses:
             assert loss.certainty is Certainty.LOST, loss
             assert loss.end is not None
@@ -341,8 +342,8 @@ def test_what_the_host_has_no_more_is_lost_only_where_no_broker_has_it(
 def test_only_what_expired_unread_is_uncertain(
     monkeypatch: pytest.MonkeyPatch, partitioning: str, seeds: Seeds
 ) -> None:
-    """The agent declares a line uncertain only if the line's record expired before the agent could
-    read the record from the brokers."""
+    """After an upgrade, the agent declares a line uncertain only if the line's record expired
+    before the agent could read it from the brokers."""
     for seed in seeds(range(2000, 2025)):
         run(monkeypatch, seed, partitioning, {"expire"})
 
@@ -352,8 +353,9 @@ def test_only_what_expired_unread_is_uncertain(
 def test_a_program_that_rejects_other_lines_doubles_nothing(
     monkeypatch: pytest.MonkeyPatch, partitioning: str, seeds: Seeds
 ) -> None:
-    """If a new version of the program rejects different lines, and so sends them to a different
-    topic, no line is sent twice. No line is lost without a declaration."""
+    """A new version of the program may reject lines that the old version accepted, and so send them
+    to another topic. Still, no line arrives in both topics, and no line is lost without a
+    declaration."""
     for seed in seeds(range(3000, 3025)):
         run(monkeypatch, seed, partitioning, {"growth", "behaviour"})
 
@@ -377,7 +379,7 @@ def test_refused_retries_of_bytes_that_are_gone_or_hidden(
     monkeypatch: pytest.MonkeyPatch, partitioning: str, seeds: Seeds
 ) -> None:
     """Even after refused retries, truncations and power losses, the agent declares a line uncertain
-    only if the line's record expired before the agent could read the record from the brokers."""
+    only if the line's record expired before the agent could read it from the brokers."""
     for seed in seeds(range(7000, 7015)):
         run(monkeypatch, seed, partitioning, {"refuse", "truncate", "power"})
         run(monkeypatch, seed, partitioning, {"refuse", "expire"})
@@ -410,9 +412,9 @@ def test_the_model_sees_who_does_not_wait_for_late_batches(
 def test_the_model_sees_refused_retries_that_are_not_read_back(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The model notices if the agent declares the records of a refused retry lost at once. A broker
-    may have these records from an earlier attempt. Only the records of a refused first attempt may
-    be declared lost at once."""
+    """The model notices if the agent declares records lost at once when a broker refuses a retry.
+    The broker may have these records from an earlier attempt. Only if the first attempt is refused,
+    the agent may declare the records lost at once."""
     for certainty in Certainty:
 
         def take(self: Refused, refusals: Iterable[Refusal], now: float) -> None:
@@ -475,9 +477,9 @@ def test_the_model_sees_neighbours_that_are_lost_with_refused_records(
 def test_the_model_sees_losses_that_are_declared_before_the_checkpoint(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The model notices if the agent declares a loss before its checkpoint has passed the lost
-    record. After a crash the record would be sent again, and could be accepted although it was
-    declared lost."""
+    """The model notices if the agent declares a record lost before its checkpoint lies behind the
+    record. After a crash the agent would send the record again, and a broker could accept it
+    although it was declared lost."""
     apart: list[SetApart] = []
     set_apart = Refused._set_apart
 

@@ -94,7 +94,7 @@ class Moving(Schedule):
 def test_files_that_move_between_topics_lose_and_double_nothing(
     partitioning: str, reloads: bool, seeds: Seeds
 ) -> None:
-    """Reloads and restarts move a log to another topic again and again. Each line is in one topic
-    once, and the agent's counts are equal to the counts of the rows."""
+    """Reloads and restarts change again and again to which topic a log's lines go. Each line is in
+    one topic once, and the agent's counts are equal to the counts of the rows."""
     for seed in seeds(range(7000, 7008)):
         run_traced(Moving(seed, partitioning, reloads=reloads), seed)

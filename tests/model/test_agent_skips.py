@@ -116,7 +116,7 @@ class Skipping(Schedule):
         yield from self.of_agent((self.reload, 1), (self.touch, 4))
 
     def write(self) -> None:
-        """Writes a few cells into a log, or makes an empty log."""
+        """Writes a few cells (unique pieces of text) to a log, or makes an empty log."""
         path = self.random.choice(PATHS)
         log = self.at(path)
         text = ""
@@ -139,8 +139,8 @@ class Skipping(Schedule):
         return text.encode("utf-16-be" if is_big_endian(log.file.data) else "utf-16-le")
 
     def rotate(self) -> None:
-        """Renames a log. If no pattern matches the names of rotated files, the log's program writes
-        the next log at once, because otherwise a scan could find no file at the path."""
+        """Renames a log. If no pattern matches the new name, the next log is written at once: the
+        agent expects to find a file at the log's path."""
         log = self.at(self.random.choice(PATHS))
         if log is None:
             return
@@ -239,8 +239,8 @@ class Skipping(Schedule):
         return f"{self.directories} {self.start_at} {self.older_ms} {self.inactive_ms}"
 
     def touch(self) -> None:
-        """Tells the agent that a file has changed, as the kernel does. The agent's next turn (one
-        pass of its loop) follows at once."""
+        """Tells the agent that a file has changed, as the kernel does. Then runs a turn (one pass
+        of the agent's loop)."""
         log = self.at(self.random.choice(PATHS))
         if log is not None:
             self.say(f"touch {log.path}")
@@ -422,8 +422,8 @@ def run_all(seeds: range, *faults: str) -> None:
 @promise("1 start at the end")
 @pytest.mark.parametrize("also", ["", "narrow", "utf-16", "forbid", "delete"])
 def test_only_what_was_there_at_the_first_look_is_skipped(also: str, seeds: Seeds) -> None:
-    """With `start_at: end`, the agent skips exactly the whole lines that existed when it first
-    scanned a pattern, whatever kills, rotations, reloads and further patterns follow."""
+    """With `start_at: end`, the agent skips exactly the whole lines that existed at its first scan
+    for a pattern's files, whatever kills, rotations, reloads and further patterns follow."""
     run_all(seeds(range(11_000, 11_008)), "end", also)
 
 
@@ -431,16 +431,17 @@ def test_only_what_was_there_at_the_first_look_is_skipped(also: str, seeds: Seed
 @pytest.mark.parametrize("also", ["", "narrow", "forbid", "delete"])
 def test_only_files_that_stood_still_are_left_alone(also: str, seeds: Seeds) -> None:
     """With `ignore.older.ms`, the agent ignores exactly the files that were too old when it found
-    them, and reads them whole if they change later. A file that changed after an earlier scan is
-    never too old, however long no agent ran."""
+    them, and reads them whole if they change later. If a file has changed since an earlier scan,
+    the agent reads it, even if the agent was down for so long that the file is now old."""
     run_all(seeds(range(12_000, 12_008)), "older", also)
 
 
 @promise("1 closed early")
 @pytest.mark.parametrize("also", ["", "narrow", "forbid", "delete"])
 def test_closing_idle_files_loses_and_doubles_nothing(also: str, seeds: Seeds) -> None:
-    """With `close.inactive.ms`, idle files are closed, and each line is delivered once. If a file
-    is deleted while it is closed, the agent declares the file's unread lines lost."""
+    """With `close.inactive.ms`, the agent closes files that do not change, and delivers each line
+    once. If a file is deleted while the agent has it closed, the agent declares the file's unread
+    lines lost."""
     run_all(seeds(range(13_000, 13_008)), "inactive", also)
 
 

@@ -76,7 +76,7 @@ class Crowded(Growing):
 
 
 class Changing(Files):
-    """Files that change while the agent reads them."""
+    """The host's files. They may change just before the agent reads from one of them."""
 
     def __init__(self, schedule: Crowded) -> None:
         super().__init__(schedule.world.clock)
@@ -87,7 +87,7 @@ class Changing(Files):
 
 
 class ChangingHandle(MemoryHandle):
-    """An open file of `Changing`."""
+    """An open file of `Changing`. Calls `between` before each read."""
 
     _host: Changing
 

@@ -108,7 +108,7 @@ class Faults:
     - silent_returns (breaks a rule): the agent starts again and does not withdraw its last word.
     - deaf_drains (breaks a rule): the agent is drained again, finds lines that it cannot read, and
       does not withdraw its last word.
-    - latenesses: the agent's lateness and the audit's lateness are random and may differ.
+    - latenesses: the agent and the audit have random, perhaps different settings for the lateness.
     - agents_word (breaks a rule): the audit uses the agent's lateness, even if the audit's own
       lateness is larger. So it assumes that lost lines are late by at most the agent's lateness.
     - clocks: each of the clocks of the host, the counter, the loader and the audit is right, an
@@ -140,7 +140,7 @@ class Faults:
 
 @dataclass
 class Line:
-    """One line, with its file, its place in the file and its bucket. `written` is a sequence number
+    """One line of a log. `index` is the line's number in its file. `written` is a sequence number
     over all lines, and `written_ms` is the time of the host's clock when the line was written.
     `rule` is the rule that leaves the line out, or an empty text."""
 
@@ -155,7 +155,8 @@ class Line:
 
 @dataclass
 class Snapshot:
-    """A seal that the agent has noted but not yet sent."""
+    """What the agent notes for a seal that it has not sent yet: the seal's time, the sizes of the
+    files at this time, the number of the last delta, and the sequence number of the newest line."""
 
     sealed_until: int
     sizes: dict[int, int]
@@ -215,7 +216,7 @@ class World:
         self.is_away = self.is_retired = False
         self.new_file()
 
-    # The host.
+    # The events on the host.
 
     def clock_ms(self) -> int:
         return (self.now + self.skew) * SECOND
@@ -260,7 +261,7 @@ class World:
         for _ in range(self.random.randint(2, 3)):
             self.write(file, start - start % BUCKET_MS)
 
-    # The agent.
+    # The events of the agent.
 
     def look_at_clock(self) -> None:
         """Reads the host's clock, as the agent does in each turn (round) of its loop. In this
@@ -417,9 +418,9 @@ class World:
             self.copy = (kept, dict(self.checkpoint), set(self.known))
 
     def restore(self) -> None:
-        """Restores an older copy of the agent's state, and lets the agent continue with it, as
-        after an operator's permission. The agent begins a new epoch, and gives each file a new id
-        that covers only bytes after the file's current end.
+        """Restores an older copy of the agent's state, and lets the agent continue with it, as an
+        operator may permit. The agent begins a new epoch, and gives each file a new id that covers
+        only bytes after the file's current end.
         """
         if self.copy is None:
             return
@@ -439,7 +440,7 @@ class World:
         sent = {line.number for line in self.broker}
         self.unseen |= {line.number for line in lines if line.number not in sent}
 
-    # Counter and loader.
+    # The events of the counter and the loader.
 
     def count(self) -> None:
         if self.counted < len(self.broker):
@@ -462,7 +463,7 @@ class World:
         self.tell(Tier.HDFS, chosen, (self.loaded, end))
         self.loaded = end
 
-    # Messages.
+    # The messages to the audit, and their delivery to the collector.
 
     def tell(
         self,
@@ -526,7 +527,7 @@ class World:
             fold.apply(message, self.heard[number] if messages is self.delivered else where)
         return fold.evidence()
 
-    # Judgement and truth.
+    # The audit's verdicts, and what is really true.
 
     def judge(self, messages: list[Message]) -> set[int]:
         """Returns the buckets (time windows) that the audit reports as complete. If one of these
@@ -548,8 +549,8 @@ class World:
         return complete
 
     def wrongly(self, verdict: BucketVerdict, messages: list[Message]) -> str | None:
-        """If the verdict's number of lines that rules left out is wrong, returns a sentence that
-        says so."""
+        """Returns an error text if the verdict shows wrong numbers of lines that rules left out.
+        Otherwise returns None."""
         left_out = self.heard_as_left_out(messages).values()
         shown = {each.rule: each.records for each in verdict.filtered}
         if shown != Counter(x.rule for x in left_out if x.bucket == verdict.bucket):
@@ -622,7 +623,7 @@ class World:
             truth[self.lines[number].bucket] += 1
         return {bucket for bucket, count in counted.items() if count > truth[bucket]}
 
-    # The schedule.
+    # The steps and the end of a run.
 
     def step(self) -> None:
         faults = self.faults
@@ -808,9 +809,9 @@ def test_what_an_agent_delivered_that_left_for_good_is_complete(
 
 @promise("6 checksum")
 def test_a_loss_and_a_double_in_one_bucket_do_not_cancel(seeds: Seeds) -> None:
-    """If one row of a bucket (time window) is lost and another row is doubled, the bucket's count
-    is right, but the audit does not report the bucket as complete. The schedules produce such
-    buckets."""
+    """If one row of a bucket (time window) is lost and another row is doubled, the bucket's number
+    of rows is right, but the audit does not report the bucket as complete. The schedules contain
+    such cases."""
     fooled = 0
     for seed in seeds(RUNS):
         world, complete = _run(seed, Faults(lost_rows=True, doubled_rows=True))
@@ -854,8 +855,8 @@ def _blind_to_touches(evidence: Evidence) -> None:
 
 
 def _blind_to_missing_rows(evidence: Evidence) -> None:
-    """Makes the audit accept a tier in which records are missing, if no more records are missing
-    than rules left out. The audit then assumes that the agent also counted the left-out records."""
+    """If a tier has fewer records than the agent, but lacks no more than rules have left out, makes
+    the audit treat the tier as if it had all records."""
     for by_agent in evidence.topic(LOGS).tallies.values():
         tallies = by_agent.get(AGENT, {})
         agents = [x for key, x in tallies.items() if key.tier is Tier.AGENT]

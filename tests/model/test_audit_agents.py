@@ -195,7 +195,7 @@ class World:
         self.wrong: str | None = None
         self.begin()
 
-    # The host.
+    # The events on the host.
 
     def clock_ms(self) -> int:
         return (self.now + self.skew) * SECOND
@@ -234,8 +234,8 @@ class World:
         self.device += 1
 
     def move(self) -> None:
-        """Moves a file that every agent has read completely to a name that no pattern matches, or
-        moves such a file back."""
+        """Renames a file that every running agent has read completely, so that no pattern matches
+        its name. Or gives such a file a matching name again."""
         if self.hidden and self.random.random() < 0.5:
             self.hidden.remove(self.random.choice(sorted(self.hidden)))
             return
@@ -246,7 +246,7 @@ class World:
     def unread(self, agent: Agent, file: int) -> int:
         return len(self.files[file]) - agent.position[file]
 
-    # Agents.
+    # The events of the agents.
 
     def begin(self) -> None:
         number = 70 + len(self.agents)
@@ -369,8 +369,8 @@ class World:
         self.seal_if_passed(agent)
 
     def give_up(self) -> None:
-        """Declares the next line of a file lost and stops reading the file. The next call of this
-        method lets the agent continue to read the file."""
+        """Lets an agent declare the next line of a file lost and stop reading the file. The next
+        call of this method for the same agent lets it continue to read the file."""
         agent = self.one()
         if agent.given_up:
             agent.given_up.clear()
@@ -416,7 +416,7 @@ class World:
         teller = self.one().teller
         self.say(Heartbeat(teller.sender, teller.last, self.clock_ms()))
 
-    # Counter and loader.
+    # The events of the counter and the loader.
 
     def count(self) -> None:
         if self.counted < len(self.broker):
@@ -433,7 +433,7 @@ class World:
             teller, now_ms = self.counters[tier], self.now * SECOND
             self.tell(teller, self.broker[first:end], now_ms, offsets=(first, end))
 
-    # Messages.
+    # The messages to the audit, and their delivery to the collector.
 
     def tell(
         self,
@@ -473,7 +473,7 @@ class World:
             self.delivered.append(self.inbox[chosen] if again else self.inbox.pop(chosen))
             self.judge()
 
-    # Judgement and truth.
+    # The audit's verdicts, and what is really true.
 
     def judge(self) -> set[int]:
         """Returns the buckets (time windows) that the audit reports as complete. If one of these
@@ -522,7 +522,7 @@ class World:
             return False
         return newest.topics[0].sealed_until >= bucket + BUCKET_MS + LATENESS_MS
 
-    # The schedule.
+    # The steps and the end of a run.
 
     def step(self) -> None:
         faults = self.faults
@@ -701,8 +701,8 @@ def _change(evidence: Evidence, **changes: object) -> None:
 
 
 def _blind_to_last_words(evidence: Evidence) -> None:
-    """Makes the audit ignore the time of the old agent's last message. The audit then trusts every
-    bucket after the new agent's first seal.
+    """Makes the audit ignore the time of the old agent's last message. The audit then assumes that
+    no bucket after the new agent's first seal contains a line twice.
     """
     _change(evidence, until_ms=0)
 

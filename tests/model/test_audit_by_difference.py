@@ -1,6 +1,6 @@
-"""The collector judges only buckets whose evidence has changed, and judges the buckets of many
-agents by columns, that is, all agents of a bucket at once in arrays. Both ways lead to the same
-verdicts as judging every bucket, agent by agent.
+"""The collector judges only buckets whose evidence has changed. It judges a bucket of many agents
+by columns, that is, all agents at once, in arrays. The verdicts are the same as if it judged every
+bucket, and one agent after the other.
 
 The fleet of `support.audit_fleet_model` sends random messages, changes the policy and sets the
 clock. After each step, the test compares the standing of the judge (the verdicts on all buckets)
@@ -165,7 +165,8 @@ def test_the_schedules_delete_buckets_of_the_store() -> None:
 
 
 def _hurry(judge: Judge, monkeypatch: pytest.MonkeyPatch, steps: int) -> None:
-    """Lets the judge take this number of steps, each of which has time for only one bucket."""
+    """Lets the judge make this number of steps, in each of which it has only time for one
+    bucket."""
     with monkeypatch.context() as patch:
         patch.setattr(judge_module, "STEP_S", -1.0)
         for _ in range(steps):

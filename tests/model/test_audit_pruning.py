@@ -125,7 +125,7 @@ class Site:
         self.tell(Delta(sender, number, self.clock.time_ms(), losses=(loss,)))
 
     def accept(self) -> None:
-        """A person accepts findings that one of the ledgers shows."""
+        """A person accepts the findings that one of the ledgers (`full` or `lean`) leads to."""
         ledger = self.chance.choice([self.full, self.lean])
         found = [x for x in self.verdicts(ledger) if x.is_overdue]
         signed = acceptances.Signature(self.clock.time_ms(), "ada", "ticket 1")
@@ -133,7 +133,7 @@ class Site:
             self.tell(*acceptances.acceptances(found, signed))
 
     def say_again(self) -> None:
-        """Reads the audit topic again from a random offset."""
+        """Gives both ledgers the messages of the audit topic again, from a random offset on."""
         begin = self.chance.randrange(len(self.said) + 1)
         for ledger in (self.full, self.lean):
             ledger.take([encode(x) for x in self.said[begin:]], now_ms=self.clock.time_ms())
@@ -161,8 +161,8 @@ class Site:
         return verdicts(ledger.evidence(), POLICY, self.clock.time_ms())
 
     def check(self) -> None:
-        """Asserts that `lean` leads to the same verdicts as `full`, except on buckets that `lean`
-        deleted."""
+        """Asserts that `lean` leads to the same verdicts as `full` on all buckets that `lean` has
+        not deleted."""
         lean = {(x.bucket, x.bucket_ms): x for x in self.verdicts(self.lean)}
         full = {(x.bucket, x.bucket_ms): x for x in self.verdicts(self.full)}
         assert lean.keys() == full.keys() - {x for x, late in self.pruned.items() if not late}

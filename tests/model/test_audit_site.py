@@ -48,7 +48,8 @@ def _run(seed: int, faults: Faults) -> World:
 
 
 def _collect(world: World) -> None:
-    """Lets one of the collectors read some further messages of one partition."""
+    """Lets one of the collectors read some further messages of one partition, and checks its
+    verdicts."""
     choose, collector = world.random, world.random.choice(world.collectors)
     unread = collector.unread(world.audit)
     if unread and choose.random() < 0.4:
@@ -72,8 +73,8 @@ def _judge_the_end(world: World) -> None:
 
 
 def _by_ledger(world: World, collector: Collector) -> list[BucketVerdict]:
-    """Gives the collector's messages in their order to a ledger, and returns the ledger's verdicts.
-    A ledger is the set of tables that a collector keeps."""
+    """Gives the messages that `collector` has read, in their order, to a ledger (the database of a
+    real collector). Returns the verdicts to which the ledger leads."""
     ledger = Ledger()
     ledger.take([encode(message) for message in collector.messages])
     found = verdicts(ledger.evidence(), POLICY, world.now_ms)
@@ -145,8 +146,8 @@ def test_collectors_at_different_speeds_say_the_same_in_the_end(
     faults: Faults, seeds: Seeds
 ) -> None:
     """Collectors that read the partitions in different orders never report an incomplete bucket as
-    complete. In the end all collectors agree, and the tables of the ledger give the same
-    verdicts."""
+    complete. In the end all collectors agree, and a ledger (the database of a real collector) leads
+    to the same verdicts."""
     _run_all(seeds(RUNS), faults)
 
 

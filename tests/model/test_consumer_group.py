@@ -139,7 +139,8 @@ class World:
         self.deliveries: dict[tuple[TopicPartition, int], int] = {}
 
     def note_topic(self, topic: str) -> None:
-        """Writes the number of partitions into the topic's node, as Skidway's brokers do."""
+        """Writes the topic's number of partitions into its node in ZooKeeper, as Skidway's brokers
+        do."""
         path, count = f"{nodes.BROKER_TOPICS}/{topic}", len(self.cluster.topics[topic].logs)
         if path in self.zookeeper.nodes:
             self.zookeeper.write(path, b"%d" % count)
@@ -154,7 +155,7 @@ class World:
         node = self.zookeeper.nodes.get(nodes.owner_path(GROUP, tp))
         return None if node is None else node.data.decode()
 
-    # events
+    # The events of a run.
 
     def step(self) -> None:
         actions: list[tuple[int, Callable[[], None]]] = [
@@ -257,8 +258,8 @@ class World:
             self.zookeeper.end(self.random.choice(late))
 
     def unregister_one(self) -> None:
-        """Removes a member's registration, as an operator may do by hand. The member's session
-        stays alive."""
+        """Removes the node of a member's registration from ZooKeeper, as an operator may do by
+        hand. The member's ZooKeeper session stays alive."""
         member = self.any_idle()
         if member is not None and member.registration.name is not None:
             path = f"{group_nodes.ids_path(GROUP)}/{member.registration.name}"
@@ -273,7 +274,7 @@ class World:
             self.cluster.topics[topic].logs[: len(logs)] = logs
             self.note_topic(topic)
 
-    # checks
+    # The checks after each step and at the end.
 
     def check(self) -> None:
         for member in self.members:

@@ -97,7 +97,7 @@ class World:
             group.restore(self.now, decode("g", self.stored))
         return group
 
-    # events
+    # The events of a run.
 
     def step(self) -> None:
         actions = [(30, self.act), (10, self.pass_time), (12, self.store)]
@@ -148,7 +148,7 @@ class World:
             client.alive = False
 
     def zombie(self) -> None:
-        """Lets a dead client commit with its old member id and generation."""
+        """Lets a client that is no longer a member commit with its old member id and generation."""
         gone = [each for each in self.clients if not each.alive and each.member_id]
         if gone:
             self.commit(self.random.choice(gone))
@@ -199,7 +199,7 @@ class World:
         self.open.clear()
         self.group = self.begin()
 
-    # actions of clients
+    # What clients do.
 
     def act(self) -> None:
         able = [each for each in self.living() if each.waits is None]
@@ -245,9 +245,9 @@ class World:
         )
 
     def commit(self, client: Client) -> None:
-        """Commits an offset. Asserts that the broker accepts the commit only from a member of the
-        current generation. Also asserts that the broker accepts no commit of an older generation
-        after a commit of a newer generation."""
+        """Lets a client commit an offset. If the broker accepts the commit, asserts that the client
+        is a member of the current generation, and that the broker has accepted no commit of a newer
+        generation before."""
         error = self.group.commit_refusal(
             self.now, client.member_id, client.instance_id, client.generation
         )
@@ -267,7 +267,7 @@ class World:
         if code not in (ErrorCode.NONE, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS):
             client.generation, client.synced, client.leads = -1, False, ()
 
-    # answers
+    # The broker's answers.
 
     def settle(self) -> None:
         while self.group.outputs:

@@ -109,8 +109,8 @@ class World:
         return len(self.logs[partition]) - 1
 
     def write(self, agent: Agent) -> None:
-        """Lets an agent send records of a file. Some records are sent twice, over two
-        connections."""
+        """Lets an agent send records of a file. For some records, a second copy arrives later over
+        an old connection."""
         if not agent.ends or self.choose.random() < 0.3:
             self.files += 1
             agent.ends[agent.id, self.files] = 0
@@ -166,8 +166,8 @@ class World:
     # --- the loader ---------------------------------------------------------------------------
 
     def watermark(self, partition: int) -> int:
-        """Returns the offset after the partition's last visible record. For a mirror, this end lags
-        behind by a random time of up to half an hour."""
+        """Returns the offset after the partition's last visible record. If the topic is a mirror,
+        records become visible up to half an hour late."""
         times = self.times[partition]
         if self.kind != "a mirror":
             return len(times)

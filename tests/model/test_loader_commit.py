@@ -238,7 +238,7 @@ class Search:
         hour instead of loading. If no run marks the hour, the rows are in no hour's directory, so
         that there are fewer states. `reloads` contains the numbers of the runs that read all
         records again. If there are such runs, each load writes one file of rows and one file of
-        rejects. In this search, no run folds old manifests into a checkpoint.
+        rejects. In this search, no run replaces old manifests by a checkpoint.
         """
         self._offsets, self._sessions, self._local = offsets, sessions, local
         self._rewrites = {f"{number:032x}" for number in rewrites}
@@ -391,7 +391,7 @@ def check(world: World) -> str:
     return _check(world.files, is_idle(world))
 
 
-@functools.lru_cache(maxsize=100_000)  # many states have the same files
+@functools.lru_cache(maxsize=100_000)  # a cache, because many states have the same files
 def _check(snapshot: Snapshot, idle: bool) -> str:
     files = dict(snapshot)
     oldest, known = _checkpoints(files)
@@ -498,7 +498,7 @@ def _way(seen: dict[World, tuple[World, str] | None], world: World) -> list[str]
 
 
 class Stopped:
-    """A loader that is stopped after a given number of operations and can continue later."""
+    """A loader that performs a given number of operations, stops, and can continue later."""
 
     def __init__(self, steps: Run, store: MemoryStore) -> None:
         self._steps, self._store = steps, store
@@ -674,7 +674,8 @@ def test_three_runs_with_a_crash() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3), indirect=True)
 def test_long_random_schedules(seed: int) -> None:
-    """After long random runs with crashes and lost answers, every row exists once."""
+    """After long random sequences of loads, rewrites, reloads, crashes and lost answers, every row
+    exists once."""
     print(f"seed {seed}")
     choose = random.Random(seed)
     for _ in range(150):

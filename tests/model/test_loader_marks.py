@@ -67,8 +67,9 @@ def some_log(choose: random.Random, files: int, count: int) -> list[Record]:
 @promise("5 slices")
 @pytest.mark.parametrize("seed", range(40), indirect=True)
 def test_slices_give_the_rows_of_the_sequential_rule(seed: int) -> None:
-    """However a partition is cut into slices and loads, the result has the same rows and marks as
-    the result of the function `sequential`. A mark says how far a file is loaded."""
+    """However a partition is divided into loads, and these into slices, the rows and marks are the
+    same as those that the function `sequential` returns. A mark says up to which byte a file is
+    loaded."""
     choose = random.Random(seed)
     records = some_log(choose, choose.randint(1, 4), 120)
     marks: dict[FileKey, int] = {}
@@ -113,8 +114,9 @@ def test_counts_add_up_whatever_the_slices(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(20), indirect=True)
 def test_a_file_without_announcement_ends_the_partition_in_the_same_place(seed: int) -> None:
-    """However a partition is cut into slices, its load stops before the first record that is not a
-    repeat and whose file is not announced in the audit topic. The load uses no later record."""
+    """However a partition is divided into slices, its load ends before the first record whose file
+    no agent has announced. (Repeated records need no announcement.) The load uses no later
+    record."""
     choose = random.Random(seed)
     records = some_log(choose, 3, 60)
     at = choose.randrange(len(records))

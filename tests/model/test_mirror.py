@@ -66,7 +66,7 @@ class Model:
     def log(self) -> SourceLog:
         return self.world.source.log("logs", self.random.randrange(PARTITIONS))
 
-    # events
+    # The events of a run.
 
     def append(self) -> None:
         log = self.log()
@@ -117,7 +117,7 @@ class Model:
         self.world.local.zookeeper_is_away = not self.world.local.zookeeper_is_away
 
     def mirror_crashes(self) -> None:
-        """Kills the mirror's process, or cuts its machine's power, so that only a part of the
+        """Kills the mirror's process, or simulates a power loss, after which only a part of the
         unflushed bytes is left."""
         local = self.world.local
         if self.random.random() < 0.5:
@@ -146,7 +146,7 @@ class Model:
         if size > least:
             os.truncate(path, self.random.randint(least, size))
 
-    # checks
+    # The checks.
 
     def remember(self) -> None:
         for number, known in enumerate(self.history):

@@ -117,8 +117,8 @@ class Logs(RuleBasedStateMachine):
         self.note_written()
 
     def note_written(self) -> None:
-        """Adds to the model all batches that the log has written. The log also writes when it
-        rolls, so some batches may be written before `write` is called."""
+        """Adds all batches that the log has written to the model's list `sent`. The log also writes
+        when it begins a new segment, so it may have written batches before `write` is called."""
         written = self.log.written.offset
         self.sent += [each for each in self.pending if each[0] < written]
         self.pending = [each for each in self.pending if each[0] >= written]

@@ -66,7 +66,7 @@ class Known:
 
     epoch: int
     last_sequence: int
-    window: list[tuple[int, int]]  # (base sequence, log position)
+    window: list[tuple[int, int]]  # (base sequence, log position) of each of its last batches
     event_ms: int
     appended_ms: int
 
@@ -144,10 +144,12 @@ class World:
         self.sealed: dict[tuple[int, int, int], bytes] = {}
         self.wire: dict[Address, deque[Request]] = {place: deque() for place in PLACES}
         self.old: list[Request] = []
-        self.parked: list[tuple[Request, int]] = []  # appended, not yet flushed
+        # requests whose batches the broker has appended and not yet flushed
+        self.parked: list[tuple[Request, int]] = []
         self.responses: dict[Address, deque[tuple[Request, int, int]]] = {}
         self.connection = dict.fromkeys(PLACES, 0)
-        self.done: set[int] = set()  # acknowledged or finally refused
+        # numbers of the batches that are acknowledged or finally refused
+        self.done: set[int] = set()
         self.checkpoint = 0
         self._begin()
 
@@ -174,7 +176,7 @@ class World:
         self.to_send = deque(range(self.checkpoint + 1, len(self.batches) + 1))
         self.expected = deque(self.to_send)
 
-    # events
+    # The events of a run.
 
     def step(self) -> None:
         weighted = [

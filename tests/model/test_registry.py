@@ -316,7 +316,7 @@ def test_an_imported_schema_that_references_its_own_version_is_not_deleted() -> 
 
 
 def holds(registries: Registries) -> None:
-    """Runs the checks that the random schedules run after every step and at their end."""
+    """Runs the checks that the state machine runs after every step and at its end."""
     registries.the_log_gives_what_the_model_says()
     registries.ids_have_one_schema_and_no_gaps()
     registries.teardown()

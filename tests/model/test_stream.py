@@ -98,14 +98,13 @@ class Engine:
             raise Killed
 
     def _passed(self, positions: dict[str, Any]) -> dict[str, Any]:
-        """Returns the positions as they are after Spark has stored and read them in its
-        checkpoint."""
+        """Returns the positions as Spark reads them from its checkpoint: converted to JSON and
+        back."""
         return dict(json.loads(json.dumps(positions)))
 
 
 class World:
-    """Topics, a stream that reads these topics, and the records that the sink must have in the
-    end."""
+    """A simulated cluster with topics, and an engine whose stream reads these topics."""
 
     def __init__(self, queried: Queried, seed: int) -> None:
         self.random = Random(seed)
@@ -153,9 +152,9 @@ class World:
 @promise("5 stream")
 @pytest.mark.parametrize("block", range(4))
 def test_a_killed_stream_gives_each_record_once(block: int, seeds: Seeds) -> None:
-    """The stream writes each record after its initial positions into the sink exactly once, even
-    if the driver is killed at any moment. Meanwhile, records are written, partitions are added and
-    records expire."""
+    """The stream writes each record that comes after the stream's initial positions into the sink
+    exactly once, even if Spark's driver is killed at any moment. Meanwhile, records are written,
+    partitions are added and records expire."""
     for seed in seeds(range(25 * block, 25 * block + 25)):
         with queries() as queried:
             world = World(queried, seed)

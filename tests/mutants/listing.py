@@ -1,4 +1,4 @@
-"""Lists all mutants or a part of them."""
+"""Returns the mutants of each module in tests/mutants/rules, or a part of all mutants."""
 
 from __future__ import annotations
 

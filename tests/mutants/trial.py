@@ -1,4 +1,4 @@
-"""Tries mutants in a copy of the source tree."""
+"""Tries mutants (changes that each break one rule) in a copy of the source tree."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ BAD = frozenset({Fate.SURVIVED, Fate.BROKEN, Fate.STALE})
 
 
 class Tree:
-    """A folder with a copy of the repository's files. It contains one mutant at a time."""
+    """A folder with a copy of the repository's files, in which one mutant at a time is applied."""
 
     def __init__(self, root: Path, folder: Path) -> None:
         self._folder = folder
@@ -72,8 +72,8 @@ class Tree:
         return process.returncode, output
 
     def tried(self, mutant: Mutant) -> tuple[Fate, str]:
-        """Tries a mutant. Returns the result and pytest's output. Afterwards the tree is
-        unchanged."""
+        """Applies a mutant to this tree, runs its tests, and undoes the change. Returns the result
+        and pytest's output."""
         path = self._folder / mutant.file
         text = path.read_text()
         if text.count(mutant.old) != 1:

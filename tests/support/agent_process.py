@@ -67,8 +67,8 @@ class AgentProcess:
         return answers(f"http://127.0.0.1:{self.metrics_port}/health")
 
     def health(self) -> dict[str, Any]:
-        """Returns the JSON document of /health, even if the status is 503. Returns an empty
-        document if there is no answer."""
+        """Returns the JSON document that the agent's /health answers, even with the HTTP status
+        503. Returns an empty dict if the agent does not answer."""
         url = f"http://127.0.0.1:{self.metrics_port}/health"
         try:
             with urllib.request.urlopen(url, timeout=60) as answer:
@@ -176,4 +176,4 @@ class _Reader:
             yield partition, keep[index], datum_text(value), files[index], firsts[index]
 
     def close(self) -> None:
-        """Does nothing, because there is nothing to close."""
+        """Does nothing. `contextlib.closing` in `records` needs this method."""

@@ -48,7 +48,7 @@ def source(
     lines_max: int = 0,
     **others: Any,
 ) -> SourceSettings:
-    """Returns the settings of a source with a regex parser. The parser rejects records that do not
+    """Returns the settings of a source with a regex parser. The agent rejects records that do not
     match the pattern. `lines_max` is the largest number of lines in a record, or 0 if each line is
     a record."""
     joined = MultilineSettings(
@@ -82,7 +82,7 @@ class Schedule(ABC):
         self.cells = self.rotations = 0
         self.written: dict[str, int] = {}  # when each cell was written, in ms
         self.gone: set[str] = set()
-        self.content: dict[int, bytes] = {}  # each file id's bytes, as last seen
+        self.content: dict[int, bytes] = {}  # the newest known bytes of each file id
         self.trace: list[str] = []
 
     def run(self) -> None:
@@ -117,7 +117,8 @@ class Schedule(ABC):
         """Lets the agent run until no batch is in flight, and then runs the final checks."""
 
     def settle(self) -> None:
-        """Lets the agent work, without further crashes, until no batch is in flight."""
+        """Lets the agent work, without further crashes, so long that no batch is in flight any
+        more."""
         self.kills = 0
         if self.world.loop is None:
             self.start()
@@ -307,7 +308,8 @@ class Schedule(ABC):
         self.content[tracked.file] = data
 
     def cells_between(self, file: int, first: int, end: int | None) -> list[str]:
-        """Returns the cells (unique pieces of text) in a range of a file id's bytes."""
+        """Returns the cells (unique pieces of text) in a range of the remembered bytes of a file
+        id."""
         return cells_of(self.content.get(file, b"")[first:end])
 
     def check_ledger(self) -> None:

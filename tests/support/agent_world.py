@@ -92,7 +92,7 @@ class Files:
         self.by_path: dict[str, MemoryFile] = {}
         self.links: dict[str, str] = {}
         self.device = 1
-        self.is_mounted = True  # False: the mount point is an empty directory on another device
+        self.is_mounted = True  # if False, the mount point is an empty directory on another device
         self.may_search = True  # if False, names can be listed but files cannot be examined
         self.knows_births = True
         self.open_count = 0
@@ -140,7 +140,7 @@ class Files:
         return packed
 
     def link(self, path: str, target: str) -> None:
-        """Makes the path a link to the target."""
+        """Makes a symbolic link at `path` to `target`."""
         self.links[path] = target
         self._moved(path)
 
@@ -170,11 +170,11 @@ class Files:
         self._directories[path.rpartition("/")[0]] = self._now_ns()
 
     def _now_ns(self) -> int:
-        """Returns the time of a change. Each change has a different time."""
+        """Returns the present time as the time of a change. No two changes get the same time."""
         self._tick += 1
         return self._clock.time_ms() * 1_000_000 + self._tick
 
-    # the interface of agent.files.host.Host
+    # The following methods implement the interface agent.files.host.Host.
 
     def open(self, path: str) -> MemoryHandle:
         file = self.by_path.get(self.links.get(path, path))
@@ -276,8 +276,8 @@ class Record:
 
 @dataclass(eq=False)
 class Sent:
-    """A batch that was sent with one producer id. `base` is the batch's base offset in its
-    partition's log, or -1 as long as no attempt to send the batch has arrived."""
+    """A batch that the agent has sent with one producer id. `base` is the batch's base offset in
+    its partition's log, or -1 as long as no attempt to send the batch has arrived."""
 
     tp: TopicPartition
     encoded: EncodedBatch
@@ -295,7 +295,7 @@ class Brokers:
         self.partitions: dict[str, int] = {}
         self.late: dict[TopicPartition, list[Sent]] = collections.defaultdict(list)
         self.starts: dict[TopicPartition, int] = {}
-        self.away = False  # True: readers get no records
+        self.away = False  # if True, `MemoryLogs.poll` returns no records
         self.refuses: Callable[[Record], bool] = lambda record: False
 
     def append(self, sent: Sent) -> int:
@@ -410,7 +410,7 @@ class Producer:
         return [_acknowledged(*self.appended.pop(0))]
 
     def deliver_all(self) -> list[Delivery]:
-        """Lets all batches arrive and be answered."""
+        """Lets all batches arrive at the brokers. Returns the answers to all of them."""
         found: list[Delivery] = []
         while any(self.sent.values()) or self.appended:
             for tp in list(self.sent):
@@ -517,7 +517,7 @@ def raw(topic: str = "logs", *paths: str, **others: Any) -> SourceSettings:
 
 
 class World:
-    """A host, a cluster, an agent's state, and at most one running agent."""
+    """A simulated host and cluster, an agent's state, and at most one running agent."""
 
     def __init__(self, configured: AgentSettings, *, partitions: int = 1) -> None:
         self.settings = configured
@@ -599,7 +599,8 @@ class World:
         self.agent.reload(configured, found, ends)
 
     def kill(self, survivors: int = 0) -> None:
-        """Kills the agent. Only the database, the files, and batches in flight are left."""
+        """Kills the agent. Only the database, the files, and up to `survivors` batches in flight
+        for each partition are left."""
         self.producer.die(survivors)
         self.loop = None
         if self.connection.in_transaction:
@@ -639,7 +640,8 @@ class World:
         self.agent.turn(list(deliveries))
 
     def hold(self, rounds: int = 5, seconds: float = 0.1) -> None:
-        """Lets time pass. The brokers accept audit messages, but batches stay in flight."""
+        """Lets time pass and the agent work. The brokers accept its messages to the audit, but its
+        batches stay in flight."""
         for _ in range(rounds):
             self.clock.advance(seconds)
             self.publish()
@@ -653,7 +655,7 @@ class World:
                 break
 
     def tick(self, seconds: float = 0.1) -> None:
-        """Lets time pass, and lets all batches and messages that are in flight arrive."""
+        """Lets time pass and the agent work. All batches and messages that are in flight arrive."""
         self.clock.advance(seconds)
         self.publish()
         self.turn(self.producer.deliver_all())
@@ -701,7 +703,7 @@ class World:
         return [(count.source.topic, count.count, count.bytes) for count in counts]
 
     def of(self, kind: type[Any]) -> list[Any]:
-        """Returns the published messages of the class `kind`."""
+        """Returns the messages of the class `kind` that the agent has published to the audit."""
         return [message for message in self.published if isinstance(message, kind)]
 
 

@@ -1,4 +1,4 @@
-"""`skidway load status` shows the state of real runs."""
+"""`skidway load status` shows what real runs of the loader are doing."""
 
 from __future__ import annotations
 

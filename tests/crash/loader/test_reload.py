@@ -27,16 +27,18 @@ pytestmark = [pytest.mark.crash, pytest.mark.java]
 
 FIRST = START_MS // layout.HOUR_MS
 HOUR_LINES = ((FIRST + 1) * layout.HOUR_MS - START_MS) // 1000
-"""The number of the first line in the second hour. There is one line for each second."""
+"""The number of the first line in the second hour. The lines' times are one second apart."""
 
 
 def hours(count: int = 1) -> list[str]:
-    """Returns the options that select the first `count` hours of the lines."""
+    """Returns the options of `skidway load reload` that select the first `count` hours with
+    lines."""
     return ["--from", layout.hour_text(FIRST), "--to", layout.hour_text(FIRST + count)]
 
 
 def reloaded(loading: Loading, count: int = 1, *more: str, code: int = 0) -> dict[str, Any]:
-    """Reloads the first `count` hours. Returns the result for the topic."""
+    """Runs `skidway load reload` for the first `count` hours with lines. Returns the JSON document
+    that it prints."""
     words = [*loading.arguments(verb="reload"), loading.topic, *hours(count), *more]
     done = loading.spark.run(words)
     assert done.returncode == code, done.stderr[-4000:]
@@ -44,8 +46,8 @@ def reloaded(loading: Loading, count: int = 1, *more: str, code: int = 0) -> dic
 
 
 def faults(output: str) -> list[str]:
-    """Counts the rows in the files again with a recount, and returns the faults that the recount
-    finds."""
+    """Runs a recount, which counts the rows in the output's files again. Returns the faults that it
+    finds, as sentences."""
     opened = open_output(output)
     (topic,) = recount.topics(opened)
     found = recount.recount(opened, manifests.head(opened, topic))

@@ -1,4 +1,5 @@
-"""A stream from a topic into files on a real Spark survives if its driver is killed."""
+"""A stream from a topic into files on a real Spark loses and doubles no record if its driver is
+killed."""
 
 from __future__ import annotations
 
@@ -44,7 +45,8 @@ spark.stop()
 
 
 class Stream:
-    """A stream that tests start several times with the same checkpoint."""
+    """A Spark stream from the topic into Parquet files. Each start continues from the same
+    checkpoint."""
 
     def __init__(self, loading: Loading, folder: Path) -> None:
         self._loading, self._folder = loading, folder
@@ -73,7 +75,7 @@ class Stream:
 
     def run_to_the_end(self) -> list[tuple[int, int]]:
         """Runs the stream until it has read all records that exist. Returns the partition and
-        offset of every row."""
+        offset of every row that it has ever written."""
         process = self._start("ends")
         out, err = process.communicate(timeout=spark_script.ENDS_WITHIN_S)
         assert process.returncode == 0, err[-6000:]

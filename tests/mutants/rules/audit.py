@@ -370,7 +370,8 @@ MUTANTS = (
             "tests/unit/audit/evidence/test_rebuilding.py::test_the_judge_and_the_report_say_that_the_store_is_rebuilt",
         ),
     ),
-    # These mutants concern message numbers and the progress that is stored with them.
+    # These mutants concern the numbers of messages, and the progress that a sender stores together
+    # with its messages.
     Mutant(
         "a counter's progress is durable before the deltas that stand for it",
         "audit/counter/state.py",
@@ -527,7 +528,7 @@ MUTANTS = (
         "[*losses, *ranges, *gaps, *counts.to_messages(previous)]",
         ("tests/unit/audit/counts/test_deltas.py::test_losses_come_behind_all_counts",),
     ),
-    # These mutants concern a full disk.
+    # These mutants concern a collector whose disk is full.
     Mutant(
         "what stood in a transaction before the disk was full is committed",
         "audit/database.py",
@@ -563,7 +564,7 @@ MUTANTS = (
             "test_a_counter_without_room_ends_with_a_sentence_and_goes_on_with_room",
         ),
     ),
-    # These mutants concern the size and the times of buckets.
+    # These mutants concern the size of buckets and the times at which they begin.
     Mutant(
         "a counter goes on in smaller buckets",
         "audit/counter/state.py",
@@ -578,7 +579,7 @@ MUTANTS = (
         "    times = timestamps_ms\n",
         ("tests/unit/audit/counts/test_bucket.py::test_absurd_times_have_the_outermost_buckets",),
     ),
-    # These mutants concern tiers that a topic does not have.
+    # These mutants concern topics that not all tiers count.
     Mutant(
         "a tier that never reported a topic is one that it does not have",
         "audit/judgement/rules/equation.py",
@@ -595,7 +596,8 @@ MUTANTS = (
             f"{_JUDGEMENT}rules/test_equation.py::test_a_topic_that_nobody_mirrors_or_loads_is_complete_without",
         ),
     ),
-    # These mutants break the rule that every expected host must have sealed.
+    # These mutants break the rule that a bucket is complete only if the agent of every expected
+    # host has sealed it.
     Mutant(
         "a bucket is complete at its end, without any lateness",
         "audit/judgement/rules/topic_facts.py",
@@ -1081,7 +1083,8 @@ MUTANTS = (
             "test_a_gap_is_no_reason_where_another_tier_is_short",
         ),
     ),
-    # These mutants concern the epochs of senders (a sender begins a new epoch with a new state).
+    # These mutants concern the epochs of senders. A sender begins a new epoch if its state is new
+    # or was restored from a copy.
     Mutant(
         "an epoch of a counter is added to the one that it replaces",
         "audit/judgement/rules/equation.py",
@@ -1335,7 +1338,7 @@ MUTANTS = (
             "test_content_of_while_the_other_one_was_there_is_in_doubt",
         ),
     ),
-    # These mutants concern seals and the audit's own clock.
+    # These mutants concern the times in seals, and the clock of the audit itself.
     Mutant(
         "a seal vouches for what came after it was taken",
         "audit/evidence/evidence.py",
@@ -1701,7 +1704,8 @@ MUTANTS = (
         'path = topic.paths.get((note.loss.file, note.loss.agent), "")',
         (f"{_JUDGEMENT}rules/test_losses.py::test_a_loss_is_told_by_its_host_and_path",),
     ),
-    # These mutants concern the lateness, and times that are ahead of the clock.
+    # These mutants concern late lines (the setting for the lateness), and lines whose times are
+    # ahead of the clock.
     Mutant(
         "a loss reaches back by the agent's lateness, though ours is larger",
         "audit/judgement/rules/losses.py",
@@ -1955,7 +1959,7 @@ MUTANTS = (
             "test_a_file_that_is_removed_meanwhile_leaves_its_hour_to_the_next_recount",
         ),
     ),
-    # These mutants concern the recount, which checks the verdict by counting the rows in the files.
+    # These mutants concern differences that a recount reports, and clocks that are wrong.
     Mutant(
         "lines that are not loaded yet are a difference of the rows",
         "audit/recount/recount.py",
@@ -2910,7 +2914,7 @@ MUTANTS = (
         "        can_accept = (",
         (_EXPLANATION + "test_an_open_bucket_is_not_accepted",),
     ),
-    # These mutants concern the contents of the pages.
+    # These mutants concern the contents of the dashboard's pages.
     Mutant(
         "the pages do not escape text from outside",
         "audit/collector/web/rendering.py",

@@ -1,4 +1,5 @@
-"""Mutants of consumer groups. They concern generations, members and committed offsets."""
+"""Mutants of the rules by which the broker coordinates consumer groups. They concern generations,
+members and committed offsets."""
 
 from mutants.mutant import Mutant
 
@@ -168,7 +169,7 @@ MUTANTS: tuple[Mutant, ...] = (
         """        return min""",
         (f"{_GROUP}::test_the_timer_is_set_for_whatever_ends_first",),
     ),
-    # These mutants concern how long a rebalance waits.
+    # These mutants concern how long a rebalance waits for members.
     Mutant(
         "who came once prolongs the delay again and again",
         "broker/groups/join_window.py",
@@ -247,7 +248,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "if hosted is not None:",
         (f"{_COORDINATOR}::test_offsets_of_a_group_without_members_are_read_each_time",),
     ),
-    # These mutants let two brokers coordinate one group.
+    # These mutants break the rule that only one broker at a time coordinates a group.
     Mutant(
         "every broker coordinates groups",
         "broker/groups/hosting.py",

@@ -621,7 +621,8 @@ MUTANTS = (
             "tests/unit/loader/slices/test_slice_load.py::test_a_compacted_batch_ends_the_range_by_name",
         ),
     ),
-    # These mutants concern leaders that do not answer, and partitions that are missing.
+    # These mutants concern partition leaders that do not answer, and partitions that a topic has
+    # lost.
     Mutant(
         "all leaders are asked at once: a silent one keeps back every partition",
         "loader/planning/bounds.py",
@@ -651,7 +652,7 @@ MUTANTS = (
             "test_a_partition_whose_leader_is_silent_stands_still_by_name",
         ),
     ),
-    # This mutant concerns the wait for the agent's announcement of a file.
+    # This mutant concerns how long a load waits for the announcement of a file by its agent.
     Mutant(
         "each load that misses an announcement begins the wait anew",
         "loader/state/waiting.py",

@@ -262,7 +262,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "        self._epochs.cut_tail(end.offset + 1)\n",
         (f"{_EPOCHS}::test_an_epoch_that_was_not_written_is_forgotten",),
     ),
-    # These mutants break the rule that every batch is checked.
+    # These mutants break the rule that the broker checks every batch before it appends it.
     Mutant(
         "a batch may have fewer records than offsets",
         "broker/log/validation.py",
