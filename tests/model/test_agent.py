@@ -4,10 +4,10 @@ partitions and new settings.
 All decisions are made by the agent's own code, which uses a real SQLite database. The host, the
 cluster and the clock are simulated (support.agent_world, support.agent_schedule). The model reads
 the brokers' logs and counts the records. It recognizes repeated records by marks, as the loader
-does. A file's mark is the byte position at which the last of the file's records so far ends; a
-record that ends before the mark is a repeat. Every line consists of cells, which are pieces of text
-that occur nowhere else. The model remembers when each cell was written, and which bytes each file
-had.
+does. A file's mark is the highest byte position that the file's records have reached so far. A
+record that does not reach beyond the mark is a repeat. Every line consists of cells, which are
+pieces of text that occur nowhere else. The model remembers when each cell was written, and which
+bytes each file had.
 """
 
 from __future__ import annotations
@@ -202,9 +202,9 @@ class Growing(Schedule):
         self.check_samples()
 
     def check_samples(self) -> None:
-        """Asserts that the brokers have every record that a sample names, and that each of these
-        records has the content that is in the sample. Also asserts that the brokers have no other
-        record in the sampled bytes."""
+        """In a sample, the agent reports the records that it made of a range of bytes. Asserts that
+        the brokers have every record of each sample, with the reported content. Also asserts that
+        the brokers have no other record of the sampled bytes."""
         sums: dict[tuple[str, int, int], set[bytes]] = {}
         for topic in (TOPIC, f"{TOPIC}.rejected"):
             found = self.world.brokers.records(topic)

@@ -55,7 +55,8 @@ class Host:
     world: World
     random: random.Random
     scheme: str
-    # each file begins with a line of its own, which fills the agent's fingerprint of the file
+    # each file begins with a different line, which is so long that the agent can recognize the file
+    # by it
     has_header: bool = False
     was_looked_at: bool = False
     lines: dict[str, Line] = field(default_factory=dict)

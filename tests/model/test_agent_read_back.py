@@ -272,8 +272,8 @@ class Upgrades(Schedule):
             assert counted == sums, "the equation does not hold"
 
     def check_refused(self) -> None:
-        """Asserts that the agent declared only such records lost as the brokers refused at some
-        time in this run."""
+        """Asserts that every record that the agent declared lost is one that the brokers refused at
+        some time in this run."""
         for loss in self.losses:
             assert loss.certainty is Certainty.LOST, loss
             assert loss.end is not None
@@ -429,7 +429,7 @@ def test_the_model_sees_who_does_not_wait_for_attempts_under_way(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The model notices if the agent looks for records on the brokers while earlier requests with
-    these records are still in flight. It would declare the records lost that arrive later."""
+    these records are still in flight. The agent would declare records lost that arrive later."""
     assert fails(monkeypatch, range(6400, 6415), {"refuse", "impatient", "steady"})
 
 

@@ -388,8 +388,7 @@ class Skipping(Schedule):
 
 
 class Watched(Files):
-    """The host's files. At each of its scans, the agent first calls `Skipping.look` without knowing
-    it."""
+    """The host's files. Before each of the agent's scans, calls `Skipping.look`."""
 
     def __init__(self, schedule: Skipping) -> None:
         super().__init__(schedule.world.clock)

@@ -328,7 +328,7 @@ def _blind_to_later_senders(evidence: Evidence) -> None:
 )
 def test_the_schedules_reach_what_each_rule_forbids(faults: Faults, words: str, first: int) -> None:
     """The schedules are able to find errors: if the audit leaves out one of its rules, at least one
-    of them leads to a false verdict "complete", and the model notices this. To save time, the
+    schedule leads to a false verdict "complete", and the model notices this. To save time, the
     search begins at a seed (`first`) that leads to such a verdict."""
     assert any(_finds(seed, faults, words) for seed in range(first, first + 300))
 

@@ -23,8 +23,8 @@ def mutants_of(package: str) -> tuple[Mutant, ...]:
 
 
 def drawn(mutants: Sequence[Mutant], parts: int, by: str) -> list[Mutant]:
-    """Returns one of every `parts` mutants (their number is rounded up). The hashes of the mutants,
-    which include the text `by`, decide which ones."""
+    """Returns a part of the mutants: one of every `parts` mutants, rounded up. Another text `by`
+    leads to another choice."""
 
     def lot(mutant: Mutant) -> bytes:
         return hashlib.sha256(f"{by}\0{mutant.file}\0{mutant.broken}".encode()).digest()

@@ -1,5 +1,5 @@
-"""Mutants that make Skidway's broker do what the table of traps in docs/broker.md says that it does
-not do. A trap is a problem that clients have had with other brokers."""
+"""Mutants for the table of traps in docs/broker.md. A trap is a problem that clients have had with
+other brokers. Each mutant gives Skidway's broker one of these problems."""
 
 from mutants.mutant import Mutant
 
