@@ -132,8 +132,8 @@ class Host:
 
     def copytruncate(self) -> None:
         """Copies the log to app.log.1 and then truncates it. Does so at most once between two of
-        the agent's scans for files, because after several copies the agent could not know which
-        copy is older."""
+        the agent's scans for files: after several copies it would be impossible to say which copy
+        has the bytes of which file."""
         if not self.was_looked_at:
             return
         self.was_looked_at = False

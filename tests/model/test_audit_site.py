@@ -1,12 +1,12 @@
 """Under random schedules, the audit judges a whole site correctly. The site has two agents and the
 tiers broker, mirror and hdfs.
 
-The mirror loses offsets. Counters are killed and count all records again. The loader misplaces
-rows. Topics are created again. Records and audit messages expire. Collectors read at different
-speeds. Rows change without a change in the manifests. After each step of a collector, the test asks
-the real code of the audit which buckets are complete. The test compares each of these buckets, line
-by line, with the facts of the site (support.site_truth). In the end, a bucket must be complete if
-all tiers have counted the same lines of this bucket.
+The mirror loses offsets. Counters are killed and count all records again. Rows of the loader have a
+wrong bucket, agent or topic. Topics are created again. Records and audit messages expire.
+Collectors read at different speeds. Rows change without a change in the manifests. After each step
+of a collector, the test asks the real code of the audit which buckets are complete. The test
+compares each of these buckets, line by line, with the facts of the site (support.site_truth). In
+the end, a bucket must be complete if all tiers have counted the same lines of this bucket.
 """
 
 from __future__ import annotations
@@ -123,9 +123,9 @@ def _ids(faults: Faults) -> str:
 )
 def test_never_falsely_complete_and_complete_in_the_end(faults: Faults, seeds: Seeds) -> None:
     """The audit never reports an incomplete bucket (time window) as complete, even if a mirror
-    loses offsets, counters count again, rows are misplaced, topics are created again and records
-    expire. In the end, if all tiers have counted the same lines of a bucket, the audit reports the
-    bucket as complete.
+    loses offsets, counters count again, rows have a wrong bucket or agent, topics are created again
+    and records expire. In the end, if all tiers have counted the same lines of a bucket, the audit
+    reports the bucket as complete.
     """
     _run_all(seeds(RUNS), faults)
 

@@ -381,7 +381,8 @@ class Producer:
         return found
 
     def interrupt(self, tp: TopicPartition, survivors: int = 0, *, is_known: bool = True) -> None:
-        """Breaks the connection. Batches without an answer are sent again in their order.
+        """Breaks the connection over which batches for this partition are sent. Batches without an
+        answer are sent again in their order.
 
         `survivors` is the number of batches of the old connection that may still arrive late.
         `is_known` says whether the batches keep their producer id. If the batches keep this id, and
