@@ -14,9 +14,10 @@ from support.fleet_inventory import HOSTS
 
 @pytest.fixture(scope="module")
 def fleet() -> Iterator[Fleet]:
-    """Three hosts without any of our programs, and a control node with the wheels.
+    """Three hosts without any of our programs, and a control node with Skidway's wheels (Python
+    packages).
 
-    If the hosts of an earlier run still exist, the wheels exist too and are not built again.
+    If the hosts of an earlier run still exist, its wheels exist too and are not built again.
     """
     if "SKIDWAY_HOSTS" not in os.environ:
         make_versions()

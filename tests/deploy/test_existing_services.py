@@ -32,8 +32,8 @@ UNITS = {
 
 @pytest.fixture(scope="module")
 def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ExistingFleet]:
-    """Bare hosts, the operator's services in the hosts' network, and a control node with the
-    wheels."""
+    """Bare hosts, the operator's services in the hosts' network, and a control node with Skidway's
+    wheels (Python packages)."""
     for version in (OLD, NEXT):
         wheels.collect(version)
     with hosts.running(HOSTS) as run:

@@ -157,8 +157,8 @@ def test_an_alert_names_the_agent_that_is_down(fleet: Fleet) -> None:
 
 
 def on_the_server(up: int) -> dict[tuple[str, str], int]:
-    """Returns a dict that maps the pair (job, instance) of each Prometheus target on the server to
-    `up`."""
+    """Maps the pair (job, instance) of each Prometheus target on the server to `up`, the expected
+    value of the target's metric `up`: 1 if Prometheus can scrape the target, and 0 if not."""
     ports = {
         "zookeeper": 9106,
         "broker": 9102,
@@ -193,8 +193,8 @@ def test_the_night_s_recount_is_told_to_the_audit(fleet: Fleet) -> None:
 
 def test_a_site_chooses_its_nightly_checks(fleet: Fleet) -> None:
     """`loader_recount: false` in the inventory stops and disables the recount's timer, and
-    `loader_sample: true` starts and enables the timer of the samples. Without these settings,
-    site.yml reverses both changes."""
+    `loader_sample: true` starts and enables the timer of the nightly comparison with samples.
+    Without these settings, site.yml reverses both changes."""
     played = ["--limit", "loaders", "--tags", "loader_run"]
     chosen = '{"loader_recount": false, "loader_sample": true}'
     fleet.control.succeed("site", *played, "-e", chosen)
@@ -206,9 +206,9 @@ def test_a_site_chooses_its_nightly_checks(fleet: Fleet) -> None:
 
 
 def test_the_night_s_samples_compare_rows_with_lines(fleet: Fleet) -> None:
-    """The service of the nightly samples finds the brokers, the registry and the output in its
-    drop-in. It compares samples of the agents' lines with their rows, and succeeds if they are
-    equal."""
+    """Every night, a systemd service compares samples of the agents' lines with their rows, and
+    succeeds if they are equal. The service finds the brokers, the registry and the output in its
+    systemd drop-in."""
     again = "systemctl reset-failed skidway-sample; systemctl start skidway-sample"
     eventually(
         lambda: fleet.server.run(again, check=False, within_s=300).returncode == 0,
@@ -310,9 +310,9 @@ def test_a_running_agent_takes_changed_settings(fleet: Fleet) -> None:
 
 
 def test_an_upgrade_goes_through_the_whole_fleet(fleet: Fleet) -> None:
-    """upgrade.yml first upgrades the servers to the next version, and then the agents in waves. The
-    audit confirms each wave before the next wave begins. Meanwhile lines are written, and nginx's
-    log is rotated."""
+    """upgrade.yml first upgrades the servers to the next version, and then the agents, one group of
+    hosts (a wave) after the other. The audit confirms each wave before the next wave begins.
+    Meanwhile lines are written, and nginx's log is rotated."""
     fleet.start_press("second-on-the-way")
     fleet.inventory["all"]["vars"]["skidway_version"] = NEXT
     fleet.control.write(fleet.inventory)
@@ -332,9 +332,9 @@ def test_an_upgrade_goes_through_the_whole_fleet(fleet: Fleet) -> None:
 
 
 def test_a_version_that_cannot_run_is_rolled_back(fleet: Fleet) -> None:
-    """If the agent of the new version does not start, upgrade.yml stops after the first wave and
-    reports the failure. The playbook rolls the host of the first wave back to the old version, and
-    does not change the other hosts."""
+    """If the agent of the new version does not start, upgrade.yml stops after the first wave (the
+    first group of hosts, here one host) and reports the failure. The playbook rolls this host back
+    to the old version, and does not change the other hosts."""
     before = fleet.inventory["all"]["vars"]["skidway_version"]
     played = fleet.control.play("upgrade", "--limit", "agents", "-e", f"skidway_version={BROKEN}")
     assert played.returncode != 0
@@ -398,9 +398,9 @@ def metrics(fleet: Fleet) -> dict[str, float]:
 
 
 def test_a_host_that_is_off_is_named_and_one_that_was_taken_away_is_retired(fleet: Fleet) -> None:
-    """`audit hosts` lists a host that was shut down. If a host is removed from the inventory, the
-    audit's list of hosts keeps the host as retired, and no verdict waits for the host. If the host
-    is added to the inventory again, the audit expects it again."""
+    """`skidway audit hosts` names a host that was shut down. If a host is removed from the
+    inventory, the audit's list of hosts keeps it as retired, and no verdict waits for it. If the
+    host is added to the inventory again, the audit expects it again."""
     gone, stays = fleet.applications[1], fleet.applications[0]
     gone.power_off()
     eventually(lambda: fleet.audit("hosts")[0] == 1, within_s=180, what="audit sees it")

@@ -55,8 +55,8 @@ def all_have(fleet: Fleet, version: str) -> bool:
 
 
 def test_what_the_older_version_wrote_is_loaded_by_it(fleet: Fleet) -> None:
-    """Before the upgrade, the fleet works with the older version. Its lines are loaded, and its
-    audit reports the lines as complete."""
+    """Before the upgrade, the fleet works with the older version: its loader loads the lines, and
+    its audit reports them as complete."""
     assert all_have(fleet, older.VERSION)
     loaded_to_the_end(fleet)
 
@@ -72,9 +72,9 @@ def test_it_comes_to_this_version(fleet: Fleet) -> None:
 
 def test_what_the_older_version_does_not_know_is_refused_by_name(fleet: Fleet) -> None:
     """If the audit's configuration contains a setting that only this tree's roles write, the older
-    version's audit does not start, and its error names the setting. At this time all other programs
-    have the older version. The playbook upgrade.yml then changes the audit back to the newer
-    version."""
+    version's audit does not start, and its error names the setting. The playbook upgrade.yml, which
+    has already changed all other programs to the older version, then changes the audit back to the
+    newer version."""
     change_version(fleet, older.VERSION)
     played = fleet.control.play("upgrade")
     assert played.returncode != 0
@@ -97,8 +97,8 @@ def test_it_goes_back_and_the_audit_goes_last(fleet: Fleet) -> None:
 
 
 def started_at(host: Host, unit: str) -> int:
-    """Returns the time at which a unit was started, in microseconds. All test hosts on this machine
-    share the same clock."""
+    """Returns the time at which a unit was started, in microseconds. Times of different test hosts
+    can be compared, because all of them use the clock of this machine."""
     return int(host.read(f"systemctl show -P ExecMainStartTimestampMonotonic {unit}"))
 
 

@@ -87,7 +87,8 @@ def test_certificates_authority_and_password_are_changed(site: Recoveries, tmp_p
         path = f"/etc/skidway/registry/{name}"
         put = f"cp -p {path} {path}.new && cat >{path}.new && mv {path}.new {path}"
         site.offline.run(put, given=site.files[name])
-    # Here the guide's command reads the password from standard input, instead of asking for it.
+    # The guide's command asks for a password. Here it reads the password from standard input
+    # instead.
     line = give(site.offline, "registry", recipe(CERTIFICATES).replace("\n", " <<<second\n"))
     site.files["users"] += line + "\n"
     site.offline.run("cat >>/etc/skidway/registry/users", given=line + "\n")

@@ -1,6 +1,6 @@
 """The stories of all modules in this directory share one pipeline. A story is a generator that
 causes a fault while lines are written, and then checks the rows (see support.trials). The stories
-also share the runs of the loader, because each run starts Spark."""
+also share the runs of the loader, to save time: each run starts Spark."""
 
 from __future__ import annotations
 

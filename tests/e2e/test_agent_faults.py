@@ -134,9 +134,9 @@ def last_line_without_its_end(trial: Trial) -> Told:
 
 @STORIES.add()
 def last_line_completed_while_the_agent_is_dead(trial: Trial) -> Told:
-    """An intent is a durable note about bytes that the agent will send. The agent dies while an
-    intent contains the first half of a line. Even if the rest of the line is written before the
-    restart, the agent sends the first half again as a separate line."""
+    """An intent is a durable note about bytes that the agent will send. If the agent dies while an
+    intent contains the first half of a line, it sends this half again as a separate line. This is
+    so even if the rest of the line is written before the restart."""
     path = trial.write("app.log", 10)
     trial.settle()
     held = trial.hold_answers()
@@ -309,7 +309,7 @@ def rotations_out_of_the_pattern_in_quick_succession(trial: Trial) -> Told:
 @STORIES.add(pattern="app.log")
 def generations_deleted_before_anybody_looked(trial: Trial) -> Told:
     """If rotated files are deleted before the agent has read them, their lines are not loaded, and
-    the audit's verdict is "lost" and not "complete"."""
+    the audit's verdict is "lost"."""
     path = trial.write("app.log", 500)
     trial.settle()
     trial.pipeline.kill("agent")

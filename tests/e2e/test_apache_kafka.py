@@ -1,5 +1,5 @@
 """If Apache Kafka 4.1 replaces the datacenter's broker, the rows and the audit's verdict are the
-same."""
+same as with Skidway's broker."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def stage(
     tmp_path_factory: pytest.TempPathFactory,
     apache_kafka: ApacheKafka,
 ) -> Iterator[Stage]:
-    """A stage on which Apache Kafka is the datacenter's only broker. The stage also has an agent,
-    Skidway's offline broker with the mirror, and a loader."""
+    """A stage (a pipeline with its output) on which Apache Kafka is the datacenter's only broker.
+    The pipeline also has an agent, Skidway's offline broker with the mirror, and a loader."""
     folder = tmp_path_factory.mktemp("through-kafka")
     mirror = {
         "cluster": DATACENTER,
@@ -75,8 +75,8 @@ def through_kafka_killed_and_started_again(trial: Trial) -> Told:
     timestamp={"fields": ["time"], "format": "rfc3339"},
 )
 def through_kafka_with_old_times(trial: Trial) -> Told:
-    """Kafka keeps records whose event times are ten years old. The reason is that the agent creates
-    topics with configs that make retention ignore event times."""
+    """Apache Kafka keeps records whose event times are ten years old, because the agent creates
+    topics with configs by which no record expires by its time."""
     lines = [f"2015-06-{1 + n % 3:02}T10:{n % 60:02}:00Z line {n}" for n in range(600)]
     trial.oracle.append("app.log", lines)
     trial.oracle.lines = [line.partition(" ")[2] for line in lines]

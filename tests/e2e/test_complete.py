@@ -23,8 +23,8 @@ STORIES = Stories()
 @promise("6 complete before a time", "5 success file")
 @pytest.mark.parametrize("story", STORIES, ids=str)
 def test_a_job_asks(stage: Stage, story: Story) -> None:
-    """Runs one story. A story is a function of this module that checks, before and after a load,
-    that the answers are as its docstring says."""
+    """Runs one story. A story is a function of this module that asks whether a topic is complete,
+    before and after a load, and checks that the answers are as its docstring says."""
     stage.result(story)
 
 
@@ -78,8 +78,8 @@ def an_hour_has_success_exactly_while_it_is_complete(trial: Trial) -> Told:
 
 
 def write(trial: Trial, hour: datetime, count: int) -> None:
-    """Writes lines with times in the given hour, and waits until the agent has delivered these
-    lines."""
+    """Writes `count` lines with times in the given hour, and waits until the agent has delivered
+    them."""
     known = len(trial.oracle.lines)
     times = (hour + timedelta(seconds=at) for at in range(count))
     lines = [f"{at:%Y-%m-%dT%H:%M:%SZ} line {known + n}" for n, at in enumerate(times)]
@@ -89,8 +89,9 @@ def write(trial: Trial, hour: datetime, count: int) -> None:
 
 
 def marked(trial: Trial, hour: datetime, success: Path) -> Any:
-    """Waits until the audit reports the hour as complete, runs a load that is configured with the
-    collector, and returns the content of the file `_SUCCESS`."""
+    """Waits until the audit reports the hour as complete. Then runs a load that has the collector's
+    URL in its settings, and returns the content of the file `_SUCCESS`, which this load has
+    written."""
     times = ["--since", hour.isoformat(), "--until", (hour + timedelta(hours=1)).isoformat()]
     answer = trial.pipeline.audit("complete", "--topic", trial.topic, *times, "--wait", "60s")
     assert answer["ok"], answer["sentences"]

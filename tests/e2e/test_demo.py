@@ -72,7 +72,7 @@ def processes_in(folder: Path) -> list[str]:
 @promise("6 two ways")
 def test_every_line_is_a_row_although_four_programs_are_killed(tmp_path: Path) -> None:
     """The default demo uses three log formats, rotates logs and kills four programs. Still, every
-    line becomes a row. If the demo's output goes to a file, it is plain text."""
+    line becomes a row. If what the demo prints goes to a file, it is plain text."""
     done = run_demo(tmp_path, "--lines", "60000")
     expect_complete(done.stdout + done.stderr, done.returncode)
     assert not {"\r", "\x1b"} & set(done.stdout + done.stderr)
@@ -91,9 +91,9 @@ def test_every_line_is_a_row_although_four_programs_are_killed(tmp_path: Path) -
 
 @dataclass(frozen=True)
 class Two:
-    """Two quick demos that start at the same moment, each in its own folder. One demo uses the
-    bundled Java from a Python package and reads logs of other systems. The other demo loads into a
-    real HDFS."""
+    """The folders of two quick demos that were started at the same moment. The demo in `logs` uses
+    the Java that a Python package contains, and reads logs of Hadoop and OpenSSH. The demo in
+    `into_hdfs` loads into a real HDFS."""
 
     logs: Path
     into_hdfs: Path
@@ -171,7 +171,7 @@ def test_a_demo_that_is_stopped_leaves_no_process_behind(
     with begun(tmp_path) as demo:
         eventually(lambda: moment in said(tmp_path), within_s=WITHIN_S, what=moment)
         os.killpg(demo.pid, number)
-        assert demo.wait(240) == 128 + number  # the demo may wait 20 s for each program
+        assert demo.wait(240) == 128 + number  # to stop, the demo may wait 20 s for each program
     assert "nothing is left running" in said(tmp_path)
     assert "failed" not in said(tmp_path)
     assert not processes_in(tmp_path)

@@ -42,7 +42,8 @@ class Log:
     - head, tail: the log's bytes before and after the kill.
     - rows: the fields that each row must have, in order.
     - rejects: the texts of the rejected lines.
-    - filtered: how many lines each rule leaves out; None if this depends on the hash of the lines.
+    - filtered: for each rule, how many lines it leaves out, or None if this depends on the lines'
+      hashes.
     """
 
     settings: dict[str, Any]
@@ -55,8 +56,8 @@ class Log:
 
 
 def log_of(settings: dict[str, Any], data: bytes, *rest: Any, cut: int = 0, **more: Any) -> Log:
-    """A log whose bytes are divided inside a line: at the position `cut`, or, if `cut` is 0, in the
-    middle of the log."""
+    """Returns a log whose first part (`head`) ends inside a line: at the byte position `cut`, or,
+    if `cut` is 0, in the middle of `data`."""
     cut = cut or len(data) // 2
     return Log(settings, data[:cut], data[cut:], *rest, **more)
 
@@ -67,7 +68,7 @@ def truth(name: str) -> list[dict[str, str]]:
 
 
 def lines_of(name: str) -> list[str]:
-    """The first LINES lines of a log, with their line terminators."""
+    """Returns the first LINES lines of a log in tests/data, with their line terminators."""
     return (LOGS / f"{name}.log").read_bytes().decode().splitlines(keepends=True)[:LINES]
 
 
@@ -75,7 +76,7 @@ def lines_of(name: str) -> list[str]:
 
 
 def cri() -> Log:
-    """Logs of a container, with divided lines and stack traces."""
+    """A container's log, in which long lines are divided into parts. It contains stack traces."""
     records = [each for each in (DATA / "traces" / "java.txt").read_text().split("=== ") if each]
     pattern = re.compile(
         r"(?P<time>\S+ \S+) (?P<level>[A-Z]+) +\[(?P<thread>[^]]*)\] (?P<logger>\S+) - "
@@ -98,7 +99,8 @@ def cri() -> Log:
 
 
 def wrapped_line(line: str) -> bytes:
-    """A line as containerd writes it, divided into parts."""
+    """Returns a line as containerd writes it: divided into parts, each with a time, a stream and a
+    tag."""
     parts = [line[at : at + 60] for at in range(0, max(len(line), 1), 60)]
     tags = ["P"] * (len(parts) - 1) + ["F"]
     time = "2026-11-20T08:15:01.123456789Z"
@@ -107,7 +109,7 @@ def wrapped_line(line: str) -> bytes:
 
 
 def jsonl(folder: Path) -> Log:
-    """JSON lines with members that the schema does not have."""
+    """A log of JSON lines, with members that the schema does not have."""
     fields = [
         {"name": "line", "type": "long"},
         {"name": "content", "type": "string"},
@@ -128,7 +130,7 @@ def jsonl(folder: Path) -> Log:
 
 
 def delimited() -> Log:
-    """Lines of values between delimiters, with quotation marks and a header."""
+    """A CSV log with quotation marks and a header."""
     path = LOGS / "hadoop.truth.csv"
     text = "".join(path.read_text().splitlines(keepends=True)[: LINES + 1])
     header = text.splitlines()[0]
@@ -145,7 +147,7 @@ def delimited() -> Log:
 
 
 def logfmt() -> Log:
-    """Lines of keys and values. The schema has no column for most of the keys."""
+    """A log in the format logfmt. The schema has no columns for some of the keys."""
     pattern = re.compile(r"(\S+ \S+) - ([A-Z]+) +\[(.*)\] - (.*)")
     lines, rows = [], []
     for line in lines_of("zookeeper"):
@@ -165,7 +167,8 @@ def logfmt() -> Log:
 
 
 def log4j() -> Log:
-    """A Java program's log, described by its conversion pattern."""
+    """A Java program's log. The parser's setting is the conversion pattern with which log4j wrote
+    it."""
     lines = lines_of("hadoop")
     rows = [
         {
@@ -196,7 +199,7 @@ def wide() -> Log:
 
 
 def shaped() -> Log:
-    """A log for which rules leave out some records and mask addresses."""
+    """A log with rules that leave out some records and mask IP addresses in the others."""
     shape = """
         drop message starts with "pam_unix" as pam
         sample 1/3 where message contains "[preauth]" as preauth
@@ -226,7 +229,8 @@ def shaped() -> Log:
 
 @dataclass
 class Told:
-    """The pipeline after everything was loaded, with the logs and the audit's report."""
+    """What the fixture `told` returns: the pipeline after everything was loaded, the logs, and the
+    audit's report."""
 
     pipeline: Pipeline
     logs: dict[str, Log]
@@ -311,7 +315,7 @@ def rows_of(told: Told, topic: str) -> list[dict[str, Any]]:
 
 
 def filtered_of(told: Told, name: str) -> dict[str, int]:
-    """How many records each rule left out, according to the audit."""
+    """Returns how many records each rule left out, according to the audit."""
     (topic,) = (each for each in told.report["topics"] if each["topic"] == name)
     return {each["rule"]: each["records"] for each in topic["filtered_by_rule"]}
 
@@ -319,8 +323,8 @@ def filtered_of(told: Told, name: str) -> dict[str, int]:
 @promise("all programs", "2 ledger")
 @pytest.mark.parametrize("name", NAMES)
 def test_every_line_is_a_row_a_reject_or_was_left_out(told: Told, name: str) -> None:
-    """The number of lines is the sum of the numbers of rows, rejected lines and lines that rules
-    left out. Together, these have as many bytes as the log."""
+    """Each line of a log becomes a row, becomes a rejected line, or is left out by a rule. The
+    bytes of these three kinds of lines add up to the size of the log."""
     log, rows = told.logs[name], rows_of(told, name)
     rejected = rows_of(told, f"{name}.rejected")
     out = filtered_of(told, name)
@@ -341,9 +345,9 @@ def test_every_line_is_a_row_a_reject_or_was_left_out(told: Told, name: str) -> 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_rows_have_the_fields_that_other_parsers_find(told: Told, name: str) -> None:
-    """Each row has the fields that independent parsers found in its line, in the order of the
-    lines. If a rule keeps only a share of the lines, each row still has the fields of one of the
-    log's lines, in the same order."""
+    """The rows are in the order of the log's lines, and each row has the fields that independent
+    parsers found in its line. If a rule leaves out a share of the lines, the rows of the other
+    lines are in this order."""
     log = told.logs[name]
     found = [fields_of(row, log.rows[0]) for row in rows_of(told, name)]
     if None not in log.filtered.values():
@@ -355,7 +359,8 @@ def test_rows_have_the_fields_that_other_parsers_find(told: Told, name: str) -> 
 
 
 def fields_of(row: dict[str, Any], wanted: dict[str, Any]) -> dict[str, Any]:
-    """The fields of a row that are to be compared. A map becomes a list of pairs."""
+    """Returns the fields of a row that `wanted` also has. pyarrow returns a map as a list of pairs;
+    this function makes a dict of it."""
     return {
         name: dict(row[name]) if isinstance(value, dict) else row[name]
         for name, value in wanted.items()
@@ -373,9 +378,9 @@ def test_rejected_lines_are_there_as_they_were_written(told: Told, name: str) ->
 
 @promise("6 filtered", "6 complete before a time")
 def test_the_audit_calls_all_of_it_complete(told: Told) -> None:
-    """All buckets are complete, and the audit's report shows as many records in every tier as there
-    are rows. Even if rules left out records, `skidway audit complete` answers yes for the first two
-    hours of a topic, and counts exactly the rows of these hours."""
+    """For each topic, the audit's report shows as many records in every tier as there are rows.
+    `skidway audit complete` answers yes for the first two hours of a topic, even if rules left out
+    records, and counts exactly the rows of these hours."""
     counted: dict[str, collections.Counter[str]] = collections.defaultdict(collections.Counter)
     for bucket in told.report["buckets"]:
         for place in bucket["places"]:

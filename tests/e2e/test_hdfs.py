@@ -20,7 +20,7 @@ STORIES = Stories(stage="hdfs")
 
 @pytest.fixture(scope="module")
 def stage(request: pytest.FixtureRequest, pipeline: Pipeline, hdfs: Hdfs) -> Stage:
-    """A stage on which the loader writes its output to HDFS."""
+    """A stage (a pipeline with its output) on which the loader writes its output to HDFS."""
     return Stage(pipeline, chosen(request, "hdfs"), f"{hdfs.url}/skidway").tell()
 
 
@@ -48,8 +48,8 @@ def one_load_after_the_other_on_hdfs(trial: Trial) -> Told:
 @STORIES.add()
 def batch_of_a_dead_agent_after_its_lines_are_on_hdfs(trial: Trial) -> Told:
     """If a batch of a killed agent arrives after its lines were loaded, the loader drops the
-    repeated lines. It recognizes these lines by its marks, which it reads from HDFS. The marks say
-    which lines are already loaded."""
+    repeated lines. It recognizes them by its marks, which it reads from HDFS: a mark says up to
+    which byte a file is loaded."""
     held = trial.proxy.inject(Fault.HOLD_REQUEST, produces(trial.topic), times=1)
     trial.write("app.log", 1000)
     held.wait_for_hit()
@@ -73,8 +73,9 @@ def batch_of_a_dead_agent_after_its_lines_are_on_hdfs(trial: Trial) -> Told:
     timestamp={"fields": ["time"], "format": "rfc3339"},
 )
 def lines_are_followed_to_rows_on_hdfs(trial: Trial) -> Told:
-    """`skidway audit find` finds a line by its text, and `trace` by its byte and by the columns of
-    its row. Both name the Parquet file on HDFS that has the row."""
+    """`skidway audit find` finds a line by its text. `skidway audit trace` finds it by the position
+    of one of its bytes, and by columns of its row. Both name the Parquet file on HDFS that contains
+    the row."""
     now = datetime.now(UTC)
     old, new = (f"{each:%Y-%m-%dT%H:%M:%SZ}" for each in (now - timedelta(hours=5), now))
     lines = [f"{old} INFO order {number:05} packed" for number in range(20)]

@@ -66,7 +66,8 @@ clock.SystemClock.time_ms = lambda self: now(self) - 600_000
 from skidway.cli.commands import main
 sys.exit(main(sys.argv[1:]))
 """
-"""Starts a program whose clock is ten minutes behind."""
+"""A Python program that runs the `skidway` command of its arguments with a clock that is ten
+minutes behind."""
 CONFIGURED = {"agent": "agent", "audit": "audit", "load": "loader", "mirror": "broker-offline"}
 
 
@@ -94,7 +95,8 @@ class Incidents:
         return [source(topic, self.folder / topic, **parts) for topic, parts in TOPICS.items()]
 
     def rewrite(self) -> None:
-        """Writes the agent's original settings again, for its next start."""
+        """Writes the agent's configuration again, from TOPICS. The agent reads it at its next
+        start."""
         self.pipeline.rewrite(self.sources())
 
     def log(self, topic: str) -> Oracle:
@@ -109,7 +111,8 @@ class Incidents:
         )
 
     def why(self, topic: str, *options: str, loads: bool = False) -> dict[str, Any]:
-        """The JSON document of `skidway audit why` about a topic of dc1. loads: as in `asked`."""
+        """Returns the JSON document that `skidway audit why` prints about a topic of dc1. For
+        `loads`, see `asked`."""
         health = ["--agent-health", self.pipeline.site.health("agent")]
         collector = ["--collector", self.pipeline.site.url("dashboard")]
         registry = ["--registry", self.pipeline.site.url("registry")]
@@ -117,14 +120,16 @@ class Incidents:
         return self.asked("why", *health, *collector, *registry, *named, loads=loads)
 
     def asked(self, verb: str, *options: str, loads: bool = False) -> dict[str, Any]:
-        """The JSON document of a subcommand of `skidway audit`, with the exit status under
-        `status`. loads: whether the audit also expects the tier hdfs."""
+        """Returns the JSON document that a subcommand of `skidway audit` prints, with its exit
+        status as the member `status`. If `loads` is true, the audit also expects the counts of the
+        tier hdfs."""
         config = self.pipeline.site.config("audit") if loads else self.without_loads
         out = io.StringIO()
         with contextlib.redirect_stdout(out):
             status = main(["audit", verb, "--json", "--config", str(config), *options])
         if status == 2:
-            return {"buckets": [], "others": 0, "status": 2}  # the topic is still unknown
+            # the audit does not know the topic yet
+            return {"buckets": [], "others": 0, "status": 2}
         assert status in (0, 1), out.getvalue()
         document: dict[str, Any] = json.loads(out.getvalue())
         return document | {"status": status}
@@ -132,9 +137,9 @@ class Incidents:
     def cause(
         self, topic: str, cause: str, *, tier: str | None = None, offsets: int = 0, **options: Any
     ) -> dict[str, Any]:
-        """Waits until `why` names this cause, and returns the bucket and the explanation. tier: the
-        tier of the cause, if there may be several. offsets: waits until the explanation has at
-        least this many offsets."""
+        """Waits until `why` names this cause. Returns the cause's entry in the JSON document, with
+        its bucket as the member `of`. If `tier` is given, only a cause in this tier counts.
+        `offsets` is the least number of offsets that the entry must contain."""
         seen: list[Any] = []
 
         def named() -> dict[str, Any] | None:
@@ -207,14 +212,15 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Incidents]:
 
 @pytest.fixture(autouse=True)
 def _all_well(site: Incidents) -> Iterator[None]:
-    """Starts all programs again after an incident."""
+    """After each test, starts the programs that do not run."""
     yield
     site.pipeline.revive()
 
 
 def test_an_agent_was_killed(site: Incidents) -> None:
-    """If an agent was killed, `why` names its silent host and a command that starts the agent. When
-    the agent has been started, the bucket of the lines that the agent had not read is complete."""
+    """If an agent was killed, `skidway audit why` names its silent host and a command that starts
+    the agent. After the start, the bucket of the lines that the agent had not read becomes
+    complete."""
     log = site.log("killed-agent")
     log.write("app.log", 10)
     site.settle(log)
@@ -229,8 +235,9 @@ def test_an_agent_was_killed(site: Incidents) -> None:
 
 
 def test_a_loader_was_killed(site: Incidents) -> None:
-    """If a loader was killed before it loaded some records, `why` names the partitions and offsets
-    of these records, the first line, and a command that loads the records."""
+    """If a loader was killed before it loaded some records, `skidway audit why` names the
+    partitions and offsets of these records, the first line, and a command that loads the
+    records."""
     log = site.log("late-load")
     log.write("app.log", 100)
     site.settle(log)
@@ -247,8 +254,8 @@ def test_a_loader_was_killed(site: Incidents) -> None:
 
 
 def test_a_log_was_deleted_unread(site: Incidents) -> None:
-    """If an agent declared a loss, `why` names the loss's host, path, file id and bytes. The lines
-    cannot come back, so the command that `why` names accepts the bucket."""
+    """If an agent declared a loss, `skidway audit why` names the host, path, file id and bytes of
+    the lost lines. The lines cannot come back, so `why` names a command that accepts the bucket."""
     log = site.log("deleted-log")
     path = log.write("app.log", 10)
     site.settle(log)
@@ -267,9 +274,9 @@ def test_a_log_was_deleted_unread(site: Incidents) -> None:
 
 
 def test_lines_were_rejected(site: Incidents) -> None:
-    """If lines were rejected, `why` names their host, shows one of them, and names a command that
-    shows all of them. The page shows one of them, too. A person who has looked at them can
-    accept the bucket."""
+    """If lines were rejected, `skidway audit why` names their host, shows one of them, and names a
+    command that shows all of them. The audit's web page shows one of them, too. A person who has
+    looked at the lines can accept the bucket."""
     log = site.log("rejected-lines")
     log.write("app.log", 50)
     log.append("app.log", ["no number here"] * 5)
@@ -285,8 +292,8 @@ def test_lines_were_rejected(site: Incidents) -> None:
 
 
 def test_a_pattern_was_wrong(site: Incidents) -> None:
-    """If most lines of a topic are rejected, `why` says that the topic's regular expression is
-    wrong, and names a command that shows which lines do not match it."""
+    """If most lines of a topic are rejected, `skidway audit why` says that the topic's regular
+    expression is wrong, and names a command that shows which lines do not match it."""
     log = site.log("wrong-pattern")
     log.write("app.log", 50)
     site.settle(log)
@@ -301,9 +308,9 @@ def test_a_pattern_was_wrong(site: Incidents) -> None:
 
 
 def test_a_mirror_stopped(site: Incidents) -> None:
-    """If nothing arrives from a cluster, `why` does not blame the cluster's hosts. `why` names the
-    command that asks the mirror for its status, and this status names the cluster from which the
-    mirror does not copy."""
+    """If nothing arrives from a cluster because the mirror has stopped, `skidway audit why` does
+    not say that the cluster's hosts are silent. It names the command that asks the mirror for its
+    status, and this status names the cluster from which the mirror does not copy."""
     log = site.log("stopped-mirror")
     log.write("app.log", 10)
     site.settle(log)
@@ -321,8 +328,9 @@ def test_a_mirror_stopped(site: Incidents) -> None:
 
 
 def test_the_registry_is_down(site: Incidents) -> None:
-    """If an agent waits for the registry, the audit receives no messages from the agent. On the
-    agent's host, `why` quotes the agent's /health, and names a command that starts the registry."""
+    """While an agent waits for the registry, the audit receives no messages from the agent. If
+    `skidway audit why` runs on the agent's host, it quotes the agent's /health, and names a command
+    that starts the registry."""
     log = site.log("no-registry")
     log.write("app.log", 10)
     site.settle(log)
@@ -340,9 +348,9 @@ def test_the_registry_is_down(site: Incidents) -> None:
 
 
 def test_a_schema_is_incompatible(site: Incidents) -> None:
-    """If the registry refuses an agent's schema, the agent ends. `why` names the agent's host and a
-    command that starts the agent. With the new schema, the started agent reports the refusal. With
-    the old schema, the started agent delivers the remaining lines."""
+    """If the registry refuses an agent's new schema, the agent ends. `skidway audit why` names its
+    host and a command that starts the agent. Started with the new schema, the agent ends again and
+    logs the refusal. Started with the old schema, it delivers the remaining lines."""
     log, good = site.log("bad-schema"), dict(TOPICS["bad-schema"])
     log.write("app.log", 10)
     site.settle(log)
@@ -363,8 +371,8 @@ def test_a_schema_is_incompatible(site: Incidents) -> None:
 
 
 def test_a_disk_of_a_broker_is_full(site: Incidents) -> None:
-    """If a broker's disk is full, agents wait. On an agent's host, `why` quotes the agent's
-    /health, which names the partition."""
+    """If a broker's disk is full, agents wait. If `skidway audit why` runs on an agent's host, it
+    quotes the agent's /health, which names the partition."""
     log = site.log("full-disk")
     log.write("app.log", 10)
     site.settle(log)
@@ -381,7 +389,8 @@ def test_a_disk_of_a_broker_is_full(site: Incidents) -> None:
 
 
 def test_the_clock_of_a_host_is_wrong(site: Incidents) -> None:
-    """If a host's clock is behind, `why` says so, and does not call the host silent."""
+    """If a host's clock is behind, `skidway audit why` says so, and does not say that the host is
+    silent."""
     folder = site.folder / "slow-clock"
     config = site.pipeline.site.config("slow")
     settings = yaml.safe_load(site.pipeline.site.config("agent").read_text()) | {
@@ -412,11 +421,12 @@ def test_the_clock_of_a_host_is_wrong(site: Incidents) -> None:
 
 
 def test_a_partition_was_lost(site: Incidents) -> None:
-    """If a broker acknowledged records and then lost them, these records are missing in the
-    broker's tier, because the counter cannot read them. Nothing can restore the records, so a
-    person accepts the bucket."""
+    """If a broker acknowledged records and then lost them, `skidway audit why` says that these
+    records are missing in the tier broker, because the counter could not read them. Nothing can
+    restore the records, so a person accepts the bucket."""
     log = site.log("lost-partition")
-    for name in ("count-dc1", "broker-offline"):  # only the broker has the records
+    # These programs are stopped so that no counter and no mirror reads the records.
+    for name in ("count-dc1", "broker-offline"):
         site.pipeline.kill(name)
     for n in range(8):
         log.write(f"app{n}.log", 10)
@@ -442,8 +452,9 @@ def test_a_partition_was_lost(site: Incidents) -> None:
 
 
 def test_rows_were_doubled(site: Incidents) -> None:
-    """If a file was copied into the output, the recount names the copy. The command that `why`
-    names recounts the rows. It finds no difference after the copy was deleted."""
+    """If a Parquet file of the output was copied beside itself, a recount reports the copy.
+    `skidway audit why` then names the copy and a command that recounts the rows. After the copy is
+    deleted, this command finds no difference."""
     log = site.log("doubled-rows")
     log.write("app.log", 100)
     site.settle(log)
@@ -475,13 +486,13 @@ def full_disk(program: Program) -> Iterator[None]:
 
 
 def of_the_mirror(header: RequestHeader, body: memoryview) -> bool:
-    """Whether the mirror that the offline cluster runs sent this request."""
+    """Returns whether the offline cluster's mirror has sent this request."""
     return header.client_id == f"skidway-mirror-{OFFLINE}"
 
 
 def accept_all(site: Incidents, topic: str, cause: str | None) -> None:
-    """Runs the commands `skidway audit accept` that `why` names for a cause (or for every cause, if
-    `cause` is None), until `why` names none."""
+    """Runs the commands that `skidway audit why` names for accepting a cause (or for every cause,
+    if `cause` is None), until `why` names no bucket any more."""
 
     def accepted() -> bool:
         document = site.why(topic)
@@ -489,7 +500,7 @@ def accept_all(site: Incidents, topic: str, cause: str | None) -> None:
             for each in bucket["causes"]:
                 if cause in (None, each["cause"]) and each["accept"] is not None:
                     done = site.run(each["accept"])
-                    assert done.returncode in (0, 2), done  # 2: what was accepted meanwhile
+                    assert done.returncode in (0, 2), done  # 2: was accepted already
         return document["status"] == 0 and not document["buckets"]
 
     eventually(accepted, every_s=0.5, within_s=120)

@@ -102,8 +102,8 @@ def two_loads_at_once(trial: Trial) -> Told:
 
 
 def stopped_when(trial: Trial, happened: Callable[[], bool]) -> Program:
-    """Starts a load, and suspends its driver with SIGSTOP as soon as `happened` is true. Spark's
-    workers continue to run."""
+    """Starts a load, and suspends Spark's driver with SIGSTOP as soon as `happened` returns true.
+    Spark's workers continue to run."""
     loader = trial.loader().start()
     loader.wait_until(lambda: '"event": "spark_started"' in loader.output(), LOAD_WITHIN_S)
     loader.wait_until(happened, every_s=0.0005)
@@ -120,7 +120,8 @@ def manifests(trial: Trial) -> list[Path]:
 
 
 def staged(trial: Trial) -> list[Path]:
-    """Returns the files with rows that are not yet in their final places."""
+    """Returns the Parquet files with rows in `staging`, the folder of files that are not
+    committed."""
     return list((state(trial) / "staging").glob("*/**/*.parquet"))
 
 

@@ -1,5 +1,5 @@
-"""A real Prometheus scrapes all programs of a pipeline. Every panel of the boards has data, and
-every metric in a rule or a panel is exported by a program."""
+"""A real Prometheus scrapes all programs of a pipeline. Every panel of the Grafana boards has data,
+and every metric in a rule exists."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ SHAPE = 'drop level = "debug" as debug'
 
 @pytest.fixture(scope="module")
 def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
-    """Prometheus, which scrapes a pipeline that has rows, rejects of an agent and of the loader,
-    filtered records and lost lines."""
+    """Prometheus, which scrapes a pipeline. In this pipeline, lines became rows, were rejected by
+    the agent or the loader, were left out by a rule, or were lost."""
     folder = tmp_path_factory.mktemp("monitored")
     logs, notes = Oracle(folder / "logs"), folder / "textfiles"
     notes.mkdir()
@@ -67,8 +67,9 @@ def resident_loader(pipeline: Pipeline, textfile: Path) -> Program:
 
 
 def make_history(pipeline: Pipeline, logs: Oracle) -> None:
-    """Writes lines that become rows, lines that rules leave out, lines that are rejected, and lines
-    that are lost."""
+    """Writes lines that become rows, lines that a rule leaves out, and a line that the agent
+    rejects. Truncates the log, so that lines may be lost. Sends a record that the loader
+    rejects."""
     path = logs.append(
         "app.log",
         [
@@ -90,8 +91,8 @@ def settle(pipeline: Pipeline, logs: Oracle) -> None:
 
 
 def targets(pipeline: Pipeline, textfile: str) -> dict[str, tuple[list[str], dict[str, str]]]:
-    """The jobs of deploy/monitoring/prometheus.yml, each with the addresses of the pipeline's
-    programs and with its labels."""
+    """Maps each job of deploy/monitoring/prometheus.yml to the addresses of the pipeline's programs
+    and to the labels of these targets."""
     site = pipeline.site
 
     def at(*programs: str) -> list[str]:
@@ -110,7 +111,8 @@ def targets(pipeline: Pipeline, textfile: str) -> dict[str, tuple[list[str], dic
 
 
 def names_shown(prometheus: Prometheus) -> set[str]:
-    """The names of all metrics that the targets export, or that a rule records."""
+    """Returns the names of all metrics that the programs export, that a recording rule makes, or
+    that Prometheus itself adds."""
     families = prometheus.families()
     histograms = {f"{name}_{part}" for name in families for part in ("bucket", "sum", "count")}
     recorded = {rule["record"] for part in RULE_FILES for rule in rules(part) if "record" in rule}
@@ -119,8 +121,8 @@ def names_shown(prometheus: Prometheus) -> set[str]:
 
 def test_every_panel_has_an_answer(prometheus: Prometheus) -> None:
     """In a pipeline with loads, rejects, filtered records and losses, each query of each panel of
-    each board returns series. So an empty panel on a real site means that the site had no such
-    event."""
+    the Grafana boards returns at least one time series. So an empty panel on a real site means that
+    the site had no such event."""
     queries = {
         f"{board.name}: {panel.title}: {legend}": query.replace("$topic", ".+")
         for board in boards.BOARDS
@@ -142,8 +144,8 @@ def test_every_panel_has_an_answer(prometheus: Prometheus) -> None:
 def test_every_rule_works_on_metrics_that_programs_show(
     prometheus: Prometheus,
 ) -> None:
-    """Prometheus evaluates each rule without an error, answers each expression of a rule, and knows
-    each metric in it."""
+    """Prometheus evaluates each rule without an error, and a program or another rule provides each
+    metric in the rule's expression."""
     eventually(lambda: all(x["health"] != "unknown" for x in prometheus.rules()))
     loaded = prometheus.rules()
     assert {x["name"]: x.get("lastError", "") for x in loaded if x["health"] != "ok"} == {}
@@ -156,7 +158,8 @@ def test_every_rule_works_on_metrics_that_programs_show(
 
 
 def test_lost_lines_raise_an_alert(prometheus: Prometheus) -> None:
-    """The alert for lost lines fires on a real site, with the topic that lost them."""
+    """After lines were lost, Prometheus fires the alert SkidwayLinesLost with the name of the
+    topic."""
     query = 'ALERTS{alertname="SkidwayLinesLost",alertstate="firing"}'
     eventually(lambda: prometheus.query(query), what="an alert")
     found = {(x["metric"]["cluster"], x["metric"]["topic"]) for x in prometheus.query(query)}

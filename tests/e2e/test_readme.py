@@ -66,7 +66,7 @@ class Reader:
         }
 
     def changed(self, text: str) -> str:
-        """Replaces the folder and the ports in a text by those of the test."""
+        """Returns the text with the test's folder and ports in place of those of README.md."""
         moved = ADDRESS.sub(lambda found: f"127.0.0.1:{self._port(found[1])}", text)
         return moved.replace(LOGS, str(self.logs))
 
@@ -83,13 +83,14 @@ class Reader:
         program.start().wait_until(lambda: answers(f"http://{listener}/health"))
 
     def do(self, command: list[str]) -> str:
-        """Runs a command that must end with status 0, and returns its output."""
+        """Runs a `skidway` command of README.md. Asserts that its status is 0, and returns its
+        output."""
         done = self.run(command)
         assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
         return done.stdout
 
     def run(self, command: list[str]) -> subprocess.CompletedProcess[str]:
-        """Runs a command to its end."""
+        """Runs a `skidway` command of README.md to its end, with the ports of the test."""
         words = self._words(command, JOBS.get(" ".join(command[:2])))
         return run_skidway(*words, env=self.env, cwd=self.folder, within_s=300)
 
@@ -107,8 +108,8 @@ class Reader:
         return words
 
     def _setting(self, words: list[str], key: str) -> str | None:
-        """Returns the value of a setting from the command line or from the configuration file, or
-        None if neither has it."""
+        """Returns the value that the setting `key` has on the command line or in the configuration
+        file, or None if it has no value."""
         for word in words:
             if word.startswith(f"{key}="):
                 return word.partition("=")[2]

@@ -1,4 +1,5 @@
-"""Skidway loads logs of real systems with every line, every field and every time."""
+"""Skidway loads logs of real systems. Every line becomes a row with the right fields and the right
+time."""
 
 from __future__ import annotations
 
@@ -60,8 +61,8 @@ FORMATS: dict[str, tuple[str, list[str], str]] = {
 
 
 def told(trial: Trial) -> Told:
-    """Every line of the log becomes a row, with the fields and the time that other parsers find in
-    the line."""
+    """Every line of the log becomes a row. Its fields and its time are those that other parsers
+    find in the line."""
     name = trial.story.name
     log = trial.folder / f"{name}.log"
     shutil.copyfile(LOGS / log.name, log)
@@ -91,8 +92,8 @@ def expect_tiled(rows: list[dict[str, Any]], lengths: list[int]) -> None:
 
 
 def expect_time(found: datetime, text: str, format: str) -> None:
-    """Asserts that the row's time is the time in the text. If the format has no year, the time in
-    the text gets the row's year."""
+    """Asserts that `found`, a row's time, is the time in `text`. If the format has no year, the
+    year of `found` is taken."""
     if "%y" in format.lower():
         assert found == datetime.strptime(text, format).replace(tzinfo=UTC)
     else:

@@ -17,8 +17,8 @@ STORIES = Stories()
 
 
 def write(trial: Trial, name: str, data: bytes) -> None:
-    """Appends `data` to a log in two parts. After the first part, which ends in the middle of a
-    line, the agent is killed and restarted.
+    """Appends `data` to a log in two parts, of which the first ends in the middle of a line. Kills
+    and restarts the agent after the first part.
     """
     path = trial.folder / name
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -53,8 +53,9 @@ def traces(trial: Trial) -> Told:
     multiline={"type": "java", "timeout.ms": 10_000},
 )
 def pods(trial: Trial) -> Told:
-    """A container's log on Kubernetes becomes rows with the container's texts. The parts of a line
-    and the lines of a trace are joined, and the rows name namespace, pod and container."""
+    """The lines that a container on Kubernetes has printed become rows, although containerd divided
+    long lines into parts. The lines of a stack trace are joined. The rows name namespace, pod and
+    container."""
     sample = (TRACES / "java.txt").read_text()
     wrapped = b""
     for number, line in enumerate(sample.replace("=== ", "").splitlines()):
@@ -75,7 +76,8 @@ def pods(trial: Trial) -> Told:
 
 @STORIES.add(pattern="containers/*/*-json.log", container="docker")
 def containers(trial: Trial) -> Told:
-    """A log of Docker's driver json-file becomes rows with the containers' texts."""
+    """The lines that containers have printed, and that Docker's log driver json-file has stored,
+    become rows."""
     texts = [f"line {number} ".ljust(40, "x") for number in range(200)]
     wrapped = b""
     for number, text in enumerate(texts):

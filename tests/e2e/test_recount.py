@@ -20,8 +20,8 @@ def test_the_recount_agrees(stage: Stage, story: Story) -> None:
 
 @STORIES.add()
 def rows_of_all_stories_counted_again(trial: Trial) -> Told:
-    """After all faults of all stories, a recount of the output's files finds exactly the rows that
-    every tier (agent, broker, mirror and HDFS) has counted."""
+    """After the stories of all other modules have caused their faults, a recount of the output's
+    files finds exactly as many rows as every tier (agent, broker, mirror and HDFS) has counted."""
     trial.write("app.log", 100)
     trial.settle()
     yield

@@ -51,11 +51,12 @@ Presses.press = wrong
 from skidway.cli.commands import main
 sys.exit(main(sys.argv[1:]))
 """
-"""An agent with a bug. If a line contains `paid 5`, the agent sends `paid 6` instead."""
+"""A Python program that runs an agent with a bug: if a line contains `paid 5`, the agent sends
+`paid 6` instead."""
 
 
 class Samples:
-    """The site on which this module's tests run, and the commands that the tests run."""
+    """The pipeline on which this module's tests run, and methods that run commands on it."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -126,7 +127,8 @@ class Samples:
         return found
 
     def file_with(self, topic: str, column: str, value: object) -> tuple[Path, pa.Table]:
-        """Returns the Parquet file with a row that has this value, and the file's table."""
+        """Returns the path of the topic's Parquet file that has `value` in this column, and its
+        content."""
         for path in (Path(self.pipeline.site.output) / f"{DATACENTER}.{topic}").rglob("*.parquet"):
             table = pq.ParquetFile(path).read()
             if column in table.column_names and value in table.column(column).to_pylist():
@@ -146,10 +148,11 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Samples]:
 
 @promise("6 content")
 def test_a_changed_row_is_found_and_explained(site: Samples) -> None:
-    """Rows that have the content of their lines count as equal. If one value of one row is changed
-    in the output, `skidway audit sample` names host, file, byte, row and field, and shows the
-    line's text. The bucket is then not complete, and `skidway audit why` names the changed row as
-    the cause. After a reload of the hour, all rows are equal and the bucket is complete again."""
+    """If all rows have the content of their lines, `skidway audit sample` finds no difference. If
+    one value of one row is changed in the output, the command names host, file, byte, row and
+    field, and shows the line's text. The bucket is then not complete, and `skidway audit why` names
+    the changed row as the cause. After a reload of the hour, all rows are equal and the bucket is
+    complete again."""
     topic = "changed-row"
     lines = [f"INFO {number} shipped" for number in range(20)]
     path = site.deliver(topic, "app.log", [*lines, "no level"])
@@ -200,14 +203,14 @@ def test_a_changed_row_is_found_and_explained(site: Samples) -> None:
 
 
 def is_complete(site: Samples, topic: str) -> bool:
-    """Whether every bucket of the topic is complete."""
+    """Returns whether every bucket of the topic is complete."""
     _, document = site.run("report", "--all", "--topic", f"{DATACENTER}.{topic}")
     return {x["verdict"] for x in document["buckets"]} == {"complete"}
 
 
 def content_differs(site: Samples, topic: str) -> dict[str, Any]:
-    """Waits until `skidway audit why` names changed content as the cause, and returns its
-    bucket."""
+    """Waits until `skidway audit why` names changed content as the cause for a bucket of the topic.
+    Returns the bucket's entry in the JSON document."""
     seen: list[Any] = []
 
     def named() -> dict[str, Any] | None:
@@ -255,8 +258,9 @@ def test_what_an_agent_sent_wrongly_is_found_in_records_and_rows(site: Samples) 
 
 
 def test_a_removed_file_is_not_compared(site: Samples) -> None:
-    """If a file is deleted before the end of the sampling period, the agent reports the file's
-    sampled range as gone. Such a range is not a difference, and does not count as compared."""
+    """An agent reports its sampled ranges of bytes at the end of a sampling period. If a file was
+    deleted before, the agent reports its range as gone. `skidway audit sample` does not compare
+    such a range, and does not report it as a difference."""
     topic = "removed-file"
     eventually(lambda: time.time() * 1000 % PERIOD_MS < PERIOD_MS / 4, within_s=30)
     path = site.deliver(topic, "app.log", ["one", "two"])

@@ -3,10 +3,11 @@ partitions and new settings.
 
 All decisions are made by the agent's own code, which uses a real SQLite database. The host, the
 cluster and the clock are simulated (support.agent_world, support.agent_schedule). The model reads
-the brokers' logs and counts the records. It recognizes repeats by marks, as the loader does. A
-file's mark is the highest position that the file's records have reached. Every line consists of
-cells, which are pieces of text that occur nowhere else. The model remembers when each cell was
-written, and which bytes each file had.
+the brokers' logs and counts the records. It recognizes repeated records by marks, as the loader
+does. A file's mark is the highest byte position that the file's records have reached so far. A
+record that does not reach beyond the mark is a repeat. Every line consists of cells, which are
+pieces of text that occur nowhere else. The model remembers when each cell was written, and which
+bytes each file had.
 """
 
 from __future__ import annotations
@@ -76,8 +77,8 @@ class Growing(Schedule):
     # --- events -------------------------------------------------------------------------------
 
     def run(self) -> None:
-        # With narrow patterns, the agent does not read rotated files from before its first start.
-        # So it starts before the first line is written.
+        # If no pattern matches the names of rotated files, the agent does not read files that were
+        # rotated before its first start. So here the agent starts before the first line is written.
         if "narrow" in self.faults:
             self.start()
             self.turn()
@@ -112,8 +113,8 @@ class Growing(Schedule):
                 self.write()
 
     def shift(self) -> None:
-        """Gives each generation (each rotated file) the next number. With the fault `oldest`, keeps
-        only two generations."""
+        """Gives each generation (each rotated file) the next number. With the fault `oldest`,
+        deletes all generations but two."""
         files = self.world.files
         last = 1
         while f"{PATH}.{last}" in files.by_path:
@@ -135,8 +136,8 @@ class Growing(Schedule):
             self.say(f"delete {path}")
 
     def reload(self) -> None:
-        """Reloads the running agent with another pattern, another rule for joining lines, another
-        flush interval and another order of sources."""
+        """Reloads the running agent with settings that may have another pattern, another rule for
+        joining lines, another flush interval and another order of sources."""
         pattern = PATTERNS[self.random.randrange(3)]
         lines_max = self.random.choice([0, 2, LINES_MAX]) if self.lines_max else 0
         own = source(pattern, self.partitioning, self.path, lines_max=lines_max)
@@ -178,8 +179,8 @@ class Growing(Schedule):
             assert known == message, "a drawn range was told twice"
 
     def check_seal(self, seal: Seal) -> None:
-        """A seal contains a time W, up to which the agent has counted all lines. Asserts that every
-        line that was written before W is in the brokers' logs, is gone from the host, or was
+        """A seal says that the agent has counted all lines up to a time. Asserts that every line
+        that was written before this time is in the brokers' logs, is gone from the host, or was
         declared uncertain."""
         known = self.cells_there() | self.gone | self.uncertain
         for topic in seal.topics:
@@ -201,9 +202,9 @@ class Growing(Schedule):
         self.check_samples()
 
     def check_samples(self) -> None:
-        """Asserts that the brokers have every record that a sample names, and that each of these
-        records has the content that is in the sample. Also asserts that the brokers have no other
-        record in the sampled bytes."""
+        """In a sample, the agent reports the records that it made of a range of bytes. Asserts that
+        the brokers have every record of each sample, with the reported content. Also asserts that
+        the brokers have no other record of the sampled bytes."""
         sums: dict[tuple[str, int, int], set[bytes]] = {}
         for topic in (TOPIC, f"{TOPIC}.rejected"):
             found = self.world.brokers.records(topic)
@@ -230,7 +231,7 @@ class Growing(Schedule):
         losses = self.world.losses()
         doubt = bool(losses)
         # After a truncation, a deletion or a power loss, the agent cannot know exactly which lines
-        # were destroyed. So this check is left out.
+        # were destroyed. So these runs leave the check out.
         if self.faults.isdisjoint({"truncate", "delete", "power"}):
             self.check_declared([cell for cell in self.gone if not rows[cell]], losses)
         for cell in self.written:
@@ -247,7 +248,8 @@ class Growing(Schedule):
             assert self.agent_sums() == sums, "the equation does not hold"
 
     def check_declared(self, missing: list[str], losses: list[Loss]) -> None:
-        """Asserts that a declared loss covers the bucket (time window) of each missing line."""
+        """Asserts that the bucket (time window) of each missing line is in a declared loss's range
+        of buckets."""
         late_ms = self.world.settings.lateness_ms
         for cell in missing:
             written = bucket.start_of(self.written[cell], BUCKET_MS)
@@ -258,7 +260,8 @@ class Growing(Schedule):
 
 
 class Watched(Brokers):
-    """Brokers that show each appended record to the schedule."""
+    """Simulated brokers that pass each appended record to the run's `Growing` object, which checks
+    it."""
 
     def __init__(self, schedule: Growing) -> None:
         super().__init__()
@@ -280,8 +283,9 @@ def test_kills_growth_and_new_settings_lose_and_double_nothing(
     partitioning: str, block: int, seeds: Seeds
 ) -> None:
     """No line is lost or doubled because of kills, new partitions or changed settings, and the
-    agent's counts are equal to the counts of the rows. In the byte ranges of the samples, the
-    brokers have exactly the records that the samples name."""
+    agent's counts are equal to the counts of the rows. The agent reports samples: byte ranges of
+    files with the records that it made of them. In these ranges the brokers have exactly the
+    reported records."""
     for seed in seeds(range(block * 7, block * 7 + 7)):
         run(seed, partitioning, EVERYTHING_SURE)
 
@@ -300,9 +304,9 @@ def test_reloads_lose_and_double_nothing(also: str, seeds: Seeds) -> None:
 def test_records_of_several_lines_are_neither_lost_nor_doubled(
     partitioning: str, seeds: Seeds
 ) -> None:
-    """If lines are joined to records, no line is lost or doubled because of kills, rotations or
-    changed settings. This is so even if the changed settings have another rule for joining lines.
-    No record contains the beginning of another record."""
+    """If the agent joins several lines to one record, no line is lost or doubled because of kills,
+    rotations or changed settings. This is so even if the changed settings have another rule for
+    joining lines. No record contains the first line of another record."""
     for seed in seeds(range(5000, 5010)):
         run(seed, partitioning, EVERYTHING_SURE | {"multiline"})
 
@@ -328,8 +332,9 @@ def test_rotations_out_of_the_pattern_lose_and_double_nothing(block: int, seeds:
 @promise("1 generations")
 @pytest.mark.parametrize("block", range(2))
 def test_generations_that_were_deleted_unread_are_declared(block: int, seeds: Seeds) -> None:
-    """If a log is rotated so often that the agent does not find each rotated file in time, and only
-    two rotated files are kept, the agent declares lines of the deleted files lost."""
+    """If a log is rotated so often that rotated files are deleted before the agent finds them, the
+    agent declares the lines of the deleted files lost. Here rotation keeps only two rotated
+    files."""
     for seed in seeds(range(4000 + block * 10, 4000 + block * 10 + 10)):
         run(seed, "file", EVERYTHING_SURE | {"narrow", "oldest"})
 

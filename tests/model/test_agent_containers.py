@@ -1,9 +1,11 @@
-"""The real agent reads the log of a container runtime under random schedules.
+"""The real agent reads the log of a container runtime under random schedules of writes, rotations,
+kills, late batches and new settings.
 
 The runtime divides long texts into parts, each in a line of its own, and writes the lines of both
 streams into one log. Every part is a cell, a piece of text that occurs nowhere else. The model
-knows the stream and the tag (P or F) of each part. The agent must deliver every part once, must
-join only parts that follow one another, and must not divide a text if its parts come in time.
+knows the stream (stdout or stderr) and the tag of each part: F if the text ends with the part, and
+P if it does not. The agent must deliver every part once, must join only parts that follow one
+another, and must not divide a text if its parts come in time.
 """
 
 from __future__ import annotations
@@ -54,8 +56,8 @@ CODEC = Codec(derived_schema(cri(PATTERNS[0], "file", 0)))
 
 @dataclass(frozen=True)
 class Part:
-    """A part of a text. `number` counts the parts of one file. `is_last` says whether the text ends
-    with this part (F)."""
+    """A part of a text that the container has printed. `number` is the part's number among all
+    parts. `is_last` says whether the text ends with this part (tag F)."""
 
     file: int
     number: int
@@ -69,7 +71,8 @@ class Part:
 
 
 class Container(Schedule):
-    """One random run. With the fault `patient`, no text is left unfinished for long."""
+    """One random run. With the fault `patient`, the runtime writes the parts of each text soon
+    after one another."""
 
     steps = 160
 
@@ -83,7 +86,7 @@ class Container(Schedule):
         self.cell_after: dict[tuple[int, int], str] = {}
         self.rest = b""  # the end of a line that the runtime has not written yet
         self.joined = 0
-        self.cells_of_value: dict[bytes, list[str]] = {}  # each record is decoded once
+        self.cells_of_value: dict[bytes, list[str]] = {}  # a cache of decoded records
 
     # --- events -------------------------------------------------------------------------------
 
@@ -97,8 +100,8 @@ class Container(Schedule):
         yield from self.of_agent((self.reload, 1))
 
     def write(self) -> None:
-        """Writes a few lines of the runtime. Sometimes the last line is written only up to its
-        time. The rest follows with the next call."""
+        """Writes a few lines, as the runtime does. Sometimes it writes the last line only up to the
+        end of the line's timestamp. The next call writes the rest."""
         data = self.rest
         self.rest = b""
         for _ in range(self.random.randint(1, 3)):
@@ -107,14 +110,14 @@ class Container(Schedule):
             for at in range(count):
                 is_last = at == count - 1 and self.random.random() < 0.8
                 data += self.line(stream, is_last)
-        cut = data.rfind(b"\n", 0, -1) + 1 + 34  # after the time of the last line
+        cut = data.rfind(b"\n", 0, -1) + 1 + 34  # after the timestamp of the last line
         if self.random.random() < 0.2 and "patient" not in self.faults:
             data, self.rest = data[:cut], data[cut:]
         self.world.files.append(PATH, data)
         self.say(f"write {data!r}")
 
     def line(self, stream: str, is_last: bool) -> bytes:
-        """Returns a line of the runtime with one part of a text."""
+        """Returns a log line, as the runtime writes it, with one new part of a text."""
         cell = self.new_cell()
         file = self.rotations
         number = len(self.parts)
@@ -170,8 +173,9 @@ class Container(Schedule):
                     assert not missing, f"sealed until {topic.sealed_until} without {missing}"
 
     def check_append(self, row: dict[str, Any]) -> None:
-        """Asserts that all parts in a row belong to the same text, or, with `multiline`, to texts
-        that belong together. Also asserts that the row names the stream of these parts."""
+        """Asserts that all parts in each line of a row belong to the same text, and that the row
+        has more than one line only if `multiline` joins these lines. Also asserts that the row
+        names the stream of the parts."""
         texts = [CELLS.findall(line) for line in row["line"].split("\n")]
         assert len(texts) <= max(self.lines_max, 1), "a record of too many lines"
         assert not any(re.match(BEGINNING, text[0]) for text in texts[1:]), "two records in one"
@@ -184,8 +188,8 @@ class Container(Schedule):
                 self.check_whole(text, found[-1])
 
     def check_whole(self, text: list[str], last: Part) -> None:
-        """Asserts that the text has all its parts, if they were written within the agent's
-        `idle.flush.ms`."""
+        """With the fault `patient`, asserts that the text has all its parts up to the last one.
+        (With this fault, the parts are written within the agent's `idle.flush.ms`.)"""
         follower = self.cell_after.get((last.file, last.number + 1))
         if "patient" in self.faults and follower is not None:
             assert not last.goes_on_in(self.parts[follower]), f"{text} goes on in {follower}"
@@ -204,7 +208,8 @@ class Container(Schedule):
 
 
 class Watched(Brokers):
-    """Brokers that show each appended row to the schedule."""
+    """Simulated brokers that pass each appended record to the run's `Container` object, which
+    checks it."""
 
     def __init__(self, schedule: Container) -> None:
         super().__init__()
@@ -252,8 +257,8 @@ def test_no_text_is_divided_if_its_parts_come_in_time(also: str, seeds: Seeds) -
 
 
 def test_the_schedules_find_streams_that_are_mixed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If the agent is changed so that it joins parts of two streams, the same schedules make the
-    model's check fail."""
+    """The schedules are able to find errors: if the agent is changed so that it joins parts of two
+    streams, the model's check fails."""
     monkeypatch.setattr(containers, "_differs", lambda lines: np.zeros(len(lines.streams), bool))
     with pytest.raises(AssertionError, match="seed"):
         run_all(range(15_000, 15_100), "file", "")

@@ -4,8 +4,8 @@ hosts do.
 The host links, renames, moves, copies, truncates and deletes files, reuses inodes and takes away
 permissions. Some of its file systems do not record when a file was created. The agent may be down
 at any of these moments. The test knows every line and the file that contains it. The test fails in
-four cases. A line is missing and was not declared lost. A line was delivered twice and was not
-declared as possibly doubled. The agent declared a loss although no line is missing. The agent
+four cases: a line is missing and was not declared lost; a line was delivered twice and was not
+declared as possibly doubled; the agent declared a loss although no line is missing; the agent
 declared a line as possibly doubled although no line can be doubled.
 """
 
@@ -44,23 +44,26 @@ class Line:
     # False if nothing shows that the line existed. An example is a line whose file was written and
     # deleted between two of the agent's scans for files.
     has_trace: bool = True
-    traced_by_others: bool = False  # only the other files show that this line's file existed
+    traced_by_others: bool = False  # only other rotated files show that this line's file existed
 
 
 @dataclass
 class Host:
-    """The programs that write logs, and the tools that rotate these logs. `scheme` says how rotated
-    files are named."""
+    """The programs that write logs, and the tools that rotate these logs. `scheme` says how logs
+    are rotated and how rotated files are named."""
 
     world: World
     random: random.Random
     scheme: str
-    has_header: bool = False  # each file has its own first line, as long as a fingerprint
+    # each file begins with a different line, which is so long that the agent can recognize the file
+    # by it
+    has_header: bool = False
     was_looked_at: bool = False
     lines: dict[str, Line] = field(default_factory=dict)
     serial: int = 0
     compressing: str = ""
-    has_lost_copy: bool = False  # a deleted copy may have had lines that its original did not have
+    # a copy was deleted that may have had lines that its original no longer had
+    has_lost_copy: bool = False
     freed: int = 0  # the inode of the last file that was deleted
     trace: list[str] = field(default_factory=list)
 
@@ -80,7 +83,7 @@ class Host:
         self.serial += 1
         return self.serial
 
-    # events in files
+    # The events in files.
 
     def write(self) -> None:
         is_new = self.path not in self.world.files.by_path
@@ -128,9 +131,9 @@ class Host:
                     files.rename(f"{APP}.{number}{ending}", f"{APP}.{number + 1}{ending}")
 
     def copytruncate(self) -> None:
-        """Copies and truncates the log, but at most once between two of the agent's scans for
-        files. After several copies it would be impossible to say which copy belongs to which
-        file."""
+        """Copies the log to app.log.1 and then truncates it. Does so at most once between two of
+        the agent's scans for files: after several copies it would be impossible to say which copy
+        has the bytes of which file."""
         if not self.was_looked_at:
             return
         self.was_looked_at = False
@@ -186,7 +189,8 @@ class Host:
             self.delete(min(rotated, key=self.first_line))
 
     def first_line(self, path: str) -> int:
-        """Returns the number of a file's first line. The oldest file has the lowest number."""
+        """Returns the number in the first line "line N" of a file. The oldest file has the lowest
+        number."""
         found = re.search(rb"line (\d+)", self.world.files.by_path[path].data)
         return int(found[1]) if found else 0
 
@@ -256,9 +260,9 @@ class Schedule:
 
     def __init__(self, seed: int, scheme: str, faults: frozenset[str]) -> None:
         self.random = random.Random(seed)
-        # With the schemes "olddir" and "any name" of rotation, the agent could not find out that a
-        # file was deleted, or that the file had belonged to the log. So these schemes run without
-        # faults that delete files.
+        # With the rotation schemes "olddir" and "any name", the agent could not find out that a
+        # file was deleted, or that the deleted file was a generation of the log. So these schemes
+        # run without faults that delete files.
         self.faults = faults - ({"again", "delete"} if scheme in ("olddir", "any name") else set())
         pattern = {"kubelet": LINK, "glob": "/log/app*"}.get(scheme, APP)
         held = 99 if scheme == "olddir" else self.random.choice([1, 9])
@@ -268,7 +272,7 @@ class Schedule:
         self.host = Host(self.world, self.random, scheme, has_header)
 
     def run(self) -> None:
-        self.host.write()  # without a file at the path, the agent would declare a loss
+        self.host.write()  # if the agent found no file at the path, it would declare a loss
         self.world.start()
         self.world.settle(3)
         for _ in range(STEPS):
@@ -299,8 +303,8 @@ class Schedule:
         else:
             yield self.turn, 8
             yield self.tick, 6
-            # With "olddir", the agent finds a moved file only if it still has the file open. So it
-            # is not killed with this scheme.
+            # With the scheme "olddir", the agent finds a moved file only if it still has the file
+            # open. So runs with this scheme do not kill the agent.
             if self.host.scheme != "olddir":
                 yield self.kill, 1
 
@@ -343,7 +347,7 @@ class Schedule:
         for file in self.world.files.by_path.values():
             file.unreadable = False
         if self.host.path not in self.world.files.by_path:
-            self.host.write()  # without this file, the link to it would delay the agent's seal
+            self.host.write()  # if a link led to no file, the agent would send its seal later
         if self.world.loop is None:
             self.world.start()
         self.world.settle(60, 0.5)
@@ -356,7 +360,7 @@ class Schedule:
         records = {
             (r.file, r.first, datum_text(r.value)) for r in self.world.brokers.records("logs")
         }
-        # A record that was sent again counts only once.
+        # `records` is a set, so a record that was sent again counts only once.
         found = collections.Counter(text for _, _, text in records)
         for text, line in self.host.lines.items():
             if found[text] == 0 and line.has_trace:
@@ -382,8 +386,8 @@ class Schedule:
             assert not doubts, f"FALSE DOUBT: {doubts[0].reason}"
 
     def is_doubt(self, text: str, losses: list[Loss]) -> bool:
-        """Returns whether one of the line's records is in a range that the agent declared lost or
-        possibly doubled."""
+        """Returns whether at least one of the records with this text is in a range that the agent
+        declared lost or possibly doubled."""
         return any(
             record.file == loss.file
             and loss.first <= record.first
@@ -434,8 +438,8 @@ def test_what_is_destroyed_is_declared_and_nothing_else(scheme: str, seeds: Seed
 @promise("6 unreadable")
 @pytest.mark.parametrize("scheme", [x for x in RENAMES if x != "olddir"])
 def test_where_nobody_may_look_nothing_is_gone(scheme: str, seeds: Seeds) -> None:
-    """While a file system is not mounted, or a directory cannot be searched, the agent does not
-    treat the files in it as deleted. No line is lost or doubled, and the agent declares no loss.
+    """While the logs' file system is not mounted, or their directory cannot be searched, the agent
+    does not treat the logs as deleted. No line is lost or doubled, and the agent declares no loss.
     This is so even if the file system is mounted again with another device number."""
     for seed in seeds(range(5_000, 5_010)):
         run(seed, scheme, "mounts")
@@ -465,6 +469,6 @@ def test_copies_are_known_or_declared(scheme: str, seeds: Seeds) -> None:
 @pytest.mark.parametrize("scheme", RENAMES)
 def test_without_times_of_birth_doubts_are_declared(scheme: str, seeds: Seeds) -> None:
     """On file systems that do not record when files were created, the agent cannot always
-    distinguish two files. But it declares every loss and every possible doubling."""
+    distinguish two files. But it still declares every loss and every possible doubling."""
     for seed in seeds(range(2_000, 2_020)):
         run(seed, scheme, "delete", "again", "copies", "births")

@@ -1,10 +1,10 @@
 """The real agent runs under random schedules with rules that leave out records (`drop`, `keep` and
 `sample`). After a restart, the agent may have other rules.
 
-The agent's press (the step that makes records from lines) makes batches. When the agent takes these
-batches, the schedule notes each record that a rule left out. At the end, every line is either in
-the brokers' logs once, or was left out once. For each rule, the agent's deltas (messages with
-counts) count exactly the records that the rule left out.
+The agent's press (the code that makes record batches from lines) says which records a rule left
+out. The model remembers these records when the agent takes the batches. At the end, every line
+either is in the brokers' logs once, or was left out once. For each rule, the agent's deltas
+(messages with counts) count exactly the records that the rule left out.
 """
 
 from __future__ import annotations
@@ -140,8 +140,8 @@ def test_every_line_is_a_row_or_was_left_out_and_counted_once(
     partitioning: str, seeds: Seeds, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever kills, rotations, new partitions and changed rules occur, each line is either
-    delivered once, or left out by one rule. A line that was left out is counted once, under the
-    rule's name."""
+    delivered once, or left out by one rule. The agent counts a line that was left out once, under
+    the name of this rule."""
     for seed in seeds(range(6000, 6012)):
         run(seed, partitioning, monkeypatch)
 

@@ -30,8 +30,8 @@ STEPS = 120
 
 
 class Labelling:
-    """One random run with two pods. versions: the version number in the newest labels, which is one
-    higher at each change."""
+    """One random run with two pods. Each change of the labels gives them the next version number;
+    `versions` is the number of the newest labels."""
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
@@ -110,8 +110,9 @@ class Labelling:
 
 @promise("2 labels")
 def test_copies_of_a_record_have_the_same_labels(seeds: Seeds) -> None:
-    """Whenever the agent is killed, and however the file with the labels changes, all copies of a
-    record have the same labels. No line waits for labels."""
+    """Whenever the agent is killed, and however the file with the pods' labels changes, all copies
+    of a record have the same labels. The agent delivers lines even if this file has no labels for
+    their pod."""
     for seed in seeds(range(7000, 7040)):
         try:
             Labelling(seed).run()

@@ -3,10 +3,10 @@ batches arrived. In these tests, upgrades and refused retries happen at random m
 
 The agent's own code runs with a real SQLite database. The host, the cluster and the clock are
 simulated (support.agent_world, support.agent_schedule). Every line consists of cells, which are
-pieces of text that occur nowhere else. The tests fail in four cases. Silent loss means that a cell
-is in no log and in no declared loss. Silent doubling means that readers count a cell twice. False
-loss means that a log contains a cell that was declared lost. False uncertainty means that a cell
-was declared uncertain although no record can have expired, or although the log still contains the
+pieces of text that occur nowhere else. The tests fail in four cases. Silent loss: a cell is in no
+broker's log and in no declared loss. Silent doubling: readers count a cell twice. False loss: a
+broker's log contains a cell that the agent declared lost. False uncertainty: the agent declared a
+cell uncertain although no record can have expired, or although a broker's log still contains the
 cell.
 
 The model assumes that a late batch arrives within `read.back.wait.ms`. For a batch of an earlier
@@ -116,15 +116,16 @@ class Upgrades(Schedule):
         self.world.clock.advance(seconds)
 
     def interrupt(self) -> None:
-        """Breaks a connection. Sometimes the batches in flight also get a new producer id."""
+        """Breaks a connection while batches are in flight. Up to two of them still arrive.
+        Sometimes the batches are sent again with a new producer id."""
         producer = self.world.producer
         waiting = {tp for tp, sent in producer.sent.items() if sent}
         waiting |= {sent.tp for sent, _ in producer.appended}
         if waiting:
             tp = self.random.choice(sorted(waiting))
             is_known = self.random.random() < 0.7
-            # If other lines have expired and a late batch then arrives, the batch seems to be as
-            # old as those lines. So no batch survives if lines can expire.
+            # A batch that arrives late, after other lines have expired, seems to be as old as those
+            # lines. So if lines can expire, no batch survives the broken connection.
             survivors = 0 if "expire" in self.faults else self.random.randint(0, 2)
             producer.interrupt(tp, survivors, is_known=is_known)
             if self.interrupted_at is None:
@@ -134,9 +135,8 @@ class Upgrades(Schedule):
                 self.tighten()
 
     def arrive(self) -> None:
-        """Lets a batch arrive. With the fault `refuse`, often lets several batches arrive one after
-        the other, because the agent needs many answers before it has split a batch into single
-        records."""
+        """Lets a batch arrive at its broker. With the fault `refuse`, often lets ten more batches
+        arrive, because the agent splits a refused batch step by step into single records."""
         super().arrive()
         if "refuse" in self.faults and self.random.random() < 0.3:
             for _ in range(10):
@@ -144,8 +144,8 @@ class Upgrades(Schedule):
                 self.turn()
 
     def tighten(self) -> None:
-        """Makes the brokers refuse some records from now on. The position of a record's first byte
-        decides whether the record is refused."""
+        """From now on, the brokers refuse some of the records, chosen by the position of a record's
+        first byte."""
         remainder = self.random.randrange(PARTS)
         self.world.brokers.refuses = lambda record: record.first % PARTS == remainder
         self.refused.add(remainder)
@@ -172,7 +172,7 @@ class Upgrades(Schedule):
             self.world.settings = settings(mine, read_back_wait_ms=self.wait_ms)
         self.world.brokers.away = False
         super().start()
-        self.remember()  # after a power loss, bytes that are in no intent may differ
+        self.remember()  # a power loss may have changed bytes that are in no intent
         self.started_at = self.world.clock.monotonic()
         self.say(f"start version {self.version}")
 
@@ -191,13 +191,15 @@ class Upgrades(Schedule):
         for _ in range(50):
             self.arrive_all_late()
             self.go_on()
-        if "refuse" in self.faults:  # refused batches may be decided one after the other
+        # after a refusal, the agent may need many turns for its batches
+        if "refuse" in self.faults:
             self.settle()
         self.publish()
         self.check_end()
 
     def settle(self) -> None:
-        """Continues until the agent has decided about every batch and every range."""
+        """Runs the agent until it has no batch in flight and looks for no records on the
+        brokers."""
         for _ in range(500):
             if not self.world.agent.tracker.flying and self.world.agent.reading_back is None:
                 return
@@ -206,8 +208,9 @@ class Upgrades(Schedule):
         raise AssertionError("something is never decided")
 
     def saw(self, tracked: TrackedFile, data: bytes) -> None:
-        """Remembers a file's bytes if the bytes of its intents (durable notes about bytes to send)
-        are unchanged. Bytes after the last intent may be replaced without a new file id."""
+        """Remembers a file's bytes, unless the bytes before the end of its last intent (durable
+        note about bytes to send) have changed. Bytes after this end may change without a new file
+        id."""
         if data.startswith(self.content.get(tracked.file, b"")[: tracked.promised]):
             super().saw(tracked, data)
 
@@ -220,8 +223,9 @@ class Upgrades(Schedule):
     # --- checks -------------------------------------------------------------------------------
 
     def declared(self, certainty: Certainty) -> set[str]:
-        """Returns the cells (unique pieces of text) in all ranges that have a known end and were
-        declared with this certainty."""
+        """Returns the cells (unique pieces of text) in all losses that the agent declared with this
+        certainty (lost or uncertain) and with a known end. Leaves out the losses of
+        `cells_of_successors`."""
         found: set[str] = set()
         for loss in self.losses:
             if (
@@ -268,8 +272,8 @@ class Upgrades(Schedule):
             assert counted == sums, "the equation does not hold"
 
     def check_refused(self) -> None:
-        """Asserts that each record that the agent declared lost is a record that brokers refuse in
-        this schedule."""
+        """Asserts that every record that the agent declared lost is one that the brokers refused at
+        some time in this run."""
         for loss in self.losses:
             assert loss.certainty is Certainty.LOST, loss
             assert loss.end is not None
@@ -288,8 +292,8 @@ class Upgrades(Schedule):
 
 
 def other_program(recipe: Recipe, schema: pa.Schema, version: int) -> RegexParser:
-    """Returns the parser of the given program version. A parser of an odd version also rejects
-    lines that begin with the letter b."""
+    """Returns the parser that the program has in the given version. In odd versions the parser also
+    rejects lines that begin with the letter b."""
     assert recipe.pattern is not None
     pattern = recipe.pattern.replace("[^", "[^b") if version % 2 else recipe.pattern
     return RegexParser(pattern, schema, frozenset())
@@ -338,8 +342,8 @@ def test_what_the_host_has_no_more_is_lost_only_where_no_broker_has_it(
 def test_only_what_expired_unread_is_uncertain(
     monkeypatch: pytest.MonkeyPatch, partitioning: str, seeds: Seeds
 ) -> None:
-    """The agent declares a line uncertain only if the line's record expired before the agent could
-    read the record from the brokers."""
+    """After an upgrade, the agent declares a line uncertain only if the line's record expired
+    before the agent could read it from the brokers."""
     for seed in seeds(range(2000, 2025)):
         run(monkeypatch, seed, partitioning, {"expire"})
 
@@ -349,8 +353,9 @@ def test_only_what_expired_unread_is_uncertain(
 def test_a_program_that_rejects_other_lines_doubles_nothing(
     monkeypatch: pytest.MonkeyPatch, partitioning: str, seeds: Seeds
 ) -> None:
-    """If a new version of the program rejects different lines, and so sends them to a different
-    topic, no line is sent twice. No line is lost without a declaration."""
+    """A new version of the program may reject lines that the old version accepted, and so send them
+    to another topic. Still, no line arrives in both topics, and no line is lost without a
+    declaration."""
     for seed in seeds(range(3000, 3025)):
         run(monkeypatch, seed, partitioning, {"growth", "behaviour"})
 
@@ -360,9 +365,10 @@ def test_a_program_that_rejects_other_lines_doubles_nothing(
 def test_what_is_refused_on_a_retry_is_lost_only_where_no_attempt_arrived(
     monkeypatch: pytest.MonkeyPatch, partitioning: str, seeds: Seeds
 ) -> None:
-    """If a record is refused on a retry, the agent looks for the record in the brokers' logs. If
-    the record is there, the agent counts it as delivered. Only refused records are lost, even if
-    connections break, producer ids are lost and limits change."""
+    """If a broker refuses a record on a retry, the agent looks for the record in the brokers' logs.
+    If the record is there, the agent counts it as delivered. No other records than refused ones are
+    lost, even if connections break, producer ids are lost and the brokers refuse further
+    records."""
     for seed in seeds(range(6000, 6025)):
         schedule = run(monkeypatch, seed, partitioning, {"growth", "refuse"})
         schedule.check_refused()
@@ -373,7 +379,7 @@ def test_refused_retries_of_bytes_that_are_gone_or_hidden(
     monkeypatch: pytest.MonkeyPatch, partitioning: str, seeds: Seeds
 ) -> None:
     """Even after refused retries, truncations and power losses, the agent declares a line uncertain
-    only if the line's record expired before the agent could read the record from the brokers."""
+    only if the line's record expired before the agent could read it from the brokers."""
     for seed in seeds(range(7000, 7015)):
         run(monkeypatch, seed, partitioning, {"refuse", "truncate", "power"})
         run(monkeypatch, seed, partitioning, {"refuse", "expire"})
@@ -398,17 +404,17 @@ def test_the_model_sees_the_last_acknowledged_offset_as_a_floor(
 def test_the_model_sees_who_does_not_wait_for_late_batches(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The model notices if the agent does not wait for late batches. Then the agent would declare
-    the lines of these batches lost, or would send them a second time to another topic."""
+    """The model notices if the agent does not wait for late batches. Such an agent declares the
+    lines of these batches lost, or sends them a second time to another topic."""
     assert fails(monkeypatch, range(5000, 5010), {"truncate", "power", "impatient"})
 
 
 def test_the_model_sees_refused_retries_that_are_not_read_back(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The model notices if the agent declares the records of a refused retry lost at once. A broker
-    may have these records from an earlier attempt. Only the records of a refused first attempt may
-    be declared lost at once."""
+    """The model notices if the agent declares records lost at once when a broker refuses a retry.
+    The broker may have these records from an earlier attempt. Only if the first attempt is refused,
+    the agent may declare the records lost at once."""
     for certainty in Certainty:
 
         def take(self: Refused, refusals: Iterable[Refusal], now: float) -> None:
@@ -422,16 +428,17 @@ def test_the_model_sees_refused_retries_that_are_not_read_back(
 def test_the_model_sees_who_does_not_wait_for_attempts_under_way(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The model notices if the agent looks for records on the brokers while earlier attempts are
-    still in flight. Records that arrive later would be declared lost."""
+    """The model notices if the agent looks for records on the brokers while earlier requests with
+    these records are still in flight. The agent would declare records lost that arrive later."""
     assert fails(monkeypatch, range(6400, 6415), {"refuse", "impatient", "steady"})
 
 
 def test_the_model_sees_floors_that_follow_what_was_sent_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The model notices if a record that was sent again raises the floor. Then the agent would not
-    find the record's first copy, which has a lower offset, and would declare the record lost."""
+    """The floor is the offset at which the agent begins to look for its records. The model notices
+    if a record that was sent again raises the floor. The agent would then not find the record's
+    first copy, which has a lower offset, and would declare the record lost."""
 
     def sent(self: Progress, departures: Iterable[Departure]) -> None:
         return
@@ -444,9 +451,9 @@ def test_the_model_sees_floors_that_follow_what_was_sent_again(
 def test_the_model_sees_refused_records_that_are_sent_behind_later_ones(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """When a record is refused, the agent marks the record's intent (durable note). The model
-    notices if the agent does not set this mark. After a crash, the agent would then send the
-    refused records after later records."""
+    """If a broker refuses a record, the agent writes this into the record's intent (its durable
+    note about what to send). The model notices if the agent does not write it. After a crash, the
+    agent would then send the refused record after later records."""
     monkeypatch.setattr(Presses, "mark_refused", lambda self, changes, intents: None)
     assert fails(monkeypatch, range(6400, 6420), {"refuse", "steady"})
 
@@ -470,9 +477,9 @@ def test_the_model_sees_neighbours_that_are_lost_with_refused_records(
 def test_the_model_sees_losses_that_are_declared_before_the_checkpoint(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The model notices if the agent declares a loss before its checkpoint has passed the lost
-    record. After a crash the record would be sent again, and could be accepted although it was
-    declared lost."""
+    """The model notices if the agent declares a record lost before its checkpoint lies behind the
+    record. After a crash the agent would send the record again, and a broker could accept it
+    although it was declared lost."""
     apart: list[SetApart] = []
     set_apart = Refused._set_apart
 
@@ -491,9 +498,8 @@ def test_the_model_sees_losses_that_are_declared_before_the_checkpoint(
 
 
 def test_the_model_sees_what_readers_drop(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The model notices if the agent does not take into account which records readers drop. If a
-    record arrives after later records of its file, it does not become a row. But the agent would
-    count this record as delivered."""
+    """Readers drop a record that arrives after later records of its file. The model notices if the
+    agent does not take this into account, and counts such a record as delivered."""
     add = Sought.add
 
     def forgetful(self: Sought, rows: Rows) -> None:

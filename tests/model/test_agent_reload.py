@@ -1,9 +1,9 @@
 """The real agent runs under random schedules in which changed settings move files from one topic to
 another.
 
-The model is like that of test_agent, but simpler: the host destroys nothing. The new settings send
-the lines of the log to another topic. The agent gets the new settings at a reload, or at a start
-after a kill.
+The model is like that of test_agent, but simpler: the host destroys nothing. In this model, new
+settings send the lines of the log to another topic. The agent gets the new settings at a reload, or
+at a start after a kill.
 """
 
 from __future__ import annotations
@@ -65,8 +65,8 @@ class Moving(Schedule):
         self.say(f"start {[each.topic for each in self.world.settings.sources]}")
 
     def drawn(self) -> AgentSettings:
-        """Returns settings with a random topic for the log, and perhaps with another source before
-        or after the log's source."""
+        """Returns settings that send the log to a randomly chosen topic, and that may have another
+        source before or after the log's source."""
         own = replace(
             source(self.random.choice(PATTERNS), self.partitioning),
             topic=self.random.choice(TOPICS),
@@ -75,7 +75,8 @@ class Moving(Schedule):
         return settings(*self.random.choice([[own], [other, own], [own, other]]))
 
     def read_message(self, message: Any) -> None:
-        """Checks nothing, because `finish` compares the sums of all messages with the rows."""
+        """Ignores the message: only `finish` checks the messages, by comparing their sums with the
+        rows."""
 
     def finish(self) -> None:
         self.settle()
@@ -93,7 +94,7 @@ class Moving(Schedule):
 def test_files_that_move_between_topics_lose_and_double_nothing(
     partitioning: str, reloads: bool, seeds: Seeds
 ) -> None:
-    """Reloads and restarts move a log to another topic again and again. Each line is in one topic
-    once, and the agent's counts are equal to the counts of the rows."""
+    """Reloads and restarts change again and again to which topic a log's lines go. Each line is in
+    one topic once, and the agent's counts are equal to the counts of the rows."""
     for seed in seeds(range(7000, 7008)):
         run_traced(Moving(seed, partitioning, reloads=reloads), seed)

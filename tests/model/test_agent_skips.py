@@ -41,17 +41,18 @@ PATHS = ("/log/a.log", "/log/b.log", "/srv/c.log", "/opt/d.log")
 DIRECTORIES = ("/log", "/srv", "/opt")
 OLDER_MS = 3_600_000
 LONG_S = 4_000.0
-"""A file that has not changed for this long is too old."""
+"""A time in seconds, a little longer than OLDER_MS. If a file has not changed for this long, the
+agent ignores it as too old."""
 
 
 @dataclass(eq=False)
 class Log:
     """A file of the host, and how the agent must treat it according to the settings.
 
-    - path: where the file is; base: where its program wrote it.
+    - path: the file's path now. base: the path at which its program wrote it.
     - begin: the position from which the agent must read the file; None as long as the agent must
       ignore the file. due_ms: the time at which `begin` was set.
-    - is_old: the last scan found that the file is too old.
+    - is_old: at the last scan, the file was too old to be read (`ignore.older.ms`).
     - is_free: the agent may read the file or ignore it, because the file was rotated before the
       first scan.
     - seen_ns: the file's time of change at the last scan.
@@ -69,7 +70,7 @@ class Log:
 
     @property
     def due(self) -> list[str]:
-        """The cells (unique pieces of text) that must be delivered."""
+        """The cells (unique pieces of text) of this file that the agent must deliver."""
         return [] if self.begin is None else cells_of(self.file.data[self.begin :])
 
 
@@ -88,9 +89,9 @@ class Skipping(Schedule):
         self.looked: set[str] = set()
         self.look_ns = 0
         self.since_ms: int | None = None
-        self.now_ms: int | None = None  # the time of this process's last scan
+        self.now_ms: int | None = None  # the time of the last scan of the agent's process
         self.uncertain: set[str] = set()
-        self.unsure: set[str] = set()  # lines that may have left no trace
+        self.unsure: set[str] = set()  # lines of which the agent may have seen nothing
         self.has_deleted = False
         self.has_unseen = False  # a log was created and rotated between two scans
 
@@ -115,7 +116,7 @@ class Skipping(Schedule):
         yield from self.of_agent((self.reload, 1), (self.touch, 4))
 
     def write(self) -> None:
-        """Writes a few cells into a log, or makes an empty log."""
+        """Writes a few cells (unique pieces of text) to a log, or makes an empty log."""
         path = self.random.choice(PATHS)
         log = self.at(path)
         text = ""
@@ -138,8 +139,8 @@ class Skipping(Schedule):
         return text.encode("utf-16-be" if is_big_endian(log.file.data) else "utf-16-le")
 
     def rotate(self) -> None:
-        """Renames a log. If no pattern matches the names of rotated files, the log's program writes
-        the next log at once, because otherwise a scan could find no file at the path."""
+        """Renames a log. If no pattern matches the new name, the next log is written at once: the
+        agent expects to find a file at the log's path."""
         log = self.at(self.random.choice(PATHS))
         if log is None:
             return
@@ -167,7 +168,8 @@ class Skipping(Schedule):
         log = self.random.choice(there)
         for cell in cells_of(log.file.data):
             stood_ms = self.written[cell] - (log.seen_ns or 0) // 1_000_000
-            was_old = self.written[cell] < log.due_ms - OLDER_MS  # seals passed it meanwhile
+            # a seal may say that the line is counted
+            was_old = self.written[cell] < log.due_ms - OLDER_MS
             if log.begin is None or log.seen_ns is None or was_old or stood_ms >= STILL_S * 1000:
                 self.unsure.add(cell)
         self.remember()
@@ -176,7 +178,7 @@ class Skipping(Schedule):
         self.say(f"delete {log.path}")
 
     def forbid(self) -> None:
-        """Makes an unreadable file readable, or another file unreadable."""
+        """Makes a file unreadable, or makes an unreadable file readable again."""
         log = self.random.choice([log for log in self.logs if not log.is_gone] or [None])
         if log is not None:
             log.file.unreadable = not log.file.unreadable
@@ -195,7 +197,7 @@ class Skipping(Schedule):
     # --- the agent ----------------------------------------------------------------------------
 
     def draw(self) -> None:
-        """Draws new settings."""
+        """Chooses new settings at random."""
         if "end" in self.faults:
             self.start_at = self.random.choice(["end", "end", "beginning"])
         if "older" in self.faults:
@@ -237,8 +239,8 @@ class Skipping(Schedule):
         return f"{self.directories} {self.start_at} {self.older_ms} {self.inactive_ms}"
 
     def touch(self) -> None:
-        """Tells the agent that a file has changed, as the kernel does. The agent's next turn (one
-        pass of its loop) follows at once."""
+        """Tells the agent that a file has changed, as the kernel does. Then runs a turn (one pass
+        of the agent's loop)."""
         log = self.at(self.random.choice(PATHS))
         if log is not None:
             self.say(f"touch {log.path}")
@@ -249,8 +251,8 @@ class Skipping(Schedule):
     # --- what the model expects from the agent ------------------------------------------------
 
     def look(self) -> None:
-        """Decides from which position each file must be read, at the moment at which the agent
-        scans for files."""
+        """Decides from which position the agent must read each file. Is called when the agent scans
+        for files."""
         self.now_ms = self.world.clock.time_ms()
         for log in self.logs:
             if log.is_gone or os.path.dirname(log.base) not in DIRECTORIES[: self.directories]:
@@ -265,14 +267,14 @@ class Skipping(Schedule):
         self.since_ms = self.now_ms
 
     def means(self, path: str) -> bool:
-        """Returns whether a pattern matches the path."""
+        """Returns whether one of the agent's patterns matches the path."""
         is_there = os.path.dirname(path) in DIRECTORIES[: self.directories]
         return is_there and ("narrow" not in self.faults or path.endswith(".log"))
 
     def judge(self, log: Log, now_ms: int | None) -> None:
-        """Decides from which position a file must be read whose path a pattern matches. now_ms: the
-        time of the process's last scan; None before the first scan. The age of files is decided
-        only at scans."""
+        """Decides from which position the agent must read a file whose path a pattern matches.
+        `now_ms` is the time of the last scan of the agent's process; if it is None, there was no
+        scan, and the file cannot be too old yet."""
         if log.begin is not None or not log.file.data or not self.means(log.path):
             return
         is_first = os.path.dirname(log.path) not in self.looked
@@ -289,8 +291,8 @@ class Skipping(Schedule):
                 self.begin(log, 0)
 
     def judge_rotated(self, log: Log) -> None:
-        """Decides whether a rotated file must be read whose name no pattern matches. If the file
-        was at the log's path at the last scan, or was created later, the agent must read it."""
+        """Decides whether the agent must read a rotated file whose name no pattern matches. It must
+        if the file was still at the log's path at the last scan, or was created after that scan."""
         self.has_unseen |= log.seen_ns is None
         if log.begin is not None or not log.file.data:
             return
@@ -317,7 +319,8 @@ class Skipping(Schedule):
                     self.check_sealed(topic.sealed_until)
 
     def check_sealed(self, until_ms: int) -> None:
-        """Asserts that each line that had to be read before a seal's time has arrived."""
+        """Asserts that each line that the agent had to read, and that was written before the seal's
+        time `until_ms`, has arrived."""
         due = {
             cell
             for log in self.logs
@@ -337,7 +340,8 @@ class Skipping(Schedule):
         self.check_rows()
 
     def check_files(self) -> None:
-        """Asserts that the announcements name the skipped bytes."""
+        """Asserts that each file's announcement names the position from which the agent must read
+        the file, that the count of ignored files is right, and that idle files are closed."""
         begins = {
             each.inode: each.begin
             for each in self.world.of(Announcement)
@@ -374,7 +378,8 @@ class Skipping(Schedule):
             assert self.agent_sums() == sums, "the equation does not hold"
 
     def is_declared(self, cell: str, losses: list[Loss]) -> bool:
-        """Returns whether a declared loss covers the bucket (time window) of a line."""
+        """Returns whether a declared loss covers the bucket (time window) of the line, or the line
+        may have left no trace."""
         written = bucket.start_of(self.written[cell], BUCKET_MS)
         late_ms = self.world.settings.lateness_ms
         return cell in self.unsure or any(
@@ -383,7 +388,7 @@ class Skipping(Schedule):
 
 
 class Watched(Files):
-    """The host's files. Each scan of the agent first calls the schedule's method `look`."""
+    """The host's files. Before each of the agent's scans, calls `Skipping.look`."""
 
     def __init__(self, schedule: Skipping) -> None:
         super().__init__(schedule.world.clock)
@@ -399,7 +404,8 @@ def is_big_endian(data: bytes | bytearray) -> bool:
 
 
 def unfinished_line(data: bytearray, *, is_wide: bool) -> int:
-    """Returns the position after the last line terminator."""
+    """Returns the byte position after the last line terminator, where an unfinished line may
+    begin."""
     if not is_wide:
         return data.rfind(b"\n") + 1
     end = b"\0\n" if is_big_endian(data) else b"\n\0"
@@ -415,8 +421,8 @@ def run_all(seeds: range, *faults: str) -> None:
 @promise("1 start at the end")
 @pytest.mark.parametrize("also", ["", "narrow", "utf-16", "forbid", "delete"])
 def test_only_what_was_there_at_the_first_look_is_skipped(also: str, seeds: Seeds) -> None:
-    """With `start_at: end`, the agent skips exactly the whole lines that existed when it first
-    scanned a pattern, whatever kills, rotations, reloads and further patterns follow."""
+    """With `start_at: end`, the agent skips exactly the whole lines that existed at its first scan
+    for a pattern's files, whatever kills, rotations, reloads and further patterns follow."""
     run_all(seeds(range(11_000, 11_008)), "end", also)
 
 
@@ -424,16 +430,17 @@ def test_only_what_was_there_at_the_first_look_is_skipped(also: str, seeds: Seed
 @pytest.mark.parametrize("also", ["", "narrow", "forbid", "delete"])
 def test_only_files_that_stood_still_are_left_alone(also: str, seeds: Seeds) -> None:
     """With `ignore.older.ms`, the agent ignores exactly the files that were too old when it found
-    them, and reads them whole if they change later. A file that changed after an earlier scan is
-    never too old, however long no agent ran."""
+    them, and reads them whole if they change later. If a file has changed since an earlier scan,
+    the agent reads it, even if the agent was down for so long that the file is now old."""
     run_all(seeds(range(12_000, 12_008)), "older", also)
 
 
 @promise("1 closed early")
 @pytest.mark.parametrize("also", ["", "narrow", "forbid", "delete"])
 def test_closing_idle_files_loses_and_doubles_nothing(also: str, seeds: Seeds) -> None:
-    """With `close.inactive.ms`, idle files are closed, and each line is delivered once. If a file
-    is deleted while it is closed, the agent declares the file's unread lines lost."""
+    """With `close.inactive.ms`, the agent closes files that do not change, and delivers each line
+    once. If a file is deleted while the agent has it closed, the agent declares the file's unread
+    lines lost."""
     run_all(seeds(range(13_000, 13_008)), "inactive", also)
 
 
@@ -468,8 +475,8 @@ def test_all_three_settings_together(also: str, seeds: Seeds) -> None:
 def test_the_schedules_find_each_broken_rule(
     broken: tuple[Any, str, Any], faults: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If the agent is changed so that it breaks one of the rules, the same schedules make the
-    model's check fail."""
+    """The schedules are able to find errors: if the agent is changed so that it breaks one of the
+    rules, the model's check fails."""
     monkeypatch.setattr(*broken)
     with pytest.raises(AssertionError, match="seed"):
         run_all(range(11_000, 11_200), *faults)

@@ -2,8 +2,9 @@
 several times from one file, and in which the file changes between two of these readings.
 
 The model is that of test_agent, with readings of a few lines instead of a MiB. So programs write
-more bytes than one reading covers, the agent makes batches from several readings together, and
-kills happen while several intents (stored promises to send bytes) of one file are in flight.
+more bytes than one reading covers, and the agent makes batches from several readings together.
+Kills happen while the records of several intents (durable notes about bytes to send) of one file
+are in flight.
 """
 
 from __future__ import annotations
@@ -34,20 +35,20 @@ SIZES = (
     ("FINGERPRINT_BYTES", 64, (identity, same_file, loop, register)),
     ("GUARD_BYTES", 32, (identity, reading)),
 )
-"""The constants that the tests make smaller, each with its new value and the modules that have it.
-A reading must hold the longest line, and the bytes of a fingerprint (a hash of a file's first
-bytes)."""
+"""The constants that the tests make smaller, each with its new value and the modules that use it. A
+reading must be at least as long as the longest line and as the bytes that a fingerprint covers (a
+hash of a file's first bytes)."""
 
 OF_HOLES = 600
-"""READ_BYTES (the size of one reading) for files with NUL bytes. A reading must be longer than the
-shortest run of NUL bytes inside a line that counts as a hole, because otherwise the agent could not
-recognize such a hole.
+"""READ_BYTES (the size of one reading) for files with NUL bytes. The agent treats a run of at least
+HOLE_BYTES NUL bytes inside a line as a hole. It can recognize a hole only if a reading is longer
+than HOLE_BYTES.
 """
 
 
 class Crowded(Growing):
-    """One random run, in which programs often write more bytes than one reading covers. share: the
-    probability that the log grows or is rotated just before the agent reads from a file."""
+    """One random run, in which programs often write more bytes than one reading covers. `share` is
+    the probability that the log grows or is rotated just before the agent reads from a file."""
 
     share = 0.02
 
@@ -75,7 +76,7 @@ class Crowded(Growing):
 
 
 class Changing(Files):
-    """Files that change while the agent reads them."""
+    """The host's files. They may change just before the agent reads from one of them."""
 
     def __init__(self, schedule: Crowded) -> None:
         super().__init__(schedule.world.clock)
@@ -86,7 +87,7 @@ class Changing(Files):
 
 
 class ChangingHandle(MemoryHandle):
-    """An open file of `Changing`."""
+    """An open file of `Changing`. Calls `between` before each read."""
 
     _host: Changing
 
@@ -121,7 +122,7 @@ def test_holes_that_several_readings_divide_lose_and_double_no_line(
 
 
 def read_little(monkeypatch: pytest.MonkeyPatch, **others: int) -> None:
-    """Makes readings as small as SIZES says."""
+    """Replaces the constants by the values in SIZES, or by those in `others`."""
     for name, size, modules in SIZES:
         for module in modules:
             monkeypatch.setattr(module, name, others.get(name, size))

@@ -9,9 +9,9 @@ After each message the test asks the real code of the audit which buckets are co
 A bucket is a time window of a topic, and a delta is a message with counts. A seal's W is the time
 up to which the seal says that the agent's counts are final. The lateness is a setting: the time for
 which the audit waits for late lines after the end of a bucket. A bucket is due when this time has
-passed. A last word is a final seal. D0 to D6 in the following list are kinds of lines and buckets.
-The audit may not report a bucket of the kind D3 as complete. If it reports a bucket as complete, no
-line of the other kinds may be missing in the bucket's rows:
+passed. A last word is the final seal that an agent sends when it leaves. D0 to D6 in the following
+list are kinds of lines and buckets. The audit may not report a bucket of the kind D3 as complete.
+If it reports a bucket as complete, no line of the other kinds may be missing in the bucket's rows:
 
     D0  a line whose row the loader lost
     D1  a line that was in a file when the agent noted the seal's W
@@ -22,10 +22,10 @@ line of the other kinds may be missing in the bucket's rows:
     D6  a line that a rule left out: the verdict shows exactly those lines of the bucket, by rule,
         that the received deltas count as left out
 
-A line that a rule left out and that a received delta counts is not missing in the rows.
-The test does not check D4 if the agent has sent its last word, is retired and has sent no message
-since. In this case the audit does not wait for lines that are written later. The test checks D5
-when the collector has received every message of the agent.
+A line that a rule left out does not count as missing if a received delta counts it as left out. The
+test does not check D4 if the agent is retired and its last word is its newest message. In this case
+the audit does not wait for lines that are written later. The test checks D5 only when the collector
+has received every message of the agent.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ class Faults:
     - silent_returns (breaks a rule): the agent starts again and does not withdraw its last word.
     - deaf_drains (breaks a rule): the agent is drained again, finds lines that it cannot read, and
       does not withdraw its last word.
-    - latenesses: the agent's lateness and the audit's lateness are random and may differ.
+    - latenesses: the agent and the audit have random, perhaps different settings for the lateness.
     - agents_word (breaks a rule): the audit uses the agent's lateness, even if the audit's own
       lateness is larger. So it assumes that lost lines are late by at most the agent's lateness.
     - clocks: each of the clocks of the host, the counter, the loader and the audit is right, an
@@ -140,7 +140,7 @@ class Faults:
 
 @dataclass
 class Line:
-    """One line, with its file, its place in the file and its bucket. `written` is a sequence number
+    """One line of a log. `index` is the line's number in its file. `written` is a sequence number
     over all lines, and `written_ms` is the time of the host's clock when the line was written.
     `rule` is the rule that leaves the line out, or an empty text."""
 
@@ -155,7 +155,8 @@ class Line:
 
 @dataclass
 class Snapshot:
-    """A seal that the agent has noted but not yet sent."""
+    """What the agent notes for a seal that it has not sent yet: the seal's time, the sizes of the
+    files at this time, the number of the last delta, and the sequence number of the newest line."""
 
     sealed_until: int
     sizes: dict[int, int]
@@ -169,8 +170,8 @@ class World:
 
     def __init__(self, seed: int, faults: Faults) -> None:
         self.random, self.faults = random.Random(seed), faults
-        # The fault `latenesses` has its own random generator, so that it does not change other
-        # random choices.
+        # The random values for the fault `latenesses` come from their own generator, so that they
+        # do not change other random choices.
         drawn = random.Random(-seed - 1) if faults.latenesses else None
         self.lateness_ms = drawn.choice(LATENESSES_MS) if drawn else LATENESS_MS
         self.agents_lateness_ms = drawn.choice(LATENESSES_MS) if drawn else LATENESS_MS
@@ -215,7 +216,7 @@ class World:
         self.is_away = self.is_retired = False
         self.new_file()
 
-    # The host.
+    # The events on the host.
 
     def clock_ms(self) -> int:
         return (self.now + self.skew) * SECOND
@@ -260,19 +261,19 @@ class World:
         for _ in range(self.random.randint(2, 3)):
             self.write(file, start - start % BUCKET_MS)
 
-    # The agent.
+    # The events of the agent.
 
     def look_at_clock(self) -> None:
-        """Reads the clock, as the agent does in each turn of its loop. In this model, a turn
-        follows each event."""
+        """Reads the host's clock, as the agent does in each turn (round) of its loop. In this
+        model, the agent has a turn after each event."""
         self.set_backs.read(self.clock_ms(), ["logs"])
 
     def scan(self) -> None:
         self.known |= set(self.files)
 
     def read(self) -> None:
-        """Reads a line and sends it, unless a rule leaves it out. The broker acknowledges the line
-        at once."""
+        """The agent reads a line and sends it, unless a rule leaves it out. The broker acknowledges
+        the line at once."""
         behind = [f for f in self.known & set(self.files) if self.position[f] < len(self.files[f])]
         if behind:
             file = self.random.choice(sorted(behind))
@@ -363,8 +364,8 @@ class World:
         self.delete(self.file_count)
 
     def delete(self, file: int | None = None) -> None:
-        """Deletes a file. If the agent knew the file, it declares the unread lines lost. The
-        declared range has no known end."""
+        """Deletes a file. If the agent knew the file, it declares the unread lines lost, as a byte
+        range without a known end."""
         others = sorted(set(self.files) - {self.current})
         if not others:
             return
@@ -417,9 +418,9 @@ class World:
             self.copy = (kept, dict(self.checkpoint), set(self.known))
 
     def restore(self) -> None:
-        """Restores an older copy of the agent's state, and lets the agent continue with it, as
-        after an operator's permission. The agent begins a new epoch, and gives each file a new id
-        that covers only bytes after the file's current end.
+        """Restores an older copy of the agent's state, and lets the agent continue with it, as an
+        operator may permit. The agent begins a new epoch, and gives each file a new id that covers
+        only bytes after the file's current end.
         """
         if self.copy is None:
             return
@@ -439,7 +440,7 @@ class World:
         sent = {line.number for line in self.broker}
         self.unseen |= {line.number for line in lines if line.number not in sent}
 
-    # Counter and loader.
+    # The events of the counter and the loader.
 
     def count(self) -> None:
         if self.counted < len(self.broker):
@@ -462,7 +463,7 @@ class World:
         self.tell(Tier.HDFS, chosen, (self.loaded, end))
         self.loaded = end
 
-    # Messages.
+    # The messages to the audit, and their delivery to the collector.
 
     def tell(
         self,
@@ -512,10 +513,10 @@ class World:
         self.heard.append(where)
 
     def fold(self, messages: list[Message]) -> Evidence:
-        """Returns the evidence that the messages contain. If `messages` is `delivered`, returns the
-        evidence that the running collector has. Otherwise returns the evidence of a collector that
-        is rebuilt from the topic. For a rebuilt collector, no message counts as received live, that
-        is, read as soon as it was sent.
+        """Returns the evidence that the messages contain. If `messages` is `self.delivered`, this
+        is the evidence of the running collector. Otherwise it is the evidence of a collector that
+        is rebuilt from the topic: for this collector, no message counts as live (as read soon after
+        it was sent).
         """
         if not self.faults.clocks:
             return Fold(messages).evidence()
@@ -526,7 +527,7 @@ class World:
             fold.apply(message, self.heard[number] if messages is self.delivered else where)
         return fold.evidence()
 
-    # Judgement and truth.
+    # The audit's verdicts, and what is really true.
 
     def judge(self, messages: list[Message]) -> set[int]:
         """Returns the buckets (time windows) that the audit reports as complete. If one of these
@@ -548,8 +549,8 @@ class World:
         return complete
 
     def wrongly(self, verdict: BucketVerdict, messages: list[Message]) -> str | None:
-        """If the verdict's number of lines that rules left out is wrong, returns a sentence that
-        says so."""
+        """Returns an error text if the verdict shows wrong numbers of lines that rules left out.
+        Otherwise returns None."""
         left_out = self.heard_as_left_out(messages).values()
         shown = {each.rule: each.records for each in verdict.filtered}
         if shown != Counter(x.rule for x in left_out if x.bucket == verdict.bucket):
@@ -590,7 +591,8 @@ class World:
         return None
 
     def heard_as_left_out(self, messages: list[Message]) -> dict[int, Line]:
-        """Returns the lines that deltas among these messages count as left out, by number."""
+        """Returns the lines that the agent's deltas among these messages count as left out, by line
+        number."""
         keys = {
             (x.sender.epoch, x.number)
             for x in messages
@@ -621,7 +623,7 @@ class World:
             truth[self.lines[number].bucket] += 1
         return {bucket for bucket, count in counted.items() if count > truth[bucket]}
 
-    # The schedule.
+    # The steps and the end of a run.
 
     def step(self) -> None:
         faults = self.faults
@@ -676,7 +678,7 @@ class World:
 
     def leave(self) -> set[int]:
         """Ends the run. The agent reads every line, sends its last word (its final seal) and is
-        retired. The counter and the loader catch up later."""
+        retired. Afterwards the counter and the loader count all remaining records."""
         if self.is_away:
             self.come_back()
         self.scan()
@@ -695,7 +697,7 @@ class World:
 
 
 def sums_of(line: Line) -> Sums:
-    """Returns what the delta of a tier says about one line."""
+    """Returns what one line contributes to the counts in a tier's delta."""
     if line.rule:
         return Sums(filtered=(Filtered(line.rule, 1, 10),))
     return sums_of_line(AGENT, line.file, line.index)
@@ -807,9 +809,9 @@ def test_what_an_agent_delivered_that_left_for_good_is_complete(
 
 @promise("6 checksum")
 def test_a_loss_and_a_double_in_one_bucket_do_not_cancel(seeds: Seeds) -> None:
-    """If one row of a bucket (time window) is lost and another row is doubled, the bucket's count
-    is right, but the audit does not report the bucket as complete. The schedules produce such
-    buckets."""
+    """If one row of a bucket (time window) is lost and another row is doubled, the bucket's number
+    of rows is right, but the audit does not report the bucket as complete. The schedules contain
+    such cases."""
     fooled = 0
     for seed in seeds(RUNS):
         world, complete = _run(seed, Faults(lost_rows=True, doubled_rows=True))
@@ -853,8 +855,8 @@ def _blind_to_touches(evidence: Evidence) -> None:
 
 
 def _blind_to_missing_rows(evidence: Evidence) -> None:
-    """Makes the audit accept a tier in which records are missing, if no more records are missing
-    than rules left out. The audit then assumes that the agent also counted the left-out records."""
+    """If a tier has fewer records than the agent, but lacks no more than rules have left out, makes
+    the audit treat the tier as if it had all records."""
     for by_agent in evidence.topic(LOGS).tallies.values():
         tallies = by_agent.get(AGENT, {})
         agents = [x for key, x in tallies.items() if key.tier is Tier.AGENT]
@@ -875,7 +877,7 @@ def _forget_left_out(evidence: Evidence) -> None:
 
 def _blind_to_rosters(evidence: Evidence) -> None:
     """Makes the audit ignore the roster (the list of expected hosts), so that an agent's last word
-    (its final seal) is valid even for a host that the audit still expects."""
+    (its final seal) counts even if the audit still expects the host."""
     for seals in evidence.topic(LOGS).seals.values():
         seals[:] = [seal._replace(sealed_until=10**9) if seal.final else seal for seal in seals]
 
@@ -949,7 +951,7 @@ def _blind_to_epochs(evidence: Evidence) -> None:
     ],
 )
 def test_the_schedules_reach_what_each_rule_forbids(faults: Faults) -> None:
-    """If one of the audit's rules is left out, the same schedules lead to a false verdict
-    "complete", and the model notices this."""
+    """The schedules are able to find errors: if the audit does not apply one of its rules, some
+    schedules lead to a false verdict "complete", and the model notices this."""
     with pytest.raises(AssertionError, match="seed"):
         _run_all(range(2_000), faults)

@@ -2,10 +2,10 @@
 one after the other or at once.
 
 An agent loses its state, and a second agent begins. The second agent reads every file from the
-beginning, even the lines that the first agent has delivered. In other schedules the state of the
+beginning, even the lines that the first agent has delivered. In some schedules the state of the
 first agent is restored. The first agent then continues at its old positions, although the second
-agent has read further. In still other schedules both agents run at the same time. Files are moved
-to names that no pattern matches, and back. Files are small when they are announced, and grow later.
+agent has read further. In other schedules both agents run at the same time. Files are moved to
+names that no pattern matches, and back. Files are small when they are announced, and grow later.
 Disks get new device numbers. Files are truncated or deleted, and the next file gets the same inode
 and the same first bytes. The time of a line is its event time or the time at which the agent read
 it. The collector gets the messages in any order and may get a message more than once. But
@@ -78,15 +78,15 @@ POLICY = Policy(
 
 @dataclass(frozen=True)
 class Faults:
-    """The events that may happen.
+    """The events that may happen. Each happens only if its field is true.
 
     - timed: lines have event times.
-    - overlaps: an agent whose state was lost continues for a while.
+    - overlaps: an agent continues to run for a while after another agent has begun on its host.
     - returns: the state of an earlier agent is restored.
     - moves: files get names that no pattern matches, and later get matching names again.
-    - gives_up: an agent declares unread lines lost, but reads these lines later.
-    - succeeds: an agent remembers which file had an inode before. It gives a new id to a file whose
-      name matches a pattern again.
+    - gives_up: an agent declares a line lost that it has not read, but reads the line later.
+    - succeeds: if a file gets a name that matches no pattern, and later a matching name, the agent
+      gives it a new id. The announcement names the old id as the new id's predecessor.
     - births: announcements contain the time at which the file was created.
     - mixed: the announcements of every second agent do not contain the time at which the file was
       created.
@@ -123,8 +123,8 @@ FULL = 3
 
 
 class Inode(NamedTuple):
-    """The inode in which a content is stored. `number` is the inode's number, which a later file
-    may get again. `born` is the file's number among all files that ever existed.
+    """The inode of a file. `number` is the inode's number, which a later file may get again. `born`
+    stands for the time at which the file was created: a later file has a higher number.
     """
 
     number: int
@@ -174,7 +174,8 @@ class World:
         self.random, self.faults = random.Random(seed), faults
         self.now, self.skew = 10 * HOUR if faults.hours else 40, 0
         self.times: list[int] = []
-        self.files: dict[int, list[int]] = {1: []}  # key: the content's number, which never changes
+        # maps the number of each content, which never changes, to the content's lines
+        self.files: dict[int, list[int]] = {1: []}
         self.inodes: dict[int, Inode] = {1: Inode(1, 1)}
         self.hidden: set[int] = set()
         self.gone: set[int] = set()
@@ -194,7 +195,7 @@ class World:
         self.wrong: str | None = None
         self.begin()
 
-    # The host.
+    # The events on the host.
 
     def clock_ms(self) -> int:
         return (self.now + self.skew) * SECOND
@@ -219,8 +220,8 @@ class World:
         return number
 
     def follow(self, *, born: bool) -> None:
-        """Replaces a content by a new content in the same inode. `born` says whether the new
-        content belongs to a new file."""
+        """Replaces the content of an inode. If `born` is true, the content belongs to a new file
+        that got the inode's number. Otherwise the same file was truncated and written again."""
         old = self.random.choice(sorted(set(self.files) - self.gone))
         inode = self.inodes[old]
         new = self.make(Inode(inode.number, len(self.files) + 1) if born else inode)
@@ -233,8 +234,8 @@ class World:
         self.device += 1
 
     def move(self) -> None:
-        """Moves a file that every agent has read completely to a name that no pattern matches, or
-        moves such a file back."""
+        """Renames a file that every running agent has read completely, so that no pattern matches
+        its name. Or gives such a file a matching name again."""
         if self.hidden and self.random.random() < 0.5:
             self.hidden.remove(self.random.choice(sorted(self.hidden)))
             return
@@ -245,7 +246,7 @@ class World:
     def unread(self, agent: Agent, file: int) -> int:
         return len(self.files[file]) - agent.position[file]
 
-    # Agents.
+    # The events of the agents.
 
     def begin(self) -> None:
         number = 70 + len(self.agents)
@@ -254,15 +255,16 @@ class World:
         self.alive.append(agent)
 
     def lose_state(self) -> None:
-        """Starts another agent. The earlier agents have ended, or they continue to run, which
-        breaks the rules."""
+        """Starts another agent, which begins without a state. Ends the earlier agents; with the
+        fault `overlaps`, they may also continue to run, which agents must not do."""
         if not (self.faults.overlaps and self.random.random() < 0.7):
             self.alive.clear()
         if len(self.agents) < 4:
             self.begin()
 
     def bring_back(self) -> None:
-        """Restores the state of an earlier agent."""
+        """Ends all running agents and lets an earlier agent continue with its old state, unless it
+        still runs."""
         chosen = self.random.choice(self.agents)
         if chosen not in self.alive:
             self.alive[:] = [chosen]
@@ -276,8 +278,8 @@ class World:
         self.find(self.one())
 
     def find(self, agent: Agent) -> None:
-        """Announces the files that are new to the agent. No file is empty, so the agent can
-        recognize each file later."""
+        """Announces the files that are new to the agent and are not empty. With the fault `grows`,
+        announces a file again when it has enough bytes for a whole fingerprint."""
         if self.faults.succeeds:
             for file in self.hidden & agent.ids.keys():
                 agent.ended[file] = agent.ids.pop(file)
@@ -291,9 +293,9 @@ class World:
                 self.announce(agent, file)
 
     def meet(self, agent: Agent, file: int) -> None:
-        """Gives the file an id and announces the file. The announcement contains the file id that
-        belonged to the file's inode before, and the position that the agent reached under that
-        id."""
+        """Gives the file an id and announces the file. If the agent knows a predecessor of the file
+        (see `before`), the announcement contains the predecessor's id and the agent's position in
+        it."""
         before = self.before(agent, file)
         self.file_ids += 1
         agent.ids[file] = self.file_ids
@@ -303,9 +305,10 @@ class World:
         self.announce(agent, file, **before)
 
     def before(self, agent: Agent, file: int) -> dict[str, int]:
-        """Returns what the announcement says about the file's predecessor. The predecessor is the
-        agent's own id for this content or for an earlier content of the inode. If there is no such
-        id and the fault `succeeds` is set, the predecessor is an id that does not exist."""
+        """Returns the fields of the file's announcement about its predecessor. The predecessor is
+        an id that this agent gave earlier to the same content, or to an earlier content of the same
+        inode. If there is no such id, and the fault `succeeds` is set, the predecessor is an id
+        that does not exist."""
         if file in agent.ended:
             end = agent.position[file] * 10
             return {"predecessor": agent.ended[file], "predecessor_position": end, "begin": end}
@@ -334,7 +337,7 @@ class World:
         self.delivered.append(self.inbox.pop())
 
     def read(self) -> None:
-        """Reads a line and sends it. The broker acknowledges the line at once."""
+        """One agent reads a line and sends it. The broker acknowledges the line at once."""
         agent = self.one()
         behind = [f for f in agent.ids if self.unread(agent, f) and self.is_read(agent, f)]
         if behind:
@@ -366,8 +369,8 @@ class World:
         self.seal_if_passed(agent)
 
     def give_up(self) -> None:
-        """Declares the next line of a file lost and stops reading the file. The next call of this
-        method lets the agent continue to read the file."""
+        """Lets an agent declare the next line of a file lost and stop reading the file. The next
+        call of this method for the same agent lets it continue to read the file."""
         agent = self.one()
         if agent.given_up:
             agent.given_up.clear()
@@ -413,7 +416,7 @@ class World:
         teller = self.one().teller
         self.say(Heartbeat(teller.sender, teller.last, self.clock_ms()))
 
-    # Counter and loader.
+    # The events of the counter and the loader.
 
     def count(self) -> None:
         if self.counted < len(self.broker):
@@ -430,7 +433,7 @@ class World:
             teller, now_ms = self.counters[tier], self.now * SECOND
             self.tell(teller, self.broker[first:end], now_ms, offsets=(first, end))
 
-    # Messages.
+    # The messages to the audit, and their delivery to the collector.
 
     def tell(
         self,
@@ -470,7 +473,7 @@ class World:
             self.delivered.append(self.inbox[chosen] if again else self.inbox.pop(chosen))
             self.judge()
 
-    # Judgement and truth.
+    # The audit's verdicts, and what is really true.
 
     def judge(self) -> set[int]:
         """Returns the buckets (time windows) that the audit reports as complete. If one of these
@@ -487,9 +490,10 @@ class World:
         return complete
 
     def falsehood(self, bucket: int) -> str | None:
-        """Returns the reason why the bucket is not really complete, or None. With the fault
-        `overlaps`, a delivery counts here only if the collector has already received its delta. A
-        delta that the collector receives later makes the bucket incomplete again."""
+        """Returns the reason why the bucket is not really complete, or None if it is. With the
+        fault `overlaps`, considers only deliveries whose delta (message with counts) the collector
+        has already received. This is right because a delta that it receives later makes the bucket
+        incomplete again."""
         if self.faults.hours and not self.is_sealed(bucket):
             return f"bucket {bucket} was never sealed by the agent that began last"
         heard = {
@@ -507,9 +511,9 @@ class World:
         return None
 
     def is_sealed(self, bucket: int) -> bool:
-        """Returns whether the agent that began last has sealed the bucket, that is, has declared
-        its counts for this time window final. Only agents from which the collector has received a
-        message count."""
+        """Returns whether the collector has received a seal that declares the bucket's counts
+        final, from the agent that began last. Ignores agents from which the collector has received
+        no message."""
         heard = [x for x in self.delivered if not isinstance(x, Heartbeat)]
         last = next(x for x in reversed(self.agents) if any(_is_of(y, [x]) for y in heard))
         seals = [x for x in self.delivered if isinstance(x, Seal) and _is_of(x, [last])]
@@ -518,7 +522,7 @@ class World:
             return False
         return newest.topics[0].sealed_until >= bucket + BUCKET_MS + LATENESS_MS
 
-    # The schedule.
+    # The steps and the end of a run.
 
     def step(self) -> None:
         faults = self.faults
@@ -581,10 +585,8 @@ class World:
 
     def may_double(self, last: Agent, others: list[Agent], heard: int) -> Iterator[int]:
         """Yields the times at which the agent `last` announced content that the other agents may
-        have read. There are two kinds of such content. The first kind is content that the other
-        agents announced. The second kind is the first content that `last` found in a file that the
-        other agents knew. If `last` has read content of such a file after the last message of the
-        other agents, they cannot have read later content of that file."""
+        also have read. There are two kinds of such content: content that the other agents
+        announced, and the first content that `last` found in a file that the other agents knew."""
         contents = {file for x in others for file in x.announced}
         files = {self.inodes[file] for file in contents}
         met: set[Inode] = set()
@@ -687,8 +689,8 @@ def _blind_to_rereadings(evidence: Evidence) -> None:
 
 
 def _change(evidence: Evidence, **changes: object) -> None:
-    """Applies the changes to every rereading in the evidence. A rereading says that one agent may
-    have read lines again that another agent had read."""
+    """Replaces fields of every rereading in the evidence by the values in `changes`. A rereading
+    says that one agent may have read lines again that another agent had read."""
     known = evidence.topic(LOGS).rereadings
     for agent, part in known.items():
         earlier, later = (
@@ -699,8 +701,8 @@ def _change(evidence: Evidence, **changes: object) -> None:
 
 
 def _blind_to_last_words(evidence: Evidence) -> None:
-    """Makes the audit ignore the time of the old agent's last message. The audit then trusts every
-    bucket after the new agent's first seal.
+    """Makes the audit ignore the time of the old agent's last message. The audit then assumes that
+    no bucket after the new agent's first seal contains a line twice.
     """
     _change(evidence, until_ms=0)
 
@@ -714,8 +716,8 @@ def _blind_to_later_agents(evidence: Evidence) -> None:
 
 
 def _blind_to_groups(evidence: Evidence) -> None:
-    """Makes the audit ignore which agents read the same files. The audit needs this knowledge only
-    if clocks may be wrong.
+    """Makes the audit ignore which agents have read the same files. The audit uses this only
+    because clocks may be wrong.
     """
     known = evidence.topic(LOGS).rereadings
     for agent, part in known.items():
@@ -758,9 +760,10 @@ def _blind_to_order(evidence: Evidence) -> None:
     ],
 )
 def test_the_schedules_reach_what_each_part_of_the_rule_forbids(faults: Faults) -> None:
-    """If one part of the rule is left out, the same schedules lead to a false verdict "complete".
-    The model recognizes the false verdict: the bucket contains a line twice, or the newest agent
-    has not sealed the bucket."""
+    """The schedules are able to find errors: if the audit leaves out one part of its rule about
+    agents that read lines again, some schedules lead to a false verdict "complete". The model
+    notices this, because the bucket contains a line twice, or because the agent that began last has
+    not sealed it."""
     with pytest.raises(AssertionError, match="seed"):
         _run_all(range(2_000), faults)
 
@@ -771,9 +774,9 @@ def test_a_clock_set_back_while_two_agents_run_hides_no_line_that_has_a_time(
     is_blind: bool,
 ) -> None:
     """If the clock is set back while two agents run, the audit does not report a bucket with lines
-    of both agents as complete. Judged only by the clock, the two agents would seem to run one after
-    the other. The test contains this schedule step by step, because random schedules do not lead to
-    this case."""
+    of both agents as complete. By the times in their messages, the two agents would seem to run one
+    after the other. The test performs this case step by step, because random schedules do not lead
+    to it."""
     world = World(
         0, Faults(timed=True, overlaps=True, blind=_blind_to_groups if is_blind else _see)
     )
@@ -796,7 +799,7 @@ def test_a_clock_set_back_while_two_agents_run_hides_no_line_that_has_a_time(
 
 
 def _see(_: Evidence) -> None:
-    """Leaves the evidence as it is."""
+    """Makes the audit ignore nothing: it judges all evidence."""
 
 
 def _write_and_seal(world: World, agents: list[Agent]) -> None:

@@ -1,6 +1,6 @@
-"""The collector judges only buckets whose evidence has changed, and judges the buckets of many
-agents by columns, that is, all agents of a bucket at once in arrays. Both ways lead to the same
-verdicts as judging every bucket, agent by agent.
+"""The collector judges only buckets whose evidence has changed. It judges a bucket of many agents
+by columns, that is, all agents at once, in arrays. The verdicts are the same as if it judged every
+bucket, and one agent after the other.
 
 The fleet of `support.audit_fleet_model` sends random messages, changes the policy and sets the
 clock. After each step, the test compares the standing of the judge (the verdicts on all buckets)
@@ -36,8 +36,8 @@ STEPS = 60
 @promise("6 complete")
 def test_judging_by_difference_is_judging_everything(seeds: Seeds) -> None:
     """The judge updates its standing after each message, each step of a clock, each change of the
-    roster and each decision of a person. The updated standing is equal to a standing that is
-    computed from all evidence. The update does not judge buckets whose verdicts cannot have
+    roster and each decision of a person. Then the standing is equal to one that is computed from
+    all evidence, although the judge does not judge those buckets again whose verdicts cannot have
     changed."""
     stepped = everything = 0
     for seed in seeds(range(12)):
@@ -60,8 +60,9 @@ def test_judging_by_difference_is_judging_everything(seeds: Seeds) -> None:
 
 
 class _TwoLedgers(AuditFleet):
-    """The fleet, with a second ledger that takes the same messages. The checksums of some
-    buckets become narrow in the first ledger only. narrowed: how often."""
+    """The fleet, with a second ledger (collector's store) that takes the same messages. Only the
+    first ledger makes checksums narrow: it keeps the checksums of some buckets in shorter form.
+    `narrowed` counts how often it did."""
 
     def __init__(self, seed: int) -> None:
         self.narrowed = 0
@@ -86,9 +87,9 @@ class _TwoLedgers(AuditFleet):
 @promise("6 complete")
 @promise("6 checksum")
 def test_narrow_checksums_lead_to_the_same_verdicts(seeds: Seeds) -> None:
-    """Whenever the checksums of a bucket become narrow, and whatever is counted later, the
-    verdicts, reasons, names of findings and acceptances stay those of a store in which no checksum
-    is narrow."""
+    """It does not matter when a ledger makes the checksums of a bucket narrow (shorter), and what
+    is counted later: the verdicts, reasons, names of findings and acceptances are those of a ledger
+    in which no checksum is narrow."""
     narrowed = 0
     for seed in seeds(range(12)):
         fleet = _TwoLedgers(seed)
@@ -106,7 +107,8 @@ def test_narrow_checksums_lead_to_the_same_verdicts(seeds: Seeds) -> None:
 
 
 def _told(verdict: BucketVerdict) -> tuple[object, ...]:
-    """What a verdict says, without the checksums, but with the names that acceptances use."""
+    """Returns what a verdict says, without the checksums, but with the names by which people accept
+    its findings."""
     names = [(x.agent, x.status, x.residue, *_names(x.findings)) for x in verdict.agents]
     return (
         verdict.source, verdict.bucket, verdict.bucket_ms, verdict.status, verdict.residue,
@@ -126,8 +128,8 @@ def test_judging_by_difference_knows_what_became_of_the_store(
 ) -> None:
     """An updated standing (the verdicts on all buckets) is equal to a standing that is computed
     from all evidence, even if buckets are deleted, the disk is full, or the store is rebuilt. This
-    is also so if buckets have several sizes or begin before 1970, and if a step has no time for all
-    buckets."""
+    is also so if buckets have several sizes or begin before 1970, and if the judge has too little
+    time in one step to judge all changed buckets."""
     for seed in seeds(range(20)):
         fleet, chance = StoredFleet(seed), random.Random(seed)
         judge = Judge(
@@ -163,7 +165,8 @@ def test_the_schedules_delete_buckets_of_the_store() -> None:
 
 
 def _hurry(judge: Judge, monkeypatch: pytest.MonkeyPatch, steps: int) -> None:
-    """Lets the judge take this number of steps, each of which has time for only one bucket."""
+    """Lets the judge make this number of steps, in each of which it has only time for one
+    bucket."""
     with monkeypatch.context() as patch:
         patch.setattr(judge_module, "STEP_S", -1.0)
         for _ in range(steps):

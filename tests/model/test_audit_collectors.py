@@ -1,9 +1,9 @@
 """Two collectors that read the same audit topics come to the same verdicts.
 
-One collector reads from the start. It reads portion after portion, each from one of the partitions,
-and judges after each portion. The other collector begins later with an empty store, and reads the
-partitions in another order and in other portions. In the end, the standings (the verdicts on all
-buckets) of both collectors are equal.
+One collector reads from the start, and judges after each portion of messages, which comes from one
+partition. The other collector begins later with an empty store. It reads the partitions in another
+order and in other portions. In the end, the standings (the verdicts on all buckets) of both
+collectors are equal.
 """
 
 from __future__ import annotations
@@ -33,8 +33,9 @@ Log = tuple[str, int]
 def _portions(
     logs: dict[Log, list[Message]], chance: random.Random, most: int
 ) -> Iterator[tuple[Log, list[Message], int]]:
-    """Yields the messages of all partitions in portions. For each portion, yields messages of one
-    partition, in order, and the offset at the portion's end."""
+    """Divides the messages of all partitions into portions of at most `most` messages of one
+    partition. For each portion, yields the partition, the messages, and the offset at the portion's
+    end."""
     read = dict.fromkeys(logs, 0)
     while left := sorted(log for log, messages in logs.items() if read[log] < len(messages)):
         log = chance.choice(left)
@@ -44,8 +45,8 @@ def _portions(
 
 
 class _Collector:
-    """A store that takes messages in portions, and the judge that judges its buckets after each
-    portion."""
+    """A simulated collector: a store that takes messages in portions, and a judge that judges the
+    buckets after each portion."""
 
     def __init__(self, now_ms: int) -> None:
         self.ledger = Ledger()
@@ -62,7 +63,8 @@ class _Collector:
 
 
 def _narrow_all(ledger: Ledger) -> None:
-    """Makes all checksums narrow, so that the sums of two ledgers can be compared."""
+    """Makes the checksums of all buckets narrow (shorter). Afterwards the sums of two ledgers can
+    be compared, although these ledgers narrowed their checksums at different times."""
     ledger.narrow([(source, key) for source, keys in ledger.buckets().items() for key in keys])
 
 
@@ -79,8 +81,8 @@ def _narrow_all(ledger: Ledger) -> None:
 )
 def test_a_collector_that_began_later_has_the_same_standing(faults: Faults, seeds: Seeds) -> None:
     """A store that is rebuilt from the audit topics leads to the same standing as a store that took
-    the messages as they came. The order of the partitions and the size of the portions do not
-    matter. While the store is being rebuilt, every bucket is unknown."""
+    the messages as they came, whatever the order of the partitions and the size of the portions.
+    While the store is being rebuilt, the status of every bucket is "unknown"."""
     for seed in seeds(range(4)):
         world = World(seed, faults)
         for _ in range(faults.steps):

@@ -53,11 +53,11 @@ BROKER = Sender(Tier.BROKER, "dc1", "broker-dc1", "c1", 1)
 
 
 class Site:
-    """Two agents and a counter, and the ledgers that take their messages. pruned: for each bucket
-    that the ledger `lean` deleted, whether records of this bucket came later. came_after_pruning:
-    whether a record of a deleted bucket came, or an agent declared a loss after buckets had been
-    deleted. Such a loss is shown in the bucket in which it was declared, and not in deleted
-    buckets."""
+    """Two agents and a counter, and two ledgers that take their messages: `full` keeps all buckets,
+    and `lean` deletes old ones. `pruned` says for each bucket that `lean` deleted whether records
+    of this bucket came later. `came_after_pruning` says whether a record of a deleted bucket came,
+    or an agent declared a loss after `lean` had deleted buckets. `lean` shows such a loss in the
+    bucket in which the agent declared it, and not in deleted buckets."""
 
     def __init__(self, chance: random.Random) -> None:
         self.chance = chance
@@ -87,7 +87,8 @@ class Site:
             self.pruned[bucket, SIZE] = self.came_after_pruning = True
 
     def write(self) -> None:
-        """A host writes lines, mostly with the present time. The counter mostly counts them."""
+        """An agent counts lines, mostly with the present time. In most cases the counter counts
+        them too."""
         sender = self.chance.choice(AGENTS)
         ago = self.chance.choice([0, 0, 0, 1, DAYS - 1, DAYS, DAYS + 1]) * DAY_MS
         bucket = self.clock.time_ms() // SIZE * SIZE - ago
@@ -107,8 +108,8 @@ class Site:
         self.tell(*said)
 
     def rest(self) -> None:
-        """The hosts send only seals (messages without counts, which say that all earlier lines are
-        counted), and some days pass."""
+        """The agents send only seals (messages without counts, which say that all earlier lines are
+        counted). Meanwhile some days pass."""
         self.seal(70)
         self.clock.advance((DAYS + 1) * 86_400)
 
@@ -124,22 +125,22 @@ class Site:
         self.tell(Delta(sender, number, self.clock.time_ms(), losses=(loss,)))
 
     def accept(self) -> None:
-        """A person accepts findings that one of the ledgers shows."""
+        """A person accepts the findings that one of the ledgers (`full` or `lean`) leads to."""
         ledger = self.chance.choice([self.full, self.lean])
         found = [x for x in self.verdicts(ledger) if x.is_overdue]
         signed = acceptances.Signature(self.clock.time_ms(), "ada", "ticket 1")
-        with contextlib.suppress(UsageError):  # nothing to accept
+        with contextlib.suppress(UsageError):  # raised if there is nothing to accept
             self.tell(*acceptances.acceptances(found, signed))
 
     def say_again(self) -> None:
-        """Reads the audit topic again from a random offset."""
+        """Gives both ledgers the messages of the audit topic again, from a random offset on."""
         begin = self.chance.randrange(len(self.said) + 1)
         for ledger in (self.full, self.lean):
             ledger.take([encode(x) for x in self.said[begin:]], now_ms=self.clock.time_ms())
 
     def prune(self) -> None:
-        """Judges old buckets. Other events may happen between this judgement and the deletion of
-        some of the buckets."""
+        """Looks for old buckets that may be deleted, and deletes them from `lean`. Sometimes an
+        agent counts further lines between these two steps."""
         self.clock.advance(CLOCK_S)
         while self.old.look():
             pass
@@ -160,8 +161,8 @@ class Site:
         return verdicts(ledger.evidence(), POLICY, self.clock.time_ms())
 
     def check(self) -> None:
-        """Asserts that `lean` leads to the same verdicts as `full`, except on buckets that `lean`
-        deleted."""
+        """Asserts that `lean` leads to the same verdicts as `full` on all buckets that `lean` has
+        not deleted."""
         lean = {(x.bucket, x.bucket_ms): x for x in self.verdicts(self.lean)}
         full = {(x.bucket, x.bucket_ms): x for x in self.verdicts(self.full)}
         assert lean.keys() == full.keys() - {x for x, late in self.pruned.items() if not late}
@@ -194,9 +195,9 @@ def _acts(site: Site) -> Sequence[object]:
 
 @promise("6 pruning")
 def test_a_ledger_that_deletes_old_buckets_never_says_more(seeds: Seeds) -> None:
-    """A bucket is deleted only if it is complete or accepted. The deletion changes no other
-    verdict, even if old messages come again. A deleted bucket is neither complete nor incomplete:
-    if records of it come later, it is unknown."""
+    """A bucket is deleted only if it is complete or accepted. The deletion changes no verdict on
+    another bucket, even if old messages come again. If records of a deleted bucket come later, the
+    bucket's status is "unknown"."""
     for seed in seeds(range(6)):
         site = Site(random.Random(seed))
         for _ in range(50):
@@ -206,9 +207,9 @@ def test_a_ledger_that_deletes_old_buckets_never_says_more(seeds: Seeds) -> None
 
 @promise("6 pruning")
 def test_the_schedules_delete_buckets_and_bring_records_of_them() -> None:
-    """The schedules contain all of these events: buckets are deleted, incomplete old buckets are
-    kept, digests of old messages are deleted, seals are deleted, and records of deleted buckets
-    come."""
+    """The schedules contain all of these events: the ledger deletes buckets, keeps incomplete old
+    buckets, deletes its hashes of old messages, deletes seals, and gets records of deleted
+    buckets."""
     deleted = late = kept = settled = seals = 0
     for seed in range(6):
         site = Site(random.Random(seed))
@@ -228,5 +229,6 @@ def _seals(ledger: Ledger) -> int:
 
 
 def test_the_queue_of_old_buckets_is_bounded() -> None:
-    """The thread that looks for old buckets waits while many of them wait for their deletion."""
+    """One thread looks for old buckets, and puts them into a queue; another deletes them. The limit
+    at which the first thread waits is larger than the number that is deleted at once."""
     assert pruning.DELETED_MAX < pruning.WAITING_MAX

@@ -1,12 +1,12 @@
 """Under random schedules, the audit judges a whole site correctly. The site has two agents and the
 tiers broker, mirror and hdfs.
 
-The mirror loses offsets. Counters are killed and count all records again. The loader misplaces
-rows. Topics are created again. Records and audit messages expire. Collectors read at different
-speeds. Rows change without a change in the manifests. After each step of a collector, the test asks
-the real code of the audit which buckets are complete. The test compares each of these buckets, line
-by line, with the facts of the site (support.site_truth). In the end, a bucket must be complete if
-all tiers have counted the same lines of this bucket.
+The mirror loses offsets. Counters are killed and count all records again. Rows of the loader have a
+wrong bucket, agent or topic. Topics are created again. Records and audit messages expire.
+Collectors read at different speeds. Rows change without a change in the manifests. After each step
+of a collector, the test asks the real code of the audit which buckets are complete. The test
+compares each of these buckets, line by line, with the facts of the site (support.site_truth). In
+the end, a bucket must be complete if all tiers have counted the same lines of this bucket.
 """
 
 from __future__ import annotations
@@ -48,7 +48,8 @@ def _run(seed: int, faults: Faults) -> World:
 
 
 def _collect(world: World) -> None:
-    """Lets one of the collectors read some further messages of one partition."""
+    """Lets one of the collectors read some further messages of one partition, and checks its
+    verdicts."""
     choose, collector = world.random, world.random.choice(world.collectors)
     unread = collector.unread(world.audit)
     if unread and choose.random() < 0.4:
@@ -57,8 +58,8 @@ def _collect(world: World) -> None:
 
 
 def _judge_the_end(world: World) -> None:
-    """Lets all collectors read all messages. Asserts that all collectors agree, and that each
-    bucket that can be complete is complete."""
+    """Lets all collectors read all messages. Asserts that all collectors come to the same verdicts,
+    and that each bucket of which all tiers have counted the same lines is complete."""
     for collector in world.collectors:
         collector.take_all(world.audit)
     first, *others = [judged(world, collector) for collector in world.collectors]
@@ -72,8 +73,8 @@ def _judge_the_end(world: World) -> None:
 
 
 def _by_ledger(world: World, collector: Collector) -> list[BucketVerdict]:
-    """Gives the collector's messages in their order to a ledger, and returns the ledger's verdicts.
-    A ledger is the set of tables that a collector keeps."""
+    """Gives the messages that `collector` has read, in their order, to a ledger (the database of a
+    real collector). Returns the verdicts to which the ledger leads."""
     ledger = Ledger()
     ledger.take([encode(message) for message in collector.messages])
     found = verdicts(ledger.evidence(), POLICY, world.now_ms)
@@ -122,9 +123,9 @@ def _ids(faults: Faults) -> str:
 )
 def test_never_falsely_complete_and_complete_in_the_end(faults: Faults, seeds: Seeds) -> None:
     """The audit never reports an incomplete bucket (time window) as complete, even if a mirror
-    loses offsets, counters count again, rows are misplaced, topics are created again and records
-    expire. In the end, if all tiers have counted the same lines of a bucket, the audit reports the
-    bucket as complete.
+    loses offsets, counters count again, rows have a wrong bucket or agent, topics are created again
+    and records expire. In the end, if all tiers have counted the same lines of a bucket, the audit
+    reports the bucket as complete.
     """
     _run_all(seeds(RUNS), faults)
 
@@ -145,8 +146,8 @@ def test_collectors_at_different_speeds_say_the_same_in_the_end(
     faults: Faults, seeds: Seeds
 ) -> None:
     """Collectors that read the partitions in different orders never report an incomplete bucket as
-    complete. In the end all collectors agree, and the tables of the ledger give the same
-    verdicts."""
+    complete. In the end all collectors agree, and a ledger (the database of a real collector) leads
+    to the same verdicts."""
     _run_all(seeds(RUNS), faults)
 
 
@@ -287,8 +288,8 @@ def _blind_to_gaps(evidence: Evidence) -> None:
 
 
 def _blind_to_later_senders(evidence: Evidence) -> None:
-    """Makes the audit ignore later senders, as if only the agent whose messages came first had to
-    send seals."""
+    """Makes the audit ignore all agents but the one whose message came first, as if only this agent
+    had to send seals."""
     agents = [key for key in evidence.senders if key.tier is Tier.AGENT]
     for topic in evidence.topics.values():
         for key in agents[1:]:
@@ -326,9 +327,9 @@ def _blind_to_later_senders(evidence: Evidence) -> None:
     ],
 )
 def test_the_schedules_reach_what_each_rule_forbids(faults: Faults, words: str, first: int) -> None:
-    """If one of the audit's rules is left out, the same schedules lead to a false verdict
-    "complete", and the model notices this. The search begins at the first seed that leads to such a
-    verdict."""
+    """The schedules are able to find errors: if the audit leaves out one of its rules, at least one
+    schedule leads to a false verdict "complete", and the model notices this. To save time, the
+    search begins at a seed (`first`) that leads to such a verdict."""
     assert any(_finds(seed, faults, words) for seed in range(first, first + 300))
 
 
@@ -345,7 +346,7 @@ def _finds(seed: int, faults: Faults, words: str) -> bool:
 @promise("6 complete")
 def test_without_numbers_and_chains_a_collector_made_anew_says_complete_falsely() -> None:
     """The audit notices missing messages in two ways: messages are numbered, and each message names
-    the last earlier message about the same bucket (a chain). If this rule is left out, the same
+    the last earlier message about the same bucket (a chain). If the audit ignores both, some
     schedules lead a new collector to a false verdict "complete", and the model notices this.
     """
     with pytest.raises(AssertionError, match=r"seed \d+, from"):

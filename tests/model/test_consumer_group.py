@@ -8,7 +8,7 @@ requests are repeated in another session. Partitions are added, and records are 
 this also happens while a member waits for an answer from ZooKeeper.
 
 Whatever happens, a member delivers records of a partition only while the partition's owner node
-contains the member's name. At any other time, the member also knows that it may not deliver them. A
+contains the member's name. While it does not, the member knows that it may not deliver them. A
 member commits an offset only after the application has finished with all records before that
 offset. After the faults have ended, every partition gets one owner, and every record is delivered.
 Without faults, each record is delivered once.
@@ -83,7 +83,8 @@ class Member:
         self.stopped_until = 0.0
 
     def poll(self) -> None:
-        """Tells the stream that the application has finished with its records, and polls again."""
+        """Polls the stream, which says that the application has finished with the records of the
+        last poll. Asserts that the member owns the partitions of the records that it gets."""
         if self.is_busy or self.world.clock.monotonic() < self.stopped_until:
             return
         self.is_busy = True
@@ -106,7 +107,7 @@ class Member:
         return None if name is None else nodes.reader_name(name, 0)
 
     def may_hand_out(self) -> list[TopicPartition]:
-        """Returns the partitions that the member believes it owns at this moment."""
+        """Returns the partitions of which the member would deliver records at this moment."""
         if self.world.clock.monotonic() >= self.registration.until:
             return []
         return [tp for tp, reading in self.reader.readings.items() if reading.is_live]
@@ -138,7 +139,8 @@ class World:
         self.deliveries: dict[tuple[TopicPartition, int], int] = {}
 
     def note_topic(self, topic: str) -> None:
-        """Writes the number of partitions into the topic's node, as Skidway's brokers do."""
+        """Writes the topic's number of partitions into its node in ZooKeeper, as Skidway's brokers
+        do."""
         path, count = f"{nodes.BROKER_TOPICS}/{topic}", len(self.cluster.topics[topic].logs)
         if path in self.zookeeper.nodes:
             self.zookeeper.write(path, b"%d" % count)
@@ -153,7 +155,7 @@ class World:
         node = self.zookeeper.nodes.get(nodes.owner_path(GROUP, tp))
         return None if node is None else node.data.decode()
 
-    # events
+    # The events of a run.
 
     def step(self) -> None:
         actions: list[tuple[int, Callable[[], None]]] = [
@@ -245,7 +247,8 @@ class World:
             member.coordinator.connect_again()
 
     def expire_one(self) -> None:
-        """Ends a session a little early, as an operator or an ensemble after a failover may do."""
+        """Ends a session of ZooKeeper a little before its timeout, as an operator or an ensemble
+        after a failover may do."""
         late = [
             session
             for session, heard_at in self.zookeeper.heard_at.items()
@@ -255,8 +258,8 @@ class World:
             self.zookeeper.end(self.random.choice(late))
 
     def unregister_one(self) -> None:
-        """Removes a member's registration, as an operator may do by hand. The member's session
-        stays alive."""
+        """Removes the node of a member's registration from ZooKeeper, as an operator may do by
+        hand. The member's ZooKeeper session stays alive."""
         member = self.any_idle()
         if member is not None and member.registration.name is not None:
             path = f"{group_nodes.ids_path(GROUP)}/{member.registration.name}"
@@ -271,7 +274,7 @@ class World:
             self.cluster.topics[topic].logs[: len(logs)] = logs
             self.note_topic(topic)
 
-    # checks
+    # The checks after each step and at the end.
 
     def check(self) -> None:
         for member in self.members:
@@ -369,8 +372,8 @@ def test_without_faults_every_record_comes_once(seeds: Seeds) -> None:
 
 
 def sees(mutation: AbstractContextManager[Any]) -> bool:
-    """Returns whether the model's checks fail with any of the seeds while `mutation` changes the
-    code."""
+    """Returns whether the model's checks fail with at least one of the seeds if `mutation` changes
+    the code."""
     with mutation:
         for seed in range(SEEDS):
             try:
@@ -383,8 +386,8 @@ def sees(mutation: AbstractContextManager[Any]) -> bool:
 
 def test_the_model_sees_members_that_believe_too_long() -> None:
     """A member's lease is the time until which it may deliver records without asking ZooKeeper. The
-    model notices if no lease ends. A member that was stopped for longer than its session would then
-    deliver records of a partition that another member owns."""
+    model notices if leases never end: a member that was suspended for longer than its session would
+    then deliver records of a partition that another member owns."""
     until = property(lambda self: float("inf") if self.name else float("-inf"))
     assert sees(patch.object(Registration, "until", until))
 

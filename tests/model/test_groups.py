@@ -1,5 +1,5 @@
-"""The real state machine of consumer groups runs under random schedules of members, time, ZooKeeper
-and crashes.
+"""The broker's real state machine of consumer groups runs under random schedules of requests,
+delays, failing writes to ZooKeeper, and crashes.
 
 Members join, sync, heartbeat, commit, leave, die, come back with the same instance id, or change
 their subscription. Answers are lost. A write to ZooKeeper is slow, fails although ZooKeeper has
@@ -8,10 +8,10 @@ crashes and restarts with the stored state.
 
 Whatever happens, a generation has one leader, and only the leader gets the list of members. A
 generation has only one assignment even if the broker crashes, and no member gets an assignment that
-was not stored. The broker accepts commits only from members of the current generation, so that an
-older generation's commit never follows a newer generation's commit. Every request is answered once,
-and no request waits forever. When the faults have ended, all living members are in one generation,
-each with its own assignment.
+is not yet stored in ZooKeeper. The broker accepts commits only from members of the current
+generation, so that an older generation's commit never follows a newer generation's commit. Every
+request is answered once, and no request waits forever. When the faults have ended, all living
+members are in one generation, each with its own assignment.
 """
 
 from __future__ import annotations
@@ -41,14 +41,15 @@ LIMITS = GroupLimits(
 
 @dataclass
 class Client:
-    """A group member from the point of view of its client. Contains what the client believes, and
-    the client's request that is not answered yet."""
+    """One client of the group: what it knows of its membership, and in `waits` its request that is
+    not answered yet."""
 
     name: str
     instance_id: str | None
     protocols: tuple[str, ...]
     old: bool
-    """Whether the client uses a version of the protocol without MEMBER_ID_REQUIRED."""
+    """Whether the client's version of JoinGroup is so old that the broker may not answer it with
+    the error MEMBER_ID_REQUIRED."""
     member_id: str = ""
     generation: int = -1
     leads: tuple[str, ...] = ()
@@ -96,7 +97,7 @@ class World:
             group.restore(self.now, decode("g", self.stored))
         return group
 
-    # events
+    # The events of a run.
 
     def step(self) -> None:
         actions = [(30, self.act), (10, self.pass_time), (12, self.store)]
@@ -131,8 +132,8 @@ class World:
             client.synced = False if client.waits is None else client.synced
 
     def lose(self) -> None:
-        """Breaks the connection of a waiting request. The client does not receive the answer, and
-        will repeat the request."""
+        """Breaks the connection of a request that the broker has not answered yet. The client does
+        not receive the answer, and will repeat the request."""
         waiting = [each for each in self.open if not each.lost]
         if waiting:
             request = self.random.choice(waiting)
@@ -147,7 +148,7 @@ class World:
             client.alive = False
 
     def zombie(self) -> None:
-        """Lets a dead client commit with its old member id and generation."""
+        """Lets a client that is no longer a member commit with its old member id and generation."""
         gone = [each for each in self.clients if not each.alive and each.member_id]
         if gone:
             self.commit(self.random.choice(gone))
@@ -198,7 +199,7 @@ class World:
         self.open.clear()
         self.group = self.begin()
 
-    # actions of clients
+    # What clients do.
 
     def act(self) -> None:
         able = [each for each in self.living() if each.waits is None]
@@ -244,9 +245,9 @@ class World:
         )
 
     def commit(self, client: Client) -> None:
-        """Commits an offset. Asserts that the broker accepts the commit only from a member of the
-        current generation. Also asserts that the broker accepts no commit of an older generation
-        after a commit of a newer generation."""
+        """Lets a client commit an offset. If the broker accepts the commit, asserts that the client
+        is a member of the current generation, and that the broker has accepted no commit of a newer
+        generation before."""
         error = self.group.commit_refusal(
             self.now, client.member_id, client.instance_id, client.generation
         )
@@ -266,7 +267,7 @@ class World:
         if code not in (ErrorCode.NONE, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS):
             client.generation, client.synced, client.leads = -1, False, ()
 
-    # answers
+    # The broker's answers.
 
     def settle(self) -> None:
         while self.group.outputs:
@@ -330,7 +331,7 @@ class World:
 
 @pytest.mark.parametrize("seed", range(SEEDS), indirect=True)
 def test_random_schedules(seed: int) -> None:
-    """Under any schedule, a group does what the last paragraph of the module's docstring says."""
+    """Under any schedule, what the last paragraph of the module's docstring says is true."""
     world = World(seed)
     for _ in range(STEPS):
         world.step()
@@ -361,8 +362,8 @@ def test_random_schedules(seed: int) -> None:
 
 
 def test_the_schedules_reach_what_they_are_for() -> None:
-    """The schedules contain many generations, crashes and commits, so they really test what the
-    module's docstring says."""
+    """The schedules contain many generations, crashes and commits. Without these events,
+    `test_random_schedules` would check little."""
     generations, crashes, commits = 0, 0, 0
     for seed in range(20):
         world = World(seed)

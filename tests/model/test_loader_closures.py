@@ -1,13 +1,14 @@
 """A loader that drops the marks of closed files loads the same rows as a loader that keeps all
-marks forever, and its tables stay small. A mark says how far a file is loaded.
+marks forever, and its tables stay small. A mark says up to which byte a log file is loaded. A file
+is closed when its agent has announced the file's final length.
 
-The tests run the real code of the feed (the reader of the audit topic), of the rules for closed
-files, and of the tables and their files. Agents, logs, a mirror and clocks are simulated. Each
-schedule contains late copies of records, loaders that lag behind, and audit messages that are sent
-again. An old connection delivers late copies up to LATE_MS after the file was closed. Each schedule
-also has one of three faults. Either the agents' clocks are wrong, or the loader's clock is wrong,
-or the topic is a mirror that lags behind the mirrored audit topic. The rules do not cover several
-of these faults at once.
+The tests run the real code that reads the audit topic (the feed), that decides about closed files,
+and that keeps the loader's tables and writes them to files. Agents, partitions, a mirror and clocks
+are simulated. Each schedule contains late copies of records, loaders that lag behind, and audit
+messages that are sent again. An old connection delivers late copies up to LATE_MS after the file
+was closed. Each schedule also has one of three faults. Either the agents' clocks are wrong, or the
+loader's clock is wrong, or the topic is a mirror that lags behind the mirrored audit topic. The
+rules for closed files do not hold if several of these faults occur at once.
 """
 
 from __future__ import annotations
@@ -44,20 +45,21 @@ LATE_MS = 150_000
 AGENTS, PARTITIONS = (7, 8), (0, 1)
 
 Sent = tuple[FileKey, int]
-"""A record, given by its file and the position of its first byte. All records have a length of one
-byte."""
+"""Identifies a record by its log file and the position of its first byte. In this model, every
+record is one byte long."""
 
 
 def partition_of(sent: Sent) -> int:
-    """Returns the partition of a record. A file has records in several partitions."""
+    """Returns the partition to which an agent sends a record. The records of one file go to several
+    partitions."""
     (_, file), at = sent
     return (file + at // 4) % len(PARTITIONS)
 
 
 @dataclass
 class Agent:
-    """An agent, with its open files and their ends, and with the numbers and the clock of its
-    messages."""
+    """A simulated agent: its open files with their ends so far, the number of its last message, and
+    its clock."""
 
     id: int
     ends: dict[FileKey, int] = field(default_factory=dict)
@@ -91,7 +93,7 @@ class World:
     # --- the agents ---------------------------------------------------------------------------
 
     def pass_time(self) -> None:
-        """Lets time pass. Late copies whose time of arrival has come arrive."""
+        """Lets time pass. Appends the late copies of records that arrive in this time."""
         steps = (1_000, 20_000, MINUTE_MS, 10 * MINUTE_MS, 70 * MINUTE_MS)
         until = self.now + self.choose.choices(steps, (5, 5, 5, 5, 2))[0]
         for due, partition, sent in sorted(self.late):
@@ -107,8 +109,8 @@ class World:
         return len(self.logs[partition]) - 1
 
     def write(self, agent: Agent) -> None:
-        """Lets an agent send records of a file. Some records are sent twice, over two
-        connections."""
+        """Lets an agent send records of a file. For some records, a second copy arrives later over
+        an old connection."""
         if not agent.ends or self.choose.random() < 0.3:
             self.files += 1
             agent.ends[agent.id, self.files] = 0
@@ -164,8 +166,8 @@ class World:
     # --- the loader ---------------------------------------------------------------------------
 
     def watermark(self, partition: int) -> int:
-        """Returns the offset after the partition's last visible record. For a mirror, this end lags
-        behind by a random time of up to half an hour."""
+        """Returns the offset after the partition's last visible record. If the topic is a mirror,
+        records become visible up to half an hour late."""
         times = self.times[partition]
         if self.kind != "a mirror":
             return len(times)
@@ -178,11 +180,12 @@ class World:
         return next((each.end for each in parts if each.partition == partition), 0)
 
     def load(self, *, whole: bool = False) -> None:
-        """Runs one load. It may end before the watermark, unless `whole` is set."""
+        """Runs one load. If `whole` is false, the load may stop at an offset before the high
+        watermark."""
         ends = {each: self.watermark(each) for each in PARTITIONS}
         feed, log = Feed(), "audit"
-        # The load may begin earlier in the audit topic, because another topic of the same run may
-        # have a lower position.
+        # A load reads the audit topic once for all topics of its run. So it may begin before this
+        # topic's stored position, because another topic may have a lower one.
         position = self.newest.audit_positions.get(log, 0) if self.newest else 0
         for offset in range(max(0, position - self.choose.choice((0, 40))), len(self.audit)):
             feed.take(self.audit[offset], Place(log, offset))
@@ -253,10 +256,10 @@ def schedule(world: World, steps: int) -> None:
 @pytest.mark.parametrize("kind", ["agents' clocks", "loader's clock", "a mirror"])
 @pytest.mark.parametrize("seed", range(8), indirect=True)
 def test_dropped_marks_give_the_same_rows(seed: int, kind: str) -> None:
-    """A mark says how far a file is loaded. A loader that drops the marks of closed files loads the
-    same rows as a loader that keeps these marks. The loader never drops a file name that a record
-    still needs. This is so whatever records arrive late, whenever the loads run, and whichever
-    clock is wrong."""
+    """A loader that drops the marks of closed files (up to which byte each file is loaded) loads
+    the same rows as a loader that keeps them. It never drops the name of a file if a record of this
+    file can still come. This is so whatever records arrive late, whenever the loads run, and
+    whichever clock is wrong."""
     world = World(random.Random(seed), kind)
     schedule(world, 120)
     world.now += LATE_MS
@@ -268,8 +271,9 @@ def test_dropped_marks_give_the_same_rows(seed: int, kind: str) -> None:
 @promise("5 closed files")
 @pytest.mark.parametrize("seed", range(3), indirect=True)
 def test_the_tables_keep_open_files_only(seed: int) -> None:
-    """When the waiting time of all closed files has passed, the tables contain only marks, names
-    and closures (announced final lengths) of open files, even if many more files were loaded."""
+    """When the time has passed for which the loader waits for late records of closed files, its
+    tables contain only entries of open files (marks, names, and closures: announced final lengths),
+    even if many more files were loaded."""
     world = World(random.Random(seed), "")
     schedule(world, 120)
     for _ in range(8):

@@ -2,10 +2,11 @@
 exists twice for a reader. The search covers two loaders, a crash between any two operations, and
 lost answers.
 
-A loader is the same generator that runs in production (`skidway.loader.state.commit`). In each
-step, the search performs one operation of one loader on a store in memory. The search continues
-from each state only once. A loader's own state is the list of answers that the loader got, so the
-search can rebuild the loader in any branch.
+A loader is the same generator that runs in production (`skidway.loader.state.commit`). It yields
+operations on files, and gets the answer to each of them. In each step, the search performs one
+operation of one loader on a store in memory. The search continues from each state only once. A
+loader's own state is the list of answers that it got: from this list, the search can bring a new
+generator to the same point.
 """
 
 from __future__ import annotations
@@ -59,8 +60,8 @@ pytestmark = pytest.mark.model
 
 @dataclass(frozen=True)
 class Put:
-    """The step in which tasks write staged files. This step comes between a load's begin and its
-    commit, and changes only the load's own staging directory."""
+    """The step in which tasks write files to the load's staging directory. It comes between
+    `commit.begin` and `commit.commit`, and changes nothing outside of this directory."""
 
     files: tuple[tuple[str, bytes], ...]
 
@@ -71,12 +72,14 @@ the run commits one."""
 
 
 def session(uuid: str, offsets: int, prefixes: Sequence[str]) -> Run:
-    """A run that loads records. Each loaded offset becomes two rows, one in each of the two files
-    that the load writes. `prefixes` contains the beginning of the path of each of these files.
-    Every load also writes a new file of columns, whose content is the load's number."""
+    """A run that loads records up to at most the offset `offsets`. Each loaded offset becomes two
+    rows, one in each of the two files that the load writes. `prefixes` contains the beginning of
+    the path of each of these files. Every load also writes a new file of columns, whose content is
+    the load's number."""
     newest = yield from commit.begin(TOPIC)
     offset = newest.partitions[0].end if newest else 0
-    end = min(offset + 1 + int(uuid, 16) % 2, offsets)  # runs end at different offsets
+    # two runs that begin at one offset may end at different offsets
+    end = min(offset + 1 + int(uuid, 16) % 2, offsets)
     if offset >= end:
         return None
     rows = [[(at, half) for at in range(offset, end)] for half in (0, 1)]
@@ -84,14 +87,14 @@ def session(uuid: str, offsets: int, prefixes: Sequence[str]) -> Run:
 
 
 def rewriting(uuid: str, _offsets: int, prefixes: Sequence[str]) -> Run:
-    """A run that moves the rows of all files into a single file. If there is only one file, the run
-    does nothing."""
+    """A run that writes the rows of all files into a single file, which replaces them. If there is
+    only one file, the run does nothing."""
     newest = yield from commit.begin(TOPIC)
     if newest is None:
         return None
     try:
         found = yield from live(newest)
-    except chain.Folded:  # too late
+    except chain.Folded:  # another run has replaced old manifests by a checkpoint
         return None
     if len(found) < 2:
         return None
@@ -110,7 +113,7 @@ def reloading(uuid: str, _offsets: int, prefixes: Sequence[str]) -> Run:
         return None
     try:
         found = yield from live(newest, (ROWS, REJECTS))
-    except chain.Folded:  # too late
+    except chain.Folded:  # another run has replaced old manifests by a checkpoint
         return None
     rows = [
         _rows_of({path: each for path, each in found.items() if each.file.kind == kind})
@@ -122,8 +125,8 @@ def reloading(uuid: str, _offsets: int, prefixes: Sequence[str]) -> Run:
 
 
 def marking(uuid: str, prefixes: Sequence[str]) -> Run:
-    """A run that marks the hour as complete with a file that contains the hour's rows. If the hour
-    is already marked, the run removes the mark."""
+    """A run that marks the hour as complete: it writes the file `_SUCCESS` with the hour's rows as
+    its content. If this file already exists, the run removes it."""
     newest = yield from commit.begin(TOPIC)
     if newest is None:
         return None
@@ -149,7 +152,8 @@ def _load(
     success: bytes | None = None,
     reopened: bool = False,
 ) -> Generator[Any, Any, Manifest | None]:
-    """Commits a load. If the commit succeeds, returns the load's manifest."""
+    """Writes the files of a load and commits it. Returns the load's manifest, or None if the commit
+    failed."""
     number = newest.number + 1 if newest else 1
     files, staging = [], layout.staging(TOPIC, number, uuid)
     for index, content in enumerate(rows):
@@ -194,9 +198,10 @@ def rows_of_path(file: DataFile) -> list[list[int]]:
 
 
 class Loader(NamedTuple):
-    """The state of one loader. `uuid` is empty while the loader is idle. `history` is the index
-    under which the search keeps the list of the loader's answers. `linked` is the source of a local
-    rename that is only half done."""
+    """The state of one loader. `uuid` identifies its run, and is empty while the loader is idle.
+    `history` is the index under which the search keeps the list of answers that the loader got.
+    `linked` is the source path of a local rename that is half done: the target exists, and the
+    source is not removed yet."""
 
     uuid: str = ""
     history: int = 0
@@ -212,7 +217,8 @@ class World(NamedTuple):
 
 
 class Search:
-    """Visits every reachable state once."""
+    """Visits once every state that two loaders can reach by any order of operations, crashes and
+    lost answers."""
 
     def __init__(
         self,
@@ -232,7 +238,7 @@ class Search:
         hour instead of loading. If no run marks the hour, the rows are in no hour's directory, so
         that there are fewer states. `reloads` contains the numbers of the runs that read all
         records again. If there are such runs, each load writes one file of rows and one file of
-        rejects. In this search, no run folds old manifests into a checkpoint.
+        rejects. In this search, no run replaces old manifests by a checkpoint.
         """
         self._offsets, self._sessions, self._local = offsets, sessions, local
         self._rewrites = {f"{number:032x}" for number in rewrites}
@@ -293,8 +299,8 @@ class Search:
                 yield self._do(world, index, loader, operation, answers_lost)
 
     def _answer_always(self, operation: Any) -> tuple[Any] | None:
-        """Returns the answer to an operation that changes nothing and has the same answer in every
-        state. Returns None for every other operation."""
+        """If the operation changes nothing and has the same answer in every state, returns this
+        answer in a tuple. Returns None for every other operation."""
         if isinstance(operation, operations.Sync):  # a store in memory has nothing to sync
             return (None,)
         if operation == operations.Names(CHECKPOINTS):
@@ -323,8 +329,9 @@ class Search:
     def _link(
         self, world: World, index: int, loader: Loader, move: operations.Rename, store: MemoryStore
     ) -> World:
-        """Renames a local file in two steps. First links the target, and then removes the source.
-        Other operations may happen between these two steps."""
+        """Performs one step of the rename of a local file. The first step links the target to the
+        source, and the second removes the source. Operations of the other loader may happen between
+        these two steps."""
         if not loader.linked:
             data = store.read(move.source)
             if data is None or store.length(move.target) is not None:
@@ -366,8 +373,8 @@ class Search:
 
     @staticmethod
     def _put(world: World, index: int, loader: Loader) -> World:
-        """Replaces a loader and then sorts the two loaders, so that states that differ only in the
-        order of the loaders are equal."""
+        """Replaces the loader at `index` and then sorts the two loaders. So states that differ only
+        in the order of the loaders are equal."""
         other = world.loaders[1 - index]
         is_first = (loader.uuid, loader.history) <= (other.uuid, other.history)
         loaders = (loader, other) if is_first else (other, loader)
@@ -384,7 +391,7 @@ def check(world: World) -> str:
     return _check(world.files, is_idle(world))
 
 
-@functools.lru_cache(maxsize=100_000)  # many states have the same files
+@functools.lru_cache(maxsize=100_000)  # a cache, because many states have the same files
 def _check(snapshot: Snapshot, idle: bool) -> str:
     files = dict(snapshot)
     oldest, known = _checkpoints(files)
@@ -432,8 +439,8 @@ def _read_manifests(
     base: Mapping[str, DataFile], manifests: Sequence[Manifest]
 ) -> tuple[str, list[tuple[Any, ...]]]:
     """Acts as a reader that begins with the files `base` and then reads the manifests. Returns a
-    sentence about the fault that this reader sees, or an empty text. Also returns the rows that the
-    reader finds."""
+    sentence about the fault that this reader sees (an empty text if there is none), and the rows
+    that it finds."""
     files = {**base} | {file.path: file for each in manifests for file in each.files}
     for path in (path for each in manifests for path in each.removed):
         if files.pop(path, None) is None:
@@ -445,9 +452,9 @@ def _read_manifests(
 
 
 def _checkpoints(files: Mapping[str, bytes]) -> tuple[int, dict[int, dict[str, DataFile]]]:
-    """Returns the number of the oldest manifest that is still valid. Also returns the checkpoints
-    by the numbers of their loads. A checkpoint is the set of files with which a reader may begin,
-    instead of reading the manifests up to that load.
+    """Returns the number of the oldest manifest that readers still need, and a dict from load
+    numbers to checkpoints. The checkpoint of a load is the set of the output's files after that
+    load. A reader may begin with it instead of reading the manifests up to that load.
     """
     found = {
         numbers: data
@@ -464,8 +471,9 @@ def _checkpoints(files: Mapping[str, bytes]) -> tuple[int, dict[int, dict[str, D
 
 
 def _after_another_start(files: Snapshot, rows: list[tuple[Any, ...]]) -> str:
-    """Checks that the next start moves every committed row to its final place, whatever an earlier
-    run has left behind. Returns a sentence about the fault, or an empty text."""
+    """Starts another load in a copy of the store. Checks that its start (`commit.begin`) moves the
+    files with committed rows to their final paths, whatever earlier runs have left behind. Returns
+    a sentence about the fault, or an empty text."""
     store = MemoryStore(files)
     newest = operations.run(commit.begin(TOPIC), store)
     if newest is not None and store.read(layout.columns(TOPIC)) != b"%d" % newest.number:
@@ -490,7 +498,7 @@ def _way(seen: dict[World, tuple[World, str] | None], world: World) -> list[str]
 
 
 class Stopped:
-    """A loader that is stopped after a given number of operations and can continue later."""
+    """A loader that performs a given number of operations, stops, and can continue later."""
 
     def __init__(self, steps: Run, store: MemoryStore) -> None:
         self._steps, self._store = steps, store
@@ -515,8 +523,8 @@ class Stopped:
 
 
 def folding_loads(*numbers: int, prefixes: Sequence[str]) -> Run:
-    """A series of runs that load records and, as early as possible, fold old manifests into
-    checkpoints."""
+    """A series of runs that load records. After each load it replaces old manifests by a checkpoint
+    (the set of the output's files), as early as possible."""
     mine = None
     for number in numbers:
         mine = yield from session(f"{number:032x}", 9, prefixes)
@@ -530,7 +538,8 @@ def _manifest(store: MemoryStore, number: int) -> bytes | None:
 
 
 def _assert_kept(store: MemoryStore, when: str) -> None:
-    """Asserts that the store has no fault, neither now nor after another start."""
+    """Asserts that the store has no fault, neither now nor after a further run has started. `when`
+    says in the error what happened before."""
     fault = check(World(store.snapshot, (Loader(), Loader()), 0, 0, 0))
     assert not fault, f"{fault}, after {when}"
 
@@ -582,8 +591,8 @@ def test_files_are_rewritten_beside_a_load(local: bool) -> None:
 def test_manifests_are_folded_beside_a_late_loader(late: Any, other: str, killed: bool) -> None:
     """If a loader stops at any point, and continues after another loader has loaded twice and
     deleted old manifests, every row exists once when both have ended. This is so even if the other
-    loader is stopped or killed at any point. Readers find the same rows whichever checkpoint they
-    begin with."""
+    loader is stopped or killed at any point. Readers may begin with any checkpoint (a stored list
+    of the output's files), and find the same rows."""
     begun, prefixes = MemoryStore(), (ROWS_OF, other)
     Stopped(folding_loads(1, prefixes=prefixes), begun).go()
     lost = 0
@@ -647,7 +656,8 @@ def test_answers_of_a_reload_are_lost() -> None:
 @pytest.mark.slow
 @KINDS
 def test_files_are_rewritten_twice(local: bool) -> None:
-    """Every row exists once even if two of three runs rewrite files and answers are lost."""
+    """There are three runs. If two of them rewrite files, or if one of them rewrites files and the
+    answer to a commit is lost, every row exists once."""
     assert Search(offsets=1, sessions=3, local=local, rewrites=[2, 3]).run() > 1000
     assert Search(offsets=2, sessions=3, unclear=1, local=local, rewrites=[2]).run() > 1000
 
@@ -664,7 +674,8 @@ def test_three_runs_with_a_crash() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3), indirect=True)
 def test_long_random_schedules(seed: int) -> None:
-    """After long random runs with crashes and lost answers, every row exists once."""
+    """After long random sequences of loads, rewrites, reloads, crashes and lost answers, every row
+    exists once."""
     print(f"seed {seed}")
     choose = random.Random(seed)
     for _ in range(150):

@@ -1,6 +1,6 @@
 """However a partition is cut into slices and loads, and whichever lines are sent again, the rows
-and marks follow the rule in docs/delivery.md, section 5. A file's mark is the highest position that
-the file's records have reached.
+and marks follow the rule in docs/delivery.md, section 5. A file's mark is the highest byte position
+at which a loaded record of the file ends.
 
 The tests run the real code that loads slices, joins slices, and reads and writes side files. The
 record batches are in memory. The tests compare the results of this code with the results of a
@@ -27,9 +27,9 @@ Kept = list[tuple[int, int, int, int]]
 
 
 def sequential(records: list[Record], marks: dict[FileKey, int]) -> tuple[Kept, Kept]:
-    """Applies the rule of docs/delivery.md to one record after the other, and changes the marks
-    (the highest position of each file). Returns the rows and the straddles. A straddle is a record
-    that begins before its file's mark and ends after this mark."""
+    """Applies the rule of docs/delivery.md to one record after the other, and moves the marks (the
+    position up to which each file is loaded). Returns the rows and the straddles. A straddle is a
+    record that begins before its file's mark and ends after this mark."""
     rows: Kept = []
     straddles: Kept = []
     for offset, record in enumerate(records):
@@ -43,8 +43,9 @@ def sequential(records: list[Record], marks: dict[FileKey, int]) -> tuple[Kept, 
 
 
 def some_log(choose: random.Random, files: int, count: int) -> list[Record]:
-    """Returns lines of several files. Now and then an agent sends earlier lines again. Sometimes it
-    sends them with different boundaries, which a correct agent never does."""
+    """Returns the records of one partition, made from lines of several files. Some lines are sent
+    again. Sometimes the repeated bytes are divided into lines in another way, which a correct agent
+    never does."""
     ends = dict.fromkeys(range(files), 0)
     history: dict[int, list[Record]] = {file: [] for file in range(files)}
     records: list[Record] = []
@@ -66,8 +67,9 @@ def some_log(choose: random.Random, files: int, count: int) -> list[Record]:
 @promise("5 slices")
 @pytest.mark.parametrize("seed", range(40), indirect=True)
 def test_slices_give_the_rows_of_the_sequential_rule(seed: int) -> None:
-    """However a partition is cut into slices and loads, the result has the same rows and marks as
-    the result of the function `sequential`. A mark says how far a file is loaded."""
+    """However a partition is divided into loads, and these into slices, the rows and marks are the
+    same as those that the function `sequential` returns. A mark says up to which byte a file is
+    loaded."""
     choose = random.Random(seed)
     records = some_log(choose, choose.randint(1, 4), 120)
     marks: dict[FileKey, int] = {}
@@ -112,8 +114,9 @@ def test_counts_add_up_whatever_the_slices(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(20), indirect=True)
 def test_a_file_without_announcement_ends_the_partition_in_the_same_place(seed: int) -> None:
-    """However a partition is cut into slices, its load stops before the first record that is not a
-    repeat and whose file is not announced in the audit topic. The load uses no later record."""
+    """However a partition is divided into slices, its load ends before the first record whose file
+    no agent has announced. (Repeated records need no announcement.) The load uses no later
+    record."""
     choose = random.Random(seed)
     records = some_log(choose, 3, 60)
     at = choose.randrange(len(records))

@@ -1,12 +1,12 @@
 """The real mirror runs with a model of its source, under random schedules of events and faults.
 
 The tests run the mirror's real code: the connections to its source, the rounds of fetching, the
-followers of partitions, the fetch positions, the logs with their recovery, and the named gaps
-(lists of missing offsets in the topics' configs). The source appends and flushes batches, crashes,
-and loses batches that were not flushed. The source's records expire, even up to the middle of a
-batch, and offsets are missing in its log. Connections end, and answers come late. The mirror's disk
-is full, or its ZooKeeper cannot be reached. The mirror is killed, or its machine loses power and so
-loses the unflushed bytes.
+copying of each partition, the fetch positions, the logs with their recovery, and the named gaps
+(ranges of missing offsets that the topics' configs list). The source appends and flushes batches,
+crashes, and loses batches that were not flushed. The source's records expire, even up to the middle
+of a batch, and offsets are missing in its log. Connections end, and answers come late. The mirror's
+disk is full, or its ZooKeeper cannot be reached. The mirror is killed, or its machine loses power
+and so loses the unflushed bytes.
 
 Whatever happens, every batch of the mirror is byte for byte the source's batch at the same offset.
 If an offset between two offsets of the mirror's log is missing, it is in a named gap of the topic.
@@ -36,8 +36,8 @@ STEPS = 120
 
 
 class Model:
-    """A mirror, its source, and every batch that was ever visible in the source's log. A seed
-    decides which events happen."""
+    """A mirror and its source, to which random events happen. Remembers every batch that was ever
+    visible in the source's log."""
 
     def __init__(self, seed: int, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.random = random.Random(seed)
@@ -66,7 +66,7 @@ class Model:
     def log(self) -> SourceLog:
         return self.world.source.log("logs", self.random.randrange(PARTITIONS))
 
-    # events
+    # The events of a run.
 
     def append(self) -> None:
         log = self.log()
@@ -117,11 +117,11 @@ class Model:
         self.world.local.zookeeper_is_away = not self.world.local.zookeeper_is_away
 
     def mirror_crashes(self) -> None:
-        """Kills the mirror's process, or cuts its machine's power, so that only a part of the
+        """Kills the mirror's process, or simulates a power loss, after which only a part of the
         unflushed bytes is left."""
         local = self.world.local
         if self.random.random() < 0.5:
-            local.work()  # ZooKeeper stores the request, and the answer is lost
+            local.work()  # ZooKeeper performs the mirror's request, but the answer is lost
         local.jobs.clear()
         local.posted.clear()
         for tp, replica in list(local.replicas.items()):
@@ -146,7 +146,7 @@ class Model:
         if size > least:
             os.truncate(path, self.random.randint(least, size))
 
-    # checks
+    # The checks.
 
     def remember(self) -> None:
         for number, known in enumerate(self.history):
@@ -212,8 +212,8 @@ def test_a_mirror_is_its_source_with_every_hole_named(
 def test_another_history_is_never_mixed_in(
     seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If the source comes back with different records, the mirror never mixes batches of the two
-    histories."""
+    """If the source loses records and then appends different records at their offsets, the mirror's
+    log never contains lost batches together with the source's new batches."""
     model = Model(seed, tmp_path, monkeypatch)
     world, chance = model.world, model.random
     for _ in range(chance.randint(20, STEPS)):

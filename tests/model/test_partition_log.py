@@ -1,5 +1,5 @@
-"""A partition's log loses no flushed batch on a simulated disk, which may lose any unsynced bytes
-in a power loss.
+"""A partition's log loses no flushed batch. It runs on a simulated disk, which may lose any
+unsynced bytes in a power loss.
 
 The model is the list of the written batches. After a power loss, each file has its synced bytes and
 any part of the bytes after them, unchanged or as zeros. A new file may be missing if its directory
@@ -38,8 +38,8 @@ PRODUCER = 5
 
 
 class Disk:
-    """A simulated disk. Remembers which bytes of each file and which names in each directory were
-    synced."""
+    """A simulated disk. Remembers how many bytes of each file, and which names of the directory,
+    were synced."""
 
     def __init__(self) -> None:
         self.sizes: dict[int, int] = {}
@@ -54,7 +54,7 @@ class Disk:
             self.sizes[status.st_ino] = status.st_size
 
     def lose_power(self, directory: Path, chance: random.Random) -> None:
-        """Changes the files as a power loss may change them."""
+        """Changes or removes the unsynced bytes and names, as a power loss may do."""
         lost_before = False
         for path in sorted(directory.iterdir()):
             status = path.stat()
@@ -117,8 +117,8 @@ class Logs(RuleBasedStateMachine):
         self.note_written()
 
     def note_written(self) -> None:
-        """Adds to the model all batches that the log has written. The log also writes when it
-        rolls, so some batches may be written before `write` is called."""
+        """Adds all batches that the log has written to the model's list `sent`. The log also writes
+        when it begins a new segment, so it may have written batches before `write` is called."""
         written = self.log.written.offset
         self.sent += [each for each in self.pending if each[0] < written]
         self.pending = [each for each in self.pending if each[0] >= written]

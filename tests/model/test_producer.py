@@ -1,12 +1,13 @@
-"""The real producer core runs with a model broker under random schedules of faults.
+"""The real producer core (the producer's code without I/O) runs with a simulated broker under
+random schedules of faults.
 
 Two addresses lead to one partition's log, and one of these is the leader's address. The broker
 remembers the last five batches of a producer, accepts any first sequence of an unknown producer,
-and forgets a producer after an idle hour. Like Kafka, the broker also forgets a producer whose
-batches have event times that are too old. The broker refuses batches temporarily or permanently,
-crashes, and loses batches that were not flushed. Connections break, and requests that were sent
-over them may still arrive, much later. The producer's owner, which acts as the agent, crashes and
-restarts from an old checkpoint.
+and forgets a producer that has sent nothing for an hour. Like Kafka, the broker also forgets a
+producer whose batches have event times that are too old. The broker refuses batches temporarily or
+permanently, crashes, and loses batches that were not flushed. Connections break, and requests that
+were sent over them may still arrive, much later. The owner of the producer, which stands for the
+agent, crashes and restarts from an old checkpoint.
 
 Whatever happens, the first occurrences of the batches in the log are in order, and no batch is
 missing between them. A loader relies on this order, because it keeps only one mark for each file.
@@ -61,27 +62,29 @@ class Request:
 
 @dataclass
 class Known:
-    """The broker's knowledge about one producer."""
+    """What the broker remembers about one producer."""
 
     epoch: int
     last_sequence: int
-    window: list[tuple[int, int]]  # (base sequence, log position)
+    window: list[tuple[int, int]]  # (base sequence, log position) of each of its last batches
     event_ms: int
     appended_ms: int
 
 
 @dataclass
 class Broker:
-    """One partition's log and its producers."""
+    """A simulated broker with the log of one partition, and with what it remembers about each
+    producer."""
 
-    log: list[tuple[BatchHeader, int, int]] = field(default_factory=list)  # header, batch, time
+    # header, number of the batch, append time
+    log: list[tuple[BatchHeader, int, int]] = field(default_factory=list)
     flushed: int = 0
     producers: dict[int, Known] = field(default_factory=dict)
     leader: Address = PLACES[0]
 
     def take(self, raw: bytes, wall_ms: int) -> tuple[int, int]:
-        """Appends a batch, and returns the error code and the position in the log. For a duplicate,
-        returns the position of the first copy."""
+        """Appends a batch, or refuses it. Returns Kafka's error code and the batch's position in
+        the log (-1 if it is refused). For a duplicate, returns the position of the first copy."""
         header = read_header(raw)
         number = int.from_bytes(raw[61:65], "big")
         if raw[65:66] == b"!":
@@ -110,7 +113,8 @@ class Broker:
         )
 
     def crash(self, keep: int) -> None:
-        """Restarts the broker with a prefix of the log, and with the producers in this prefix."""
+        """Restarts the broker. Only the first `keep` batches of the log, and the producers of these
+        batches, are left."""
         del self.log[keep:]
         self.flushed = keep
         self.producers = {}
@@ -126,7 +130,8 @@ class Broker:
 
 
 class World:
-    """The owner, the producer core, the network and the broker. A seed decides each step."""
+    """The owner of the producer, the producer core, the network and the broker. Random numbers from
+    `seed` decide what happens in each step."""
 
     def __init__(self, seed: int, *, batches: int = 10) -> None:
         self.random = random.Random(seed)
@@ -139,10 +144,12 @@ class World:
         self.sealed: dict[tuple[int, int, int], bytes] = {}
         self.wire: dict[Address, deque[Request]] = {place: deque() for place in PLACES}
         self.old: list[Request] = []
-        self.parked: list[tuple[Request, int]] = []  # appended, not yet flushed
+        # requests whose batches the broker has appended and not yet flushed
+        self.parked: list[tuple[Request, int]] = []
         self.responses: dict[Address, deque[tuple[Request, int, int]]] = {}
         self.connection = dict.fromkeys(PLACES, 0)
-        self.done: set[int] = set()  # acknowledged or finally refused
+        # numbers of the batches that are acknowledged or finally refused
+        self.done: set[int] = set()
         self.checkpoint = 0
         self._begin()
 
@@ -154,8 +161,8 @@ class World:
         return EncodedBatch(body, Codec.NONE, self.random.randint(1, 3), event_ms, event_ms, 5)
 
     def _begin(self) -> None:
-        """Starts or restarts the owner, which gets a new producer core and continues from the
-        checkpoint."""
+        """Starts or restarts the owner of the producer, which continues from its checkpoint with a
+        new producer core."""
         self.core = Dispatch(
             idempotent=True, max_in_flight=5, max_buffered_bytes=1 << 20, random=self.random.random
         )
@@ -169,7 +176,7 @@ class World:
         self.to_send = deque(range(self.checkpoint + 1, len(self.batches) + 1))
         self.expected = deque(self.to_send)
 
-    # events
+    # The events of a run.
 
     def step(self) -> None:
         weighted = [
@@ -283,8 +290,10 @@ class World:
                 self._durable(number)
 
     def _again(self, number: int) -> None:
-        """Sends a drained batch again. The producer returns a batch as drained if an earlier batch
-        was finally refused. Drained batches come back in order, after the refused batch."""
+        """Puts a drained batch back into the queue of batches to send. (If the broker has finally
+        refused a batch, the producer returns the batches after it as drained, that is, not
+        delivered.) Asserts that drained batches come back in order, and only after a final
+        refusal."""
         taken = self._taken_back
         if taken is None:
             raise Violation(f"{number} taken back though no batch was refused")
@@ -350,8 +359,8 @@ class World:
         self._begin()
 
     def save(self) -> None:
-        """Moves the checkpoint up to the first batch that is neither acknowledged nor finally
-        refused."""
+        """Moves the owner's checkpoint to the last batch before the first batch that is neither
+        acknowledged nor finally refused."""
         while self.checkpoint + 1 in self.done:
             self.checkpoint += 1
 
@@ -394,8 +403,8 @@ def test_order_holds_under_any_schedule(part: int, seeds: Seeds) -> None:
 
 
 def test_the_schedules_reach_every_rule() -> None:
-    """The schedules really contain repeats in the log, new producer ids, checkpoints and refused
-    batches."""
+    """Each of these events occurs in more than 20 of 120 schedules: a batch is twice in the log,
+    the producer takes a new id, the broker refuses a batch, the owner moves its checkpoint."""
     repeats = identities = refused = crashes = 0
     for seed in range(120):
         world = run(seed)
@@ -408,7 +417,8 @@ def test_the_schedules_reach_every_rule() -> None:
 
 
 def broken(seeds: int = 1_500) -> bool:
-    """Returns whether any schedule shows the introduced fault."""
+    """Returns whether at least one schedule violates an invariant. The test has changed the code
+    before."""
     for seed in range(seeds):
         try:
             run(seed)
@@ -419,16 +429,16 @@ def broken(seeds: int = 1_500) -> bool:
 
 @promise("3 order")
 def test_the_model_sees_five_in_flight_too_early(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The model notices a missing batch if more than one batch is in flight before the first
-    acknowledgement."""
+    """The model finds that a batch is missing if the producer sends five batches at once before the
+    broker has acknowledged the first one."""
     monkeypatch.setattr(Outbox, "_window", lambda *_: 5)
     assert broken()
 
 
 @promise("3 order")
 def test_the_model_sees_old_event_times(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The model notices a missing batch if more than one batch is in flight while event times are
-    old."""
+    """The model finds that a batch is missing if the producer sends several batches at once
+    although their event times are old."""
     monkeypatch.setattr(outbox, "_is_old", lambda *_: False)
     assert broken()
 
@@ -458,8 +468,8 @@ def test_the_model_sees_a_sequence_used_twice(monkeypatch: pytest.MonkeyPatch) -
 def test_the_model_sees_a_late_batch_under_the_new_identity(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """If a batch has lost its producer id, the producer must send this batch next. If the producer
-    continues with a later batch instead, the model notices that a batch is missing."""
+    """When the producer takes a new id, it must first send the oldest unacknowledged batch. If it
+    begins with a later batch instead, the model notices that a batch is missing."""
     end_drain = Outbox._end_drain
 
     def skipping(self: Outbox) -> None:

@@ -1,9 +1,9 @@
-"""Two registries get requests in any order, with lost answers, races and restarts. Both registries
-agree with a model.
+"""Two registries that share one log get requests in any order, with lost answers, races and
+restarts. Both registries answer as a model of the registry does.
 
-After every step the registries and the model have the same answers and refusals, versions, ids and
-modes. Whatever happens, each id belongs to only one schema, no id is skipped, and every registry
-that reads the log reaches the same state.
+Each answer or refusal is the one that the model gives. After every step, the shared log leads to
+the versions, ids and modes that the model has. Whatever happens, each id belongs to only one
+schema, no id is skipped, and every registry that reads the log reaches the same state.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ Expected = Callable[[Model], Any]
 
 
 class Registries(RuleBasedStateMachine):
-    """The stores of two registries that share one log."""
+    """The test's state machine: the stores of two registries that share one log, and the model."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -147,7 +147,8 @@ class Registries(RuleBasedStateMachine):
 
     @rule(node=NODES, behind=st.integers(1, 3))
     def lag(self, node: int, behind: int) -> None:
-        """Lets the registry's ZooKeeper server lag behind the leader for a while."""
+        """Lets the registry's ZooKeeper server lag `behind` entries of the log behind the
+        leader."""
         entries, store = self.nodes[node]
         entries.visible = max(store.entries, len(self.shared.contents) - behind)
 
@@ -170,12 +171,12 @@ class Registries(RuleBasedStateMachine):
     def teardown(self) -> None:
         for entries, store in self.nodes:
             entries.lose = []
-            store.write(lambda _state: Decision(None, None))  # the store catches up
+            store.write(lambda _state: Decision(None, None))  # so the store reads the whole log
             assert store.read(summary) == self.model.summary()
 
     def uses(self, target: str) -> Uses | None:
-        """Returns a reference to the newest version of the subject whose schema has no references,
-        or None if there is no such version."""
+        """Returns a reference to the newest of those versions of the subject `target` whose schemas
+        have no references. Returns None if there is no such version."""
         rows = self.model.rows.get(target, {})
         plain = [n for n, row in rows.items() if isinstance(self.model.schemas[row.id], int)]
         return Uses(target, max(plain), rows[max(plain)].id) if plain else None
@@ -186,7 +187,7 @@ class Registries(RuleBasedStateMachine):
         before = len(self.shared.contents)
         answer = answered(store, decide)
         entries.lose = []
-        if answer == 503:  # no answer: the write was done only if the request arrived
+        if answer == 503:  # ZooKeeper has not answered; it may still have stored the write
             assert fault in ("before", "after")
             if len(self.shared.contents) > before:
                 predicted(expected, self.model)
@@ -195,7 +196,7 @@ class Registries(RuleBasedStateMachine):
 
 
 def answered(store: Store, decide: Decide) -> Any:
-    """Returns the store's answer, which is the id, the deleted versions, or the error code of a
+    """Returns the store's answer to a write: an id, the deleted versions, or the error code of a
     refusal. Returns None if the answer only repeats the request."""
     try:
         answer = store.write(decide)
@@ -215,8 +216,8 @@ def predicted(expected: Expected, model: Model) -> Any:
 def asked(
     schema: Schema, model: Model | None = None, **more: Any
 ) -> Callable[[RegistryState], submission.Submitted]:
-    """Returns a function that parses a request with `schema` in its body in the same way as the
-    registry."""
+    """Returns a function that parses a request with `schema` in its body, as the registry does, for
+    a given state of the registry."""
     body: dict[str, Any] = {"schema": text_of(schema, model), **more}
     if isinstance(schema, Uses):
         reference = {"name": "Part", "subject": schema.subject, "version": schema.version}
@@ -301,8 +302,8 @@ def test_a_deleted_version_that_is_referenced_stays_when_its_schema_returns() ->
 def test_an_imported_schema_that_references_its_own_version_is_not_deleted() -> None:
     """If an imported schema references its own version, the registry refuses to delete this version
     with error code 42206, as Confluent's registry does. A reference contains a subject and a
-    version, not a schema. So it does not matter that the version had a different schema when the
-    reference was made."""
+    version, not a schema. So the refusal is right even if the version had a different schema when
+    the reference was made."""
     registries = Registries()
     registries.register(0, "a", 0, "")
     registries.delete_subject(0, "a", permanent=False, fault="")
@@ -315,7 +316,7 @@ def test_an_imported_schema_that_references_its_own_version_is_not_deleted() -> 
 
 
 def holds(registries: Registries) -> None:
-    """Runs the checks that the random schedules run after every step and at their end."""
+    """Runs the checks that the state machine runs after every step and at its end."""
     registries.the_log_gives_what_the_model_says()
     registries.ids_have_one_schema_and_no_gaps()
     registries.teardown()

@@ -1,12 +1,12 @@
-"""Under random schedules, the sink of a stream has each record once, even if Spark's engine is
-killed at any point.
+"""A stream writes each record into its sink (the target of the stream's rows) once, even if Spark's
+engine is killed at any point.
 
-The engine in this model stores the same data as Spark's engine. Before it reads a batch, it writes
-the end positions of the batch to the checkpoint. When the sink has the batch, the engine commits
-the batch. After a kill, the engine asks a new reader for the batch that is in the checkpoint but
-not committed. The sink keeps each batch once, because a repeated batch replaces its first copy.
-Meanwhile records are written, partitions are added, topics are created whose names the stream's
-pattern matches, and records that the sink already has expire.
+The engine is simulated, and stores the same data as Spark's engine. Before it reads a batch, it
+writes the end positions of the batch to the checkpoint. When the sink has the batch, the engine
+commits the batch. After a kill, the engine asks a new reader for the batch that is in the
+checkpoint but not committed. The sink keeps each batch once, because a repeated batch replaces its
+first copy. Meanwhile records are written, partitions are added, topics are created whose names the
+stream's pattern matches, and records that the sink already has expire.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ TOPICS_MAX, PARTITIONS_MAX = 3, 4
 
 
 class Killed(Exception):
-    """Raised at the point at which the driver is killed."""
+    """Raised to simulate that Spark's driver is killed at this point."""
 
 
 class Engine:
-    """Acts like Spark's engine for one stream. `first` is the start of the first batch that was
-    written to the checkpoint. `ends` and `committed` survive a kill. `repeated` describes the
-    batches that were repeated although the sink already had rows of them. It contains True if the
-    first batch was repeated, and False if a later batch was repeated."""
+    """Acts like Spark's engine for one stream. `first` contains the positions at which the first
+    batch begins. `ends` (the end positions of all batches) and `committed` (the number of committed
+    batches) survive a kill. `repeated` contains True if the first batch was repeated although the
+    sink already had rows of it, and False if this happened to a later batch."""
 
     def __init__(self, queried: Queried, random: Random, options: dict[str, str]) -> None:
         self._queried, self._random, self._options = queried, random, options
@@ -98,14 +98,13 @@ class Engine:
             raise Killed
 
     def _passed(self, positions: dict[str, Any]) -> dict[str, Any]:
-        """Returns the positions as they are after Spark has stored and read them in its
-        checkpoint."""
+        """Returns the positions as Spark reads them from its checkpoint: converted to JSON and
+        back."""
         return dict(json.loads(json.dumps(positions)))
 
 
 class World:
-    """Topics, a stream that reads these topics, and the records that the sink must have in the
-    end."""
+    """A simulated cluster with topics, and an engine whose stream reads these topics."""
 
     def __init__(self, queried: Queried, seed: int) -> None:
         self.random = Random(seed)
@@ -153,9 +152,9 @@ class World:
 @promise("5 stream")
 @pytest.mark.parametrize("block", range(4))
 def test_a_killed_stream_gives_each_record_once(block: int, seeds: Seeds) -> None:
-    """The stream writes each record after its initial positions into the sink exactly once, even
-    if the driver is killed at any moment. Meanwhile, records are written, partitions are added and
-    records expire."""
+    """The stream writes each record that comes after the stream's initial positions into the sink
+    exactly once, even if Spark's driver is killed at any moment. Meanwhile, records are written,
+    partitions are added and records expire."""
     for seed in seeds(range(25 * block, 25 * block + 25)):
         with queries() as queried:
             world = World(queried, seed)
@@ -168,7 +167,7 @@ def test_a_killed_stream_gives_each_record_once(block: int, seeds: Seeds) -> Non
 def wanted(world: World) -> set[Place]:
     first = world.engine.first
     if first is None:
-        return set()  # no batch was ever planned
+        return set()  # the engine never planned a batch
     return {
         (name, number, offset)
         for name, topic in world.queried.cluster.topics.items()

@@ -8,7 +8,7 @@ the list itself. For every promise in support.promises, there must be a mutant t
 of this promise notices.
 
     mutant     the fields of a mutant
-    rules/     the mutants, in one module for each package
+    rules/     the mutants, in modules by package and subject
     listing    lists all mutants, or a part of them that a given text selects
     trial      tries a mutant in a copy of the source tree
     __main__   the command

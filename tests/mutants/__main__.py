@@ -1,5 +1,5 @@
-"""Implements `make mutants`, which breaks one rule after the other and runs the tests that must
-notice the broken rule."""
+"""Implements `make mutants`. For each mutant (a change that breaks one rule), the command makes the
+change in a copy of the source tree, runs the tests that must notice it, and undoes the change."""
 
 from __future__ import annotations
 
@@ -22,8 +22,9 @@ SHOWN_LINES = 15
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Tries mutants. Returns 0 if the tests noticed every mutant. Returns 1 if the tests missed a
-    mutant, or if no mutant could be tried."""
+    """Tries the selected mutants. Returns 0 if the tests noticed every mutant. Returns 1 if the
+    tests missed a mutant, if a mutant could not be tried, if no mutant was selected, or if the
+    tests fail without a mutant."""
     args = _arguments(arguments)
     listed = [(name, mutant) for name in args.packages for mutant in mutants_of(name)]
     listed = [x for x in listed if all(word in x[1].broken for word in args.word)]
@@ -63,8 +64,8 @@ def _arguments(arguments: list[str] | None) -> argparse.Namespace:
 
 
 def _are_good(tree: Tree, mutants: list[Mutant], processes: int) -> bool:
-    """Returns whether the tests pass without any mutant. If they fail without a mutant, a failure
-    with a mutant proves nothing."""
+    """Returns whether the tests of all these mutants pass in an unchanged tree. If they fail there,
+    a failure with a mutant proves nothing."""
     tests = sorted({test for mutant in mutants for test in mutant.tests})
     status, output = tree.passes(tests, "-n", str(processes))
     if status != 0:

@@ -1,4 +1,4 @@
-"""Lists all mutants or a part of them."""
+"""Returns the mutants of each module in tests/mutants/rules, or a part of all mutants."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from mutants.mutant import Mutant
 
 
 def packages() -> list[str]:
-    """Returns the names of the modules in rules/."""
+    """Returns the names of the modules in tests/mutants/rules, for example `agent_files`."""
     return sorted(module.name for module in pkgutil.iter_modules(rules.__path__))
 
 
 def mutants_of(package: str) -> tuple[Mutant, ...]:
-    """Returns the mutants of one module in rules/."""
+    """Returns the mutants in one module of tests/mutants/rules. `package` is the module's name."""
     found: tuple[Mutant, ...] = import_module(f"mutants.rules.{package}").MUTANTS
     return found
 
 
 def drawn(mutants: Sequence[Mutant], parts: int, by: str) -> list[Mutant]:
-    """Returns a part of the mutants: their number divided by `parts`, rounded up. The text `by`
-    decides which mutants are in the part."""
+    """Returns a part of the mutants: one of every `parts` mutants, rounded up. Another text `by`
+    leads to another choice."""
 
     def lot(mutant: Mutant) -> bytes:
         return hashlib.sha256(f"{by}\0{mutant.file}\0{mutant.broken}".encode()).digest()

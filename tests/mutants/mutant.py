@@ -1,4 +1,4 @@
-"""The fields of a mutant."""
+"""Defines what a mutant is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tries mutants in a copy of the source tree."""
+"""Tries mutants (changes that each break one rule) in a copy of the source tree."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ NO_SOURCES = (
 )
 _GOOD, _FAILED = 0, 1  # pytest's exit statuses
 _CRASHES = (-signal.SIGSEGV, -signal.SIGABRT)
-"""The exit statuses if Arrow or another library ended the process, for example because the mutant
-gave it positions outside a buffer."""
+"""pytest's exit statuses if Arrow or another library has crashed its process, for example because
+the mutant gave it positions outside of a buffer."""
 
 
 class Fate(StrEnum):
@@ -47,7 +47,7 @@ BAD = frozenset({Fate.SURVIVED, Fate.BROKEN, Fate.STALE})
 
 
 class Tree:
-    """A folder with a copy of the repository's files. It contains one mutant at a time."""
+    """A folder with a copy of the repository's files, in which one mutant at a time is applied."""
 
     def __init__(self, root: Path, folder: Path) -> None:
         self._folder = folder
@@ -55,8 +55,8 @@ class Tree:
         shutil.copytree(root, folder, ignore=shutil.ignore_patterns(*NO_SOURCES), symlinks=True)
 
     def passes(self, tests: Iterable[str], *options: str) -> tuple[int | None, str]:
-        """Runs the tests. Returns pytest's exit status and pytest's output. The status is None if
-        pytest did not end in time."""
+        """Runs the tests in this tree. Returns pytest's exit status and output. The status is None
+        if pytest did not end within LIMIT_S."""
         command = [sys.executable, "-m", "pytest", "-q", "--no-header", "-p", "no:cacheprovider"]
         path = os.pathsep.join([str(self._folder), str(self._folder / "tests")])
         process = subprocess.Popen(
@@ -72,8 +72,8 @@ class Tree:
         return process.returncode, output
 
     def tried(self, mutant: Mutant) -> tuple[Fate, str]:
-        """Tries a mutant. Returns the result and pytest's output. Afterwards the tree is
-        unchanged."""
+        """Applies a mutant to this tree, runs its tests, and undoes the change. Returns the result
+        and pytest's output."""
         path = self._folder / mutant.file
         text = path.read_text()
         if text.count(mutant.old) != 1:

@@ -1,8 +1,8 @@
 """Makes recipes, readings and batches for tests of the agent's delivery.
 
-A recipe decides which records are made from a file's bytes. An intent refers to a range of a file's
-bytes, and a reading is an intent together with these bytes. A `Press` makes batches from readings
-according to one recipe.
+A recipe decides which records are made from a file's bytes. An intent is a durable note that the
+agent will send the records of a range of a file's bytes. A `Reading` contains an intent and these
+bytes. A `Press` makes record batches from readings according to one recipe.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def records(pressed: Pressed, topic: str = "logs") -> list[Record]:
 
 
 def rejected_rows(brokers: Brokers) -> list[dict[str, Any]]:
-    """Returns all rows of the topic for rejected lines."""
+    """Returns the decoded records of the topic for rejected lines."""
     values = [record.value[5:] for record in brokers.records("logs.rejected")]
     return Codec(schema_text("Rejected")).decode(pa_binary(values)).batch.to_pylist()
 

@@ -1,4 +1,4 @@
-"""Runs `skidway agent run` as a process, and reads the records that it has sent."""
+"""Runs `skidway agent run` as a process, and reads the records that agents have sent."""
 
 from __future__ import annotations
 
@@ -67,8 +67,8 @@ class AgentProcess:
         return answers(f"http://127.0.0.1:{self.metrics_port}/health")
 
     def health(self) -> dict[str, Any]:
-        """Returns the JSON document of /health, even if the status is 503. Returns an empty
-        document if there is no answer."""
+        """Returns the JSON document that the agent's /health answers, even with the HTTP status
+        503. Returns an empty dict if the agent does not answer."""
         url = f"http://127.0.0.1:{self.metrics_port}/health"
         try:
             with urllib.request.urlopen(url, timeout=60) as answer:
@@ -85,8 +85,8 @@ class AgentProcess:
         return list(json.loads(done.stdout)["files"])
 
     def settled(self, sizes: Mapping[Path, int]) -> bool:
-        """Returns whether every byte of these files, up to the given sizes, is acknowledged,
-        rejected, lost or uncertain.
+        """Returns whether the agent has decided about at least so many bytes of each of these
+        files: the bytes are acknowledged, rejected, left out by a rule, lost or uncertain.
 
         This method reads the state database directly, because tests call it often, and the command
         `skidway agent state show` takes a second.
@@ -95,30 +95,31 @@ class AgentProcess:
         try:
             files = ledger.show(self.state)["files"]
         except (StateRefused, sqlite3.Error):
-            return False  # the agent has not run yet, or was killed while it made its state
+            return False  # the agent has not run yet, or was killed before its state was complete
         for file in files:
             done[file["path"]] += file["bytes"] - file["pending"]
         return all(done[str(path)] >= size for path, size in sizes.items())
 
 
 def rows(broker: str, name: str) -> Iterator[tuple[str, int, int]]:
-    """Yields the line, the file id and the position of the first byte of each record in a topic
-    whose lines are not parsed. Leaves out repeats, as a loader does."""
+    """Yields the line, the file id and the position of the first byte of each record in the topic
+    `name`, whose lines must not be parsed. Leaves out repeated records, as a loader does."""
     for _, keep, line, file, first in records(broker, name):
         if keep:
             yield line, file, first
 
 
 def records(broker: str, name: str) -> Iterator[tuple[int, bool, str, int, int]]:
-    """Yields a tuple for every record. The tuple contains the partition, a flag, the line, the file
-    id, and the position of the first byte. The flag is True if a loader would keep the record, and
-    False if the record is a repeat."""
+    """Yields a tuple for every record of the topic `name`. The tuple contains the partition, a
+    flag, the line, the file id, and the position of the first byte. The flag is True if a loader
+    would keep the record, and False if the record is a repeat."""
     with Client(broker) as client, contextlib.closing(_Reader(client, name)) as reader:
         yield from reader.read()
 
 
 def values(broker: str, name: str) -> Iterator[bytes]:
-    """Yields the value of each record in a topic that a loader would keep."""
+    """Yields the value of each record in the topic `name`. Leaves out repeated records, as a loader
+    does."""
     with Client(broker) as client:
         ends = {tp: end for tp, (_, end) in topic.bounds(client, [name]).items() if end}
         fetcher = Fetcher(client)
@@ -175,4 +176,4 @@ class _Reader:
             yield partition, keep[index], datum_text(value), files[index], firsts[index]
 
     def close(self) -> None:
-        """Does nothing, because there is nothing to close."""
+        """Does nothing. `contextlib.closing` in `records` needs this method."""

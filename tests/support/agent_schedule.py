@@ -1,10 +1,10 @@
 """Random schedules, which are runs of the real agent with random events. All models of the agent
-share the events and the record of what happened to every line.
+use this module for the events, and for remembering what happened to every line.
 
 Each model decides which lines are written, how often each event happens, and what it checks. Every
-line consists of cells, which are pieces of six characters that occur nowhere else. A schedule
-remembers when each cell was written, which cells the host destroyed, and which bytes were in the
-file of each file id.
+line consists of cells: a cell is a text of six characters that occurs nowhere else. A schedule
+remembers when each cell was written, which cells the host destroyed, and which bytes the file of
+each file id contains.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def source(
     lines_max: int = 0,
     **others: Any,
 ) -> SourceSettings:
-    """Returns the settings of a source with a regex parser. The parser rejects records that do not
+    """Returns the settings of a source with a regex parser. The agent rejects records that do not
     match the pattern. `lines_max` is the largest number of lines in a record, or 0 if each line is
     a record."""
     joined = MultilineSettings(
@@ -66,7 +66,8 @@ def source(
 
 
 class Schedule(ABC):
-    """One random run of the agent. `faults` are the rarer events that may happen."""
+    """One random run of the agent. `faults` names the unusual events that may happen in this
+    run."""
 
     steps = 0
 
@@ -79,9 +80,9 @@ class Schedule(ABC):
         self.world.brokers.partitions = {TOPIC: 2, REJECTED: 1}
         self.kills = kills
         self.cells = self.rotations = 0
-        self.written: dict[str, int] = {}  # when each cell was written: wall time in ms
+        self.written: dict[str, int] = {}  # when each cell was written, in ms
         self.gone: set[str] = set()
-        self.content: dict[int, bytes] = {}  # each file id's bytes, as last seen
+        self.content: dict[int, bytes] = {}  # the newest known bytes of each file id
         self.trace: list[str] = []
 
     def run(self) -> None:
@@ -95,12 +96,12 @@ class Schedule(ABC):
 
     @abstractmethod
     def actions(self) -> Iterator[tuple[Any, float]]:
-        """Yields the events that may happen now, each with its weight."""
+        """Yields the events that may happen now, each with its relative frequency."""
 
     def of_agent(self, *further: tuple[Any, float]) -> Iterator[tuple[Any, float]]:
-        """Yields the events that may happen to the agent now, each with its weight. If the agent
-        does not run, it may start. Otherwise it may do its usual work or crash, or one of the
-        `further` events may happen."""
+        """Yields the events that may happen to the agent now, each with its relative frequency. If
+        the agent does not run, it may start. Otherwise it may do its usual work or crash, or one of
+        the `further` events may happen."""
         if self.world.loop is None:
             yield self.start, 8
             return
@@ -116,7 +117,8 @@ class Schedule(ABC):
         """Lets the agent run until no batch is in flight, and then runs the final checks."""
 
     def settle(self) -> None:
-        """Lets the agent work, without further crashes, until no batch is in flight."""
+        """Lets the agent work, without further crashes, so long that no batch is in flight any
+        more."""
         self.kills = 0
         if self.world.loop is None:
             self.start()
@@ -127,10 +129,11 @@ class Schedule(ABC):
 
     @abstractmethod
     def read_message(self, message: Any) -> None:
-        """Receives a message that the agent has published to the audit."""
+        """Checks or remembers a message that the agent has published to the audit."""
 
     def say(self, what: str) -> None:
-        """Adds an event to the trace. If the schedule fails, the error contains the last events."""
+        """Adds the description of an event to the trace. If the schedule fails, the error contains
+        the end of the trace."""
         self.trace.append(what)
 
     # --- the host -----------------------------------------------------------------------------
@@ -159,14 +162,15 @@ class Schedule(ABC):
         return text.encode("utf-16-be" if file.data.startswith(b"\xfe\xff") else "utf-16-le")
 
     def leave_hole(self) -> None:
-        """Appends NUL bytes to the log, as a power loss or a truncation leaves them."""
+        """Appends NUL bytes to the log, like those that a power loss or a truncation may leave in a
+        file."""
         if PATH in self.world.files.by_path:
             self.world.files.append(PATH, bytes(self.random.choice([2, 40, 300, 5000])))
             self.say("hole")
 
     def write_cells(self, cells_max: int, end_share: float) -> None:
-        """Writes a few cells (unique pieces of text). end_share: the probability that a line ends
-        after a cell."""
+        """Writes a few cells (unique pieces of text) to the log. `end_share` is the probability
+        that a line ends after a cell."""
         text = ""
         for _ in range(self.random.randint(1, cells_max)):
             text += self.new_cell()
@@ -207,8 +211,8 @@ class Schedule(ABC):
         self.say("POWER LOSS")
 
     def _lose_tail(self, file: MemoryFile) -> None:
-        """Cuts off the end of a file at a random place after its durable bytes, but never inside a
-        cell (a unique piece of text). With the fault `holes`, the end may become NUL bytes."""
+        """Cuts off the end of a file at a random position after its durable bytes, but never inside
+        a cell (a unique piece of text). With the fault `holes`, NUL bytes may replace the end."""
         kept = self.random.randint(min(file.durable, len(file.data)), len(file.data))
         while kept < len(file.data) and file.data[kept : kept + 1] not in b"abcxy\r\n":
             kept += 1
@@ -248,7 +252,8 @@ class Schedule(ABC):
             self.read_message(message)
 
     def arrive_late(self) -> None:
-        """Lets a batch of a lost connection or of a dead agent arrive."""
+        """Lets a batch arrive that was sent over a connection that is now closed, perhaps by an
+        agent that was killed."""
         waiting = [tp for tp, sent in self.world.brokers.late.items() if sent]
         self.world.brokers.arrive_late(self.random.choice(waiting))
 
@@ -259,8 +264,8 @@ class Schedule(ABC):
     # --- the agent ----------------------------------------------------------------------------
 
     def crashes(self) -> Iterator[tuple[Any, float]]:
-        """Yields the ways in which the agent may crash now, each with its weight. Yields nothing if
-        the schedule has no crashes left."""
+        """Yields the crashes that may happen now, each with its relative frequency. Yields nothing
+        if the schedule has had all its crashes."""
         if self.kills:
             yield self.kill, 2
             if "power" in self.faults:
@@ -279,7 +284,8 @@ class Schedule(ABC):
         self.remember()
 
     def go_on(self) -> None:
-        """Lets all batches that were sent arrive and be answered."""
+        """Lets time pass. Lets all batches arrive that were sent, and gives the agent the
+        answers."""
         self.world.clock.advance(0.4)
         self.publish()
         self.turn(self.world.producer.deliver_all())
@@ -288,7 +294,7 @@ class Schedule(ABC):
     # --- memory and checks --------------------------------------------------------------------
 
     def remember(self) -> None:
-        """Stores the bytes of each file id whose file can still be read."""
+        """Stores the bytes of each file that still exists and that the agent reads."""
         if self.world.loop is None:
             return
         by_inode = {f.inode: f for f in self.world.files.by_path.values()}
@@ -298,11 +304,12 @@ class Schedule(ABC):
                 self.saw(tracked, bytes(file.data))
 
     def saw(self, tracked: TrackedFile, data: bytes) -> None:
-        """Stores the current bytes of a file id. More bytes may follow later."""
+        """Stores the current bytes of a file, under its file id."""
         self.content[tracked.file] = data
 
     def cells_between(self, file: int, first: int, end: int | None) -> list[str]:
-        """Returns the cells (unique pieces of text) in a range of a file id's bytes."""
+        """Returns the cells (unique pieces of text) in a range of the remembered bytes of a file
+        id."""
         return cells_of(self.content.get(file, b"")[first:end])
 
     def check_ledger(self) -> None:
@@ -311,7 +318,7 @@ class Schedule(ABC):
         for tracked in self.world.loop.tracker.files.values():
             tally, begin = tracked.tally, tracked.birth.begin
             settled = tally.acknowledged + tally.rejected + tally.filtered + tally.uncertain
-            lost = tracked.position - begin - settled  # in an intent, then lost
+            lost = tracked.position - begin - settled  # bytes that were in an intent and are lost
             assert 0 <= lost <= tally.lost, "the ledger does not add up"
             assert begin <= tracked.position <= tracked.read_position <= tracked.promised
 
@@ -331,9 +338,9 @@ class Schedule(ABC):
         return {cell for cell, wall in self.written.items() if wall < wall_ms}
 
     def load(self) -> tuple[collections.Counter[str], int, Sums]:
-        """Returns what a loader would count in the logs, that is, the cells (unique pieces of text)
-        in accepted and rejected lines, the number of straddles, and the sums. A straddle is a
-        record of which only a part is a repeat."""
+        """Returns what a loader would count in the brokers' logs: how often it finds each cell
+        (unique piece of text), the number of straddles, and the sums for each topic and bucket. A
+        straddle is a record of which only a part is a repeat."""
         rows: collections.Counter[str] = collections.Counter()
         sums: Sums = collections.defaultdict(lambda: [0, 0, 0])
         straddles = 0
@@ -368,7 +375,8 @@ def _add(entry: list[int], records: int, size: int, hash_: int) -> None:
 
 
 def cells_of(data: bytes | bytearray) -> list[str]:
-    """Returns the cells (unique pieces of text) in some lines or parts of lines."""
+    """Returns the cells (unique pieces of text) in `data`, which contains lines or parts of
+    lines."""
     joined = plain_text(bytes(data)).replace("\r", "").replace("\n", "")
     return [joined[at : at + CELL] for at in range(0, len(joined), CELL)]
 
@@ -396,7 +404,8 @@ def texts_in(tp: TopicPartition, log: list[Record]) -> list[str]:
 
 
 def run_traced(schedule: Schedule, seed: int) -> None:
-    """Runs a schedule. If it fails, the error contains the seed and the last events."""
+    """Runs a schedule. If a check fails, raises an AssertionError with the seed and the last
+    events."""
     try:
         schedule.run()
     except AssertionError as error:

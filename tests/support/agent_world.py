@@ -2,8 +2,9 @@
 
 `Files` is a host whose files can be written, renamed, truncated, deleted, and cut off as in a power
 loss. `Brokers` keeps a log of records for each partition. The batches of a connection arrive in
-order. They may arrive late, even after the agent that sent them has died. `World` starts and kills
-agents that use the same SQLite database, in which only committed data survives a kill.
+order. They may arrive late, even after the agent that sent them was killed. `World` starts and
+kills agents. All of them use the same SQLite database, in which only committed data survives a
+kill.
 """
 
 from __future__ import annotations
@@ -58,8 +59,8 @@ class MemoryFile:
     changed_ns: int = 0
     born_ns: int | None = None
     unreadable: bool = False
-    # The uncompressed size of a compressed file. It is -1 before the file was opened, and -2 if the
-    # file is damaged.
+    # None if the file is not compressed. Otherwise its uncompressed size: -1 if the size is not
+    # known yet, and -2 if the file is damaged.
     plain_size: int | None = None
 
 
@@ -85,13 +86,13 @@ class MemoryHandle:
 
 
 class Files:
-    """Implements agent.files.host.Host."""
+    """A simulated host with files in memory. Implements agent.files.host.Host."""
 
     def __init__(self, clock: ManualClock) -> None:
         self.by_path: dict[str, MemoryFile] = {}
         self.links: dict[str, str] = {}
         self.device = 1
-        self.is_mounted = True  # False: the mount point is an empty directory on another device
+        self.is_mounted = True  # if False, the mount point is an empty directory on another device
         self.may_search = True  # if False, names can be listed but files cannot be examined
         self.knows_births = True
         self.open_count = 0
@@ -139,7 +140,7 @@ class Files:
         return packed
 
     def link(self, path: str, target: str) -> None:
-        """Makes the path a link to the target."""
+        """Makes a symbolic link at `path` to `target`."""
         self.links[path] = target
         self._moved(path)
 
@@ -169,11 +170,11 @@ class Files:
         self._directories[path.rpartition("/")[0]] = self._now_ns()
 
     def _now_ns(self) -> int:
-        """Returns the time of a change. Each change has a different time."""
+        """Returns the present time as the time of a change. No two changes get the same time."""
         self._tick += 1
         return self._clock.time_ms() * 1_000_000 + self._tick
 
-    # the interface of agent.files.host.Host
+    # The following methods implement the interface agent.files.host.Host.
 
     def open(self, path: str) -> MemoryHandle:
         file = self.by_path.get(self.links.get(path, path))
@@ -275,8 +276,8 @@ class Record:
 
 @dataclass(eq=False)
 class Sent:
-    """A batch that was sent with one producer id. `base` is the batch's base offset in its
-    partition's log, or -1 as long as no attempt to send the batch has arrived."""
+    """A batch that the agent has sent with one producer id. `base` is the batch's base offset in
+    its partition's log, or -1 as long as no attempt to send the batch has arrived."""
 
     tp: TopicPartition
     encoded: EncodedBatch
@@ -286,20 +287,20 @@ class Sent:
 
 
 class Brokers:
-    """The log of each partition, and the late batches that are still on their way to the
-    partition."""
+    """Simulated brokers: the log of each partition, and the batches that may still arrive late over
+    closed connections."""
 
     def __init__(self) -> None:
         self.logs: dict[TopicPartition, list[Record]] = collections.defaultdict(list)
         self.partitions: dict[str, int] = {}
         self.late: dict[TopicPartition, list[Sent]] = collections.defaultdict(list)
         self.starts: dict[TopicPartition, int] = {}
-        self.away = False  # True: readers get no records
+        self.away = False  # if True, `MemoryLogs.poll` returns no records
         self.refuses: Callable[[Record], bool] = lambda record: False
 
     def append(self, sent: Sent) -> int:
-        """Appends a batch. If the batch has already arrived under the same producer id, does not
-        append it again. Returns the batch's base offset."""
+        """Appends a batch, unless it has already arrived under the same producer id. Returns the
+        batch's base offset."""
         if sent.base < 0:
             log = self.logs[sent.tp]
             sent.base = len(log)
@@ -311,7 +312,7 @@ class Brokers:
         return any(self.refuses(record) for record in records_of(sent.encoded))
 
     def arrive_late(self, tp: TopicPartition) -> None:
-        """Lets the next batch of a lost connection or of a dead agent arrive.
+        """Lets the next batch arrive that was sent to this partition over a closed connection.
 
         If the brokers refuse this batch, the batches after it are dropped, because they are out of
         sequence.
@@ -338,7 +339,7 @@ def records_of(encoded: EncodedBatch) -> list[Record]:
 
 
 class Producer:
-    """Implements agent.delivery.outbound.Sink with `Brokers` as its cluster. The test decides when
+    """Implements agent.delivery.outbound.Sink. Its cluster is `Brokers`. The test decides when
     batches arrive and are answered."""
 
     def __init__(self, brokers: Brokers, room: int = 1_000) -> None:
@@ -361,8 +362,8 @@ class Producer:
         self.sent[tp].append(Sent(tp, encoded, token))
 
     def arrive(self, tp: TopicPartition) -> list[Delivery]:
-        """Lets the oldest batch of a partition reach the broker. The batch's answer waits in
-        `appended`.
+        """Lets the oldest batch of a partition reach the broker. If the broker appends it, the
+        answer waits in `appended`, and this method returns an empty list.
 
         If the broker refuses the batch, the batches before it are answered, and the batches after
         it are returned as drained (undelivered, so that the agent sends them again).
@@ -380,7 +381,8 @@ class Producer:
         return found
 
     def interrupt(self, tp: TopicPartition, survivors: int = 0, *, is_known: bool = True) -> None:
-        """Breaks the connection. Batches without an answer are sent again in their order.
+        """Breaks the connection over which batches for this partition are sent. Batches without an
+        answer are sent again in their order.
 
         `survivors` is the number of batches of the old connection that may still arrive late.
         `is_known` says whether the batches keep their producer id. If the batches keep this id, and
@@ -402,13 +404,14 @@ class Producer:
         return found
 
     def answer(self) -> list[Delivery]:
-        """Returns the oldest acknowledgement."""
+        """Removes and returns the oldest acknowledgement, as a list. The list is empty if there is
+        none."""
         if not self.appended:
             return []
         return [_acknowledged(*self.appended.pop(0))]
 
     def deliver_all(self) -> list[Delivery]:
-        """Lets all batches arrive and be answered."""
+        """Lets all batches arrive at the brokers. Returns the answers to all of them."""
         found: list[Delivery] = []
         while any(self.sent.values()) or self.appended:
             for tp in list(self.sent):
@@ -424,7 +427,7 @@ class Producer:
         return found
 
     def die(self, survivors: int) -> None:
-        """Kills the producer with its agent. Up to `survivors` batches of each connection may still
+        """Kills the producer with its agent. Up to `survivors` batches for each partition may still
         arrive."""
         for tp, batches in self.sent.items():
             self._brokers.late[tp] += batches[:survivors]
@@ -435,8 +438,8 @@ def _acknowledged(sent: Sent, base: int) -> Delivery:
 
 
 class MemoryLogs:
-    """Implements agent.delivery.search.Logs with `Brokers` as its cluster. `poll` returns nothing
-    while the brokers cannot be reached."""
+    """Implements agent.delivery.search.Logs, by which the agent reads partitions to look for its
+    records. Its cluster is `Brokers`."""
 
     def __init__(self, brokers: Brokers, at_once: int = 3) -> None:
         self._brokers = brokers
@@ -451,7 +454,8 @@ class MemoryLogs:
         self._positions, self._told = dict(floors), {}
 
     def poll(self) -> list[Rows | Hole]:
-        """Returns the next records of each partition, a few at a time."""
+        """Returns the next few records of each partition. Returns nothing while the brokers cannot
+        be reached."""
         found: list[Rows | Hole] = []
         if self._brokers.away:
             return found
@@ -486,8 +490,8 @@ class MemoryLogs:
 
 
 def settings(*sources: SourceSettings, **others: Any) -> AgentSettings:
-    """Returns settings with which an agent never waits, because each interval is over at once. A
-    test can override single settings."""
+    """Returns settings with such short intervals that tests need not wait long. A test can override
+    single settings."""
     fast: dict[str, Any] = {
         "checkpoint_interval_ms": 1,
         "idle_flush_ms": 1_000,
@@ -514,7 +518,7 @@ def raw(topic: str = "logs", *paths: str, **others: Any) -> SourceSettings:
 
 
 class World:
-    """A host, a cluster, an agent's state, and at most one running agent."""
+    """A simulated host and cluster, an agent's state, and at most one running agent."""
 
     def __init__(self, configured: AgentSettings, *, partitions: int = 1) -> None:
         self.settings = configured
@@ -596,7 +600,8 @@ class World:
         self.agent.reload(configured, found, ends)
 
     def kill(self, survivors: int = 0) -> None:
-        """Kills the agent. Only the database, the files, and batches in flight are left."""
+        """Kills the agent. Only the database, the files, and up to `survivors` batches in flight
+        for each partition are left."""
         self.producer.die(survivors)
         self.loop = None
         if self.connection.in_transaction:
@@ -625,7 +630,8 @@ class World:
         self.kill(survivors)
 
     def publish(self) -> None:
-        """Lets the brokers accept the agent's audit messages."""
+        """Moves the agent's messages to the audit from its outbox to `published`, as if the brokers
+        had accepted them."""
         mail = self.agent.mail
         for id_, value in mail.pending(-1, 1_000_000):
             self.published.append(messages.decode(value))
@@ -635,7 +641,8 @@ class World:
         self.agent.turn(list(deliveries))
 
     def hold(self, rounds: int = 5, seconds: float = 0.1) -> None:
-        """Lets time pass. The brokers accept audit messages, but batches stay in flight."""
+        """Lets time pass and the agent work. The brokers accept its messages to the audit, but its
+        batches stay in flight."""
         for _ in range(rounds):
             self.clock.advance(seconds)
             self.publish()
@@ -649,21 +656,21 @@ class World:
                 break
 
     def tick(self, seconds: float = 0.1) -> None:
-        """Lets time pass, and lets all batches and messages that are in flight arrive."""
+        """Lets time pass and the agent work. All batches and messages that are in flight arrive."""
         self.clock.advance(seconds)
         self.publish()
         self.turn(self.producer.deliver_all())
 
     def settle(self, rounds: int = 40, seconds: float = 0.3) -> None:
-        """Calls `tick` until nothing is in flight any more, not even a last line without a line
-        terminator."""
+        """Calls `tick` so often that by default nothing is in flight any more, and that even a last
+        line without a line terminator has arrived."""
         for _ in range(rounds):
             self.tick(seconds)
         self.publish()
 
     def values(self, topic: str = "logs") -> list[str]:
-        """Returns the lines of a topic whose lines are not parsed, in the order of the topic's
-        logs."""
+        """Returns the lines in a topic whose lines are not parsed, in the order of partitions and
+        offsets."""
         return [datum_text(record.value) for record in self.brokers.records(topic)]
 
     def ledger(self) -> list[dict[str, Any]]:
@@ -672,8 +679,8 @@ class World:
         return [entry(file, promised, self.files) for file in state.files()]
 
     def only(self, path: str | None = None) -> dict[str, Any]:
-        """Returns the entry of the agent's ledger for a path. If no path is given, returns the
-        ledger's only entry. The ledger says what happened to the bytes of each file."""
+        """Returns the entry for a path in the agent's accounts, which say what happened to the
+        bytes of each file. If no path is given, returns the only entry."""
         (found,) = (each for each in self.ledger() if path in (None, each["path"]))
         return found
 
@@ -697,7 +704,7 @@ class World:
         return [(count.source.topic, count.count, count.bytes) for count in counts]
 
     def of(self, kind: type[Any]) -> list[Any]:
-        """Returns the published messages of the class `kind`."""
+        """Returns the messages of the class `kind` that the agent has published to the audit."""
         return [message for message in self.published if isinstance(message, kind)]
 
 

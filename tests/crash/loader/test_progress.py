@@ -1,4 +1,4 @@
-"""`skidway load status` shows the state of real runs."""
+"""`skidway load status` shows what real runs of the loader are doing."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def runs(loading: Loading) -> list[dict[str, Any]]:
 
 
 def test_a_killed_run_is_named_until_the_next_run(loading: Loading) -> None:
-    """While a run works, `load status` shows the run with its process, its load and its records. If
-    the run is killed, `load status` says that the run was killed, and no program treats it as
-    running. The next run loads all records. A run's progress is in a file, its note. The next run
-    deletes both its own note and the killed run's note."""
+    """While a run works, `load status` shows its process id, the number of its load, and how many
+    records it loads. If the run is killed, `load status` says so. The next run loads all records. A
+    run keeps its progress in a file, its note. The next run deletes both its own note and the
+    killed run's note."""
     loading.cluster.send(loading.topic, 0, 0, 4000)
     program = loading.start()
     try:

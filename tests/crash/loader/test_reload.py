@@ -27,16 +27,18 @@ pytestmark = [pytest.mark.crash, pytest.mark.java]
 
 FIRST = START_MS // layout.HOUR_MS
 HOUR_LINES = ((FIRST + 1) * layout.HOUR_MS - START_MS) // 1000
-"""The number of the first line in the second hour. There is one line for each second."""
+"""The number of the first line in the second hour. The lines' times are one second apart."""
 
 
 def hours(count: int = 1) -> list[str]:
-    """Returns the options that select the first `count` hours of the lines."""
+    """Returns the options of `skidway load reload` that select the first `count` hours with
+    lines."""
     return ["--from", layout.hour_text(FIRST), "--to", layout.hour_text(FIRST + count)]
 
 
 def reloaded(loading: Loading, count: int = 1, *more: str, code: int = 0) -> dict[str, Any]:
-    """Reloads the first `count` hours. Returns the result for the topic."""
+    """Runs `skidway load reload` for the first `count` hours with lines. Returns the JSON document
+    that it prints."""
     words = [*loading.arguments(verb="reload"), loading.topic, *hours(count), *more]
     done = loading.spark.run(words)
     assert done.returncode == code, done.stderr[-4000:]
@@ -44,8 +46,8 @@ def reloaded(loading: Loading, count: int = 1, *more: str, code: int = 0) -> dic
 
 
 def faults(output: str) -> list[str]:
-    """Counts the rows in the files again with a recount, and returns the faults that the recount
-    finds."""
+    """Runs a recount, which counts the rows in the output's files again. Returns the faults that it
+    finds, as sentences."""
     opened = open_output(output)
     (topic,) = recount.topics(opened)
     found = recount.recount(opened, manifests.head(opened, topic))
@@ -58,7 +60,8 @@ def files(loading: Loading, hour: int, pattern: str) -> list[Path]:
 
 
 def counts(loading: Loading) -> Counter[str]:
-    """Returns the sums of the counts that all loads have published."""
+    """Returns how many records, rejects and repeats all loads together have published for the
+    topic."""
     total = Counter[str]()
     for delta in loading.cluster.deltas(f"{loading.output}/{loading.topic}"):
         for each in delta.counts:
@@ -85,7 +88,7 @@ def test_lost_files_come_back(loading: Loading) -> None:
     assert (loading.rows(), faults(loading.output)) == (before, [])
     assert done["hours"] == [layout.hour_text(FIRST)]
     for each in files(loading, 0, "*.parquet"):
-        each.unlink()  # a load refuses to begin while files of the newest load are missing
+        each.unlink()  # so the next load ends with status 65
     assert loading.run().returncode == 65
     assert reloaded(loading, 2)["problems"] == []
     assert (loading.rows(), faults(loading.output)) == (before, [])
@@ -163,15 +166,15 @@ def test_loads_beside_a_reload(loading: Loading) -> None:
     loading.loaded()
     assert identities(loading.rows()) == lines(sent)
     assert faults(loading.output) == []
-    in_hours = min(sent, HOUR_LINES + 3600)  # on a slow machine, the loads reach the third hour
+    in_hours = min(sent, HOUR_LINES + 3600)  # on a slow machine, lines of a third hour exist
     assert reloaded(loading, 2)["records"] == 2 * in_hours
     assert (identities(loading.rows()), faults(loading.output)) == (lines(sent), [])
 
 
 @promise("5 reload")
 def test_a_reload_of_expired_offsets_changes_nothing(loading: Loading) -> None:
-    """If the broker has deleted a record that belongs to the hour, the reload reports the record's
-    partition and offset and changes no file."""
+    """If the broker has deleted records that belong to the hour, the reload reports their partition
+    and offsets, and changes no file."""
     fill(loading, 0, 1000)
     loading.loaded()
     with Client(loading.cluster.broker) as client:

@@ -24,9 +24,10 @@ def rows(loading: Loading) -> int:
 
 @promise("5 real loader")
 def test_a_resident_loader_outlives_its_spark(loading: Loading) -> None:
-    """A resident loader loads new records in run after run on the same Spark. If Spark's Java
-    process is killed with kill -9, the loader starts Spark again, and every row exists once. After
-    SIGTERM the loader exits with status 0, and leaves no Java process and no staged file behind."""
+    """A resident loader (`--every`) starts Spark once, and loads new records in run after run. If
+    Spark's Java process is killed with kill -9, the loader starts Spark again, and every row exists
+    once. After SIGTERM the loader exits with status 0, and leaves no Java process and no staged
+    file behind."""
     program = loading.start_resident()
     seen: list[int] = []
     for first in (0, 100, 200, 300):
@@ -47,9 +48,9 @@ def test_a_resident_loader_outlives_its_spark(loading: Loading) -> None:
 
 @promise("5 real loader", "5 host and path")
 def test_small_loads_need_no_spark(loading: Loading) -> None:
-    """If its loads are small, a resident loader starts no Java process. It loads new records,
-    including lines of files that are announced between its runs. If the loader is killed with kill
-    -9, the next loader continues, and every row exists once."""
+    """If its loads are small, a resident loader (`--every`) starts no Java process. It loads new
+    records, even those of files that an agent has announced only since the previous run. If the
+    loader is killed with kill -9, the next loader continues, and every row exists once."""
     loading.way = HERE
     program = loading.start_resident()
     for first in (0, 1000, 2000):
@@ -67,8 +68,8 @@ def test_small_loads_need_no_spark(loading: Loading) -> None:
     others = [(3 + first, first + line) for first in (0, 1000, 2000) for line in range(1000)]
     assert identities(loading.rows()) == sorted(lines(3000) + others)
     assert java_children(program.pid) == []
-    # The run after the load deletes the uncommitted files that the killed loader left in the folder
-    # `staging`.
+    # The run that follows this load deletes the uncommitted files that the killed loader left in
+    # the folder `staging`.
     program.wait_until(lambda: not loading.state("staging/*"))
     program.stop()
     assert program.returncode == 0, program.output()

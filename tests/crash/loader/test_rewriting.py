@@ -1,4 +1,5 @@
-"""Loads on a real Spark can rewrite files for a compaction, or for the columns of a new schema."""
+"""On a real Spark, loads rewrite files for the columns of a new schema, and compactions combine
+small files."""
 
 from __future__ import annotations
 
@@ -136,7 +137,7 @@ def read_in_each_way(loading: Loading, folder: Path) -> list[dict[str, Any]]:
     and pyarrow read the same rows if they are used as docs/loader.md describes."""
     found = spark_rows(loading, folder)
     columns = pq.read_schema(folder / "_common_metadata")
-    # `_timestamp` is not compared, because Spark returns it without a time zone
+    # Spark returns `_timestamp` without a time zone, so it is not compared
     names = [name for name in columns.names if name != "_timestamp"]
     duck = duckdb.sql(
         f"select * from read_parquet('{folder}/*/*/*.parquet', union_by_name = true,"
@@ -152,7 +153,7 @@ def read_in_each_way(loading: Loading, folder: Path) -> list[dict[str, Any]]:
 
 
 def compacted(loading: Loading) -> dict[str, Any]:
-    """Compacts all hours. Returns the result for the topic."""
+    """Runs `skidway load compact` for all hours. Returns the JSON document that it prints."""
     arguments = [*loading.arguments(verb="compact"), "--until", "0s"]
     done = loading.spark.run(arguments)
     assert done.returncode == 0, done.stderr[-4000:]
@@ -161,8 +162,8 @@ def compacted(loading: Loading) -> dict[str, Any]:
 
 
 def is_whole(output: str, rows: int) -> bool:
-    """Counts the rows in the files again with a recount. Returns whether the recount finds this
-    number of rows and no fault."""
+    """Runs a recount, which counts the rows in the output's files again. Asserts that it finds no
+    fault. Returns whether it finds this number of rows."""
     opened = open_output(output)
     (topic,) = recount.topics(opened)
     found = recount.recount(opened, manifests.head(opened, topic))
@@ -171,8 +172,8 @@ def is_whole(output: str, rows: int) -> bool:
 
 
 def fill(loading: Loading, first: int, count: int) -> None:
-    """Sends `count` lines of each of the two files. The lines of each file go to their own
-    partition."""
+    """Sends `count` lines to each of the topic's two partitions, as if each partition had the lines
+    of one log file."""
     for partition in (0, 1):
         loading.cluster.send(loading.topic, partition, first, count)
 

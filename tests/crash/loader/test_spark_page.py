@@ -89,9 +89,10 @@ def test_every_question_has_its_answer(cluster: Cluster, tmp_path: Path) -> None
 
 
 def code_of(page: str, cluster: Cluster, folder: Path) -> list[tuple[str, str]]:
-    """Returns the page's blocks of Python code, each with the number of its question or with its
-    heading. In the code, the page's addresses and directories are replaced by those of this cluster
-    and this folder."""
+    """Returns a pair (name, code) for each block of Python code on the page. The name is the number
+    of the block's question, or else the heading of its section. In the code, the addresses of
+    `cluster` and the directory `folder` replace those of the page. The code of the first pair is
+    not from the page: it sets the variable `folder`."""
     assert page.count(SESSION) == 1
     changes = {
         "127.0.0.1:9092": cluster.broker,

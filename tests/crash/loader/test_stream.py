@@ -1,4 +1,5 @@
-"""A stream from a topic into files on a real Spark survives if its driver is killed."""
+"""A stream from a topic into files on a real Spark loses and doubles no record if its driver is
+killed."""
 
 from __future__ import annotations
 
@@ -44,7 +45,8 @@ spark.stop()
 
 
 class Stream:
-    """A stream that tests start several times with the same checkpoint."""
+    """A Spark stream from the topic into Parquet files. Each start continues from the same
+    checkpoint."""
 
     def __init__(self, loading: Loading, folder: Path) -> None:
         self._loading, self._folder = loading, folder
@@ -57,7 +59,7 @@ class Stream:
         return {int(each.name) for each in folder.glob("[0-9]*")} if folder.exists() else set()
 
     def positions(self, number: int) -> dict[str, Any]:
-        """Returns the positions at which the batch ends."""
+        """Returns the end of batch `number`: the offset at which it ends in each partition."""
         text = (self.checkpoint / "offsets" / str(number)).read_text()
         found: dict[str, Any] = json.loads(text.splitlines()[-1])[self._loading.topic]
         return found
@@ -73,7 +75,7 @@ class Stream:
 
     def run_to_the_end(self) -> list[tuple[int, int]]:
         """Runs the stream until it has read all records that exist. Returns the partition and
-        offset of every row."""
+        offset of every row that it has ever written."""
         process = self._start("ends")
         out, err = process.communicate(timeout=spark_script.ENDS_WITHIN_S)
         assert process.returncode == 0, err[-6000:]
@@ -94,10 +96,10 @@ def dead(process: subprocess.Popen[str]) -> bool:
 
 @promise("5 stream")
 def test_a_killed_stream_writes_each_record_once(loading: Loading, tmp_path: Path) -> None:
-    """A stream into files writes each record since its first start exactly once, even if it is
-    killed several times. No batch contains more records than the limit. The test kills the stream
-    after it has planned its first batch, and twice within later batches. Meanwhile records and a
-    partition are added."""
+    """A stream into files writes each record that is sent after its first start exactly once, even
+    if it is killed several times. No batch contains more records than the limit. The test kills the
+    stream after it has planned its first batch, and twice within later batches. Meanwhile records
+    and a partition are added."""
     cluster, topic, stream = loading.cluster, loading.topic, Stream(loading, tmp_path)
     for partition in (0, 1):
         cluster.send(topic, partition, 0, 10)

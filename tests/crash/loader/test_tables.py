@@ -119,7 +119,7 @@ def test_a_table_has_the_rows_of_the_manifests(loading: Loading, tmp_path: Path)
     hours = sorted({row["hour"] for row in rows.select("hour").distinct().collect()})
     one, whole = rows.where(rows["hour"] == hours[0]), rows.count()
     for each in list(folder.rglob(f"hour={hours[1]:02}")):
-        each.rename(tmp_path / "away")  # a query that needs these files would fail
+        each.rename(tmp_path / "away")  # so a query that reads these files fails
     assert 0 < one.count() < whole
 
 

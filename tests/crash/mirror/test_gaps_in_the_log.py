@@ -27,7 +27,8 @@ def mirrored(*gaps: Gap, segment_bytes: int = 1 << 20) -> LogConfig:
 
 
 def put(log: PartitionLog, base: int, count: int = 1, size: int = 200, epoch: int = 0) -> None:
-    """Writes one batch of the source to the log. The batch keeps its offsets."""
+    """Writes one batch to the mirror's log with the offsets and the epoch that it has in the
+    source."""
     view = memoryview(sized(size, count))
     stamp(view, 0, base, epoch)
     log.append_mirrored(view, read_header(view), NOW_MS)
@@ -119,8 +120,8 @@ def test_a_torn_batch_behind_a_gap_is_cut_and_fetched_again(tmp_path: Path) -> N
 
 
 def test_a_gap_may_be_larger_than_an_index_can_span(tmp_path: Path) -> None:
-    """After a gap of three billion offsets, which is more than an index can span, the log begins a
-    new segment. The log begins a new segment even if the segment before the gap is empty."""
+    """After a gap of three billion offsets, which is more than the index of one segment can span,
+    the log begins a new segment. This is so even if the segment before the gap is empty."""
     end = 3_000_000_000
     config = mirrored(Gap(0, 0, end, "expired"), Gap(0, end + 9, 2 * end, "expired"))
     log = open_in(tmp_path, config)

@@ -39,8 +39,9 @@ def test_killed_while_records_flow(clusters: Pair, victims: tuple[str, ...]) -> 
 
 
 def test_a_disk_that_takes_no_more_for_a_while(clusters: Pair) -> None:
-    """If the disk refuses a write of the mirror, the mirror undoes the whole write and reports the
-    waiting partition. When there is space again, the mirror fetches the batches again."""
+    """If the mirror's disk is full and refuses a write, the mirror undoes the whole write and
+    reports that the partition waits. When there is space again, the mirror fetches the batches
+    again."""
     clusters.source.create("logs")
     clusters.source.produce("logs", 6, size=900_000)
     clusters.mirrored("logs")

@@ -16,14 +16,15 @@ pytestmark = [pytest.mark.crash, pytest.mark.java, pytest.mark.slow]
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[ZooKeeper]:
-    """A ZooKeeper that only one test uses, so the test may kill it."""
+    """A ZooKeeper (`skidway zookeeper run` with its JVM) that only one test uses, so the test may
+    kill it."""
     zookeeper = ZooKeeper(tmp_path)
     with running(zookeeper.program, zookeeper.ready):
         yield zookeeper
 
 
 def jvm_of(server: ZooKeeper) -> int:
-    """Returns the process id of the JVM that the program has started."""
+    """Returns the process id of the JVM that `skidway zookeeper run` has started."""
     pid = server.program.pid
     (child,) = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     return int(child)
@@ -38,8 +39,8 @@ def ended(pid: int) -> bool:
 
 
 def test_terminated_server_stops_cleanly_and_keeps_its_data(server: ZooKeeper) -> None:
-    """After SIGTERM the program ends its JVM and exits with status 0. After a restart all written
-    data exists."""
+    """After SIGTERM, `skidway zookeeper run` ends its JVM and exits with status 0. After a restart
+    all written data exists."""
     with Coordinator(server.address) as session:
         session.create_if_absent("/kept", b"1")
     jvm = jvm_of(server)
@@ -51,7 +52,8 @@ def test_terminated_server_stops_cleanly_and_keeps_its_data(server: ZooKeeper) -
 
 
 def test_death_of_the_jvm_ends_the_program(server: ZooKeeper) -> None:
-    """If the JVM dies, the program exits with a status that says how the JVM died."""
+    """If ZooKeeper's JVM dies, `skidway zookeeper run` exits with a status that says how the JVM
+    died."""
     os.kill(jvm_of(server), signal.SIGKILL)
     assert server.program.wait() == 128 + signal.SIGKILL
     assert "the server ended with signal 9" in server.program.output()
@@ -59,8 +61,8 @@ def test_death_of_the_jvm_ends_the_program(server: ZooKeeper) -> None:
 
 @pytest.mark.quick
 def test_death_of_the_program_kills_the_jvm(server: ZooKeeper) -> None:
-    """When the program is killed, its JVM dies too, and the data directory is free for the next
-    server."""
+    """When `skidway zookeeper run` is killed, its JVM dies too, and the data directory is free for
+    the next server."""
     with Coordinator(server.address) as session:
         session.create_if_absent("/kept", b"1")
     jvm = jvm_of(server)
@@ -74,8 +76,8 @@ def test_death_of_the_program_kills_the_jvm(server: ZooKeeper) -> None:
 def test_second_server_is_refused_by_directory_and_by_port(
     server: ZooKeeper, tmp_path: Path
 ) -> None:
-    """A second server refuses to start if its data directory or its port is in use. The error names
-    the process that uses the directory or the port."""
+    """`skidway zookeeper run` does not start if its data directory or its port is in use. The error
+    names the process that uses the directory or the port."""
     data = tmp_path / "data"
     same_directory = run_skidway(
         "zookeeper", "run", "--set", f"dataDir={data}", "--set", f"clientPort={free_port()}"
@@ -92,16 +94,16 @@ def test_second_server_is_refused_by_directory_and_by_port(
 
 
 def test_refused_configuration_is_status_78(tmp_path: Path) -> None:
-    """If the configuration contains a mistyped key, the program exits with status 78 and does not
-    start ZooKeeper."""
+    """If the configuration contains a mistyped key, `skidway zookeeper run` exits with status 78
+    and does not start ZooKeeper."""
     refused = run_skidway("zookeeper", "run", "--set", f"dataDirr={tmp_path}")
     assert refused.returncode == 78
     assert "the nearest known one is 'dataDir'" in refused.stderr
 
 
 def test_validate_says_what_would_run(tmp_path: Path) -> None:
-    """For a valid configuration, `validate` says that the configuration is valid and which Java
-    would run. It creates no files."""
+    """For a valid configuration, `skidway zookeeper validate` says that the configuration is valid
+    and which Java would run. It creates no files."""
     good = run_skidway("zookeeper", "validate", "--set", f"dataDir={tmp_path / 'x'}")
     assert good.returncode == 0, good.stderr
     assert good.stdout.startswith("good: ")

@@ -1,4 +1,5 @@
-"""Prints the rows of the loader's output as JSON {topic: {host: [value, ...]}}. Runs on the server.
+"""Prints one column of the loader's rows (for each topic, the column in COLUMNS) as JSON {topic:
+{host: [value, ...]}}. Runs on the server.
 
 The values are in the same order as in the log files.
 """

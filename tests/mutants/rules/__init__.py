@@ -1,1 +1,1 @@
-"""The mutants. There is one module for each package."""
+"""The mutants (changes that each break one rule), in modules by package and subject."""

@@ -1,6 +1,6 @@
-"""Mutants of the rules by which the agent stores intents (promises to send lines), sends lines and
-handles their acknowledgements, counts them and publishes messages. The mutants of how the agent
-handles files are in agent_files."""
+"""Mutants of the rules by which the agent stores intents (durable notes about lines to send), sends
+lines, handles acknowledgements, counts lines, and publishes messages to the audit. The module
+agent_files has the mutants of the rules about files."""
 
 from mutants.mutant import Mutant
 

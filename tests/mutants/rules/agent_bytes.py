@@ -1,5 +1,5 @@
-"""Mutants of two kinds of rules. By the first kind, the agent finds records in the bytes of files
-(byte order, byte order marks, runs of NUL bytes). By the second kind, it skips bytes and files."""
+"""Mutants of the rules by which the agent finds records in the bytes of files (byte order, byte
+order marks, runs of NUL bytes), and of the rules by which it skips bytes and files."""
 
 from mutants.mutant import Mutant
 

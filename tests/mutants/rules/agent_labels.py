@@ -1,4 +1,4 @@
-"""Mutants of the labels of pods."""
+"""Mutants of the rules by which the agent adds the labels of Kubernetes pods to records."""
 
 from mutants.mutant import Mutant
 

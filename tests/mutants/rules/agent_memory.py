@@ -1,4 +1,5 @@
-"""Mutants of the rules that say which memory a quiet agent gives back to the operating system."""
+"""Mutants of the rules by which an agent that has nothing to do returns memory to the operating
+system."""
 
 from mutants.mutant import Mutant
 

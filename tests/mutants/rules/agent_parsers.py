@@ -1,4 +1,5 @@
-"""Mutants of the agent's parsers of csv, logfmt and log4j, and of JSON after a prefix."""
+"""Mutants of the agent's parsers for CSV, logfmt, log4j, and lines that have a prefix before their
+JSON."""
 
 from mutants.mutant import Mutant
 

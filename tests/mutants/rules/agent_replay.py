@@ -1,4 +1,4 @@
-"""Mutants of the rules by which repaired lines are replayed."""
+"""Mutants of the rules by which `skidway agent replay` sends rejected lines again."""
 
 from mutants.mutant import Mutant
 

@@ -1,4 +1,5 @@
-"""Mutants of the counters, the collector and the verdict."""
+"""Mutants of the rules of the counters and the collector, and of the rules by which a verdict is
+made."""
 
 from mutants.mutant import Mutant
 
@@ -31,8 +32,9 @@ _WHY = "tests/unit/audit/commands/test_why.py::"
 _LATENCY_OF_WHY = f"{_WHY}test_json_says_how_long_after_its_end_a_tier_had_all_records"
 
 MUTANTS = (
-    # These mutants concern the dashboard's answers. They are made from an edition, that is, the
-    # verdicts of one step of judging and the store as it was in this step.
+    # These mutants concern the dashboard's answers. The dashboard makes its answers from an
+    # edition, that is, from the verdicts of one step of judging and from the store as it was in
+    # this step.
     Mutant(
         "an answer mixes the evidence of one moment with the counts of another",
         "audit/collector/editions.py",
@@ -94,7 +96,7 @@ MUTANTS = (
         "            lack =",
         _COLUMNS,
     ),
-    # These mutants concern what a person on call sees first.
+    # These mutants concern the causes and results that an operator sees first.
     Mutant(
         "rows that wait for the next load hide a loss",
         "audit/explanation/choice.py",
@@ -368,7 +370,8 @@ MUTANTS = (
             "tests/unit/audit/evidence/test_rebuilding.py::test_the_judge_and_the_report_say_that_the_store_is_rebuilt",
         ),
     ),
-    # These mutants concern message numbers and the progress that is stored with them.
+    # These mutants concern the numbers of messages, and the progress that a sender stores together
+    # with its messages.
     Mutant(
         "a counter's progress is durable before the deltas that stand for it",
         "audit/counter/state.py",
@@ -525,7 +528,7 @@ MUTANTS = (
         "[*losses, *ranges, *gaps, *counts.to_messages(previous)]",
         ("tests/unit/audit/counts/test_deltas.py::test_losses_come_behind_all_counts",),
     ),
-    # These mutants concern a full disk.
+    # These mutants concern a collector whose disk is full.
     Mutant(
         "what stood in a transaction before the disk was full is committed",
         "audit/database.py",
@@ -561,7 +564,7 @@ MUTANTS = (
             "test_a_counter_without_room_ends_with_a_sentence_and_goes_on_with_room",
         ),
     ),
-    # These mutants concern the size and the times of buckets.
+    # These mutants concern the size of buckets and the times at which they begin.
     Mutant(
         "a counter goes on in smaller buckets",
         "audit/counter/state.py",
@@ -576,7 +579,7 @@ MUTANTS = (
         "    times = timestamps_ms\n",
         ("tests/unit/audit/counts/test_bucket.py::test_absurd_times_have_the_outermost_buckets",),
     ),
-    # These mutants concern tiers that a topic does not have.
+    # These mutants concern topics that not all tiers count.
     Mutant(
         "a tier that never reported a topic is one that it does not have",
         "audit/judgement/rules/equation.py",
@@ -593,7 +596,8 @@ MUTANTS = (
             f"{_JUDGEMENT}rules/test_equation.py::test_a_topic_that_nobody_mirrors_or_loads_is_complete_without",
         ),
     ),
-    # These mutants break the rule that every expected host must have sealed.
+    # These mutants break the rule that a bucket is complete only if the agent of every expected
+    # host has sealed it.
     Mutant(
         "a bucket is complete at its end, without any lateness",
         "audit/judgement/rules/topic_facts.py",
@@ -941,7 +945,7 @@ MUTANTS = (
             "test_an_audit_topic_made_again_and_longer_than_before_loses_no_head",
         ),
     ),
-    # Checksums.
+    # These mutants concern the checksums by which the audit compares records.
     Mutant(
         "a record's hash is that of its file and its length",
         "audit/counts/checksum.py",
@@ -1079,7 +1083,8 @@ MUTANTS = (
             "test_a_gap_is_no_reason_where_another_tier_is_short",
         ),
     ),
-    # Epochs.
+    # These mutants concern the epochs of senders. A sender begins a new epoch if its state is new
+    # or was restored from a copy.
     Mutant(
         "an epoch of a counter is added to the one that it replaces",
         "audit/judgement/rules/equation.py",
@@ -1207,7 +1212,7 @@ MUTANTS = (
             "test_an_unreadable_file_is_named_and_holds_the_seal_back",
         ),
     ),
-    # Repeats and rejects.
+    # These mutants concern repeated and rejected records.
     Mutant(
         "repeats are held against whoever saw them",
         "audit/judgement/rules/equation.py",
@@ -1222,7 +1227,7 @@ MUTANTS = (
         "    return sums.count - sums.rejects, sums.bytes, sums.checksum\n",
         (f"{_JUDGEMENT}rules/test_equation.py::test_the_loaders_rejects_count_as_arrived",),
     ),
-    # Last words: the final seals of agents that leave.
+    # These mutants concern last words, the final seals of agents that leave.
     Mutant(
         "the last word of a host that is still expected is proof for ever",
         "audit/judgement/rules/seals.py",
@@ -1261,7 +1266,7 @@ MUTANTS = (
             "test_no_last_word_of_before_stands_over_what_cannot_be_read",
         ),
     ),
-    # Doublings.
+    # These mutants concern lines that two agents of one host may both have delivered.
     Mutant(
         "what an agent counts before its first seal is not in doubt",
         "audit/judgement/rules/doublings.py",
@@ -1333,7 +1338,7 @@ MUTANTS = (
             "test_content_of_while_the_other_one_was_there_is_in_doubt",
         ),
     ),
-    # These mutants concern seals and the audit's own clock.
+    # These mutants concern the times in seals, and the clock of the audit itself.
     Mutant(
         "a seal vouches for what came after it was taken",
         "audit/evidence/evidence.py",
@@ -1354,7 +1359,7 @@ MUTANTS = (
             "test_where_the_broker_writes_its_clock_no_seal_vouches_for_what_came_later",
         ),
     ),
-    # Wrong clocks.
+    # These mutants concern senders whose clocks are wrong.
     Mutant(
         "a sender is heard when its clock says so, however far ahead that is",
         "audit/evidence/hearing.py",
@@ -1396,7 +1401,7 @@ MUTANTS = (
             "test_a_clock_set_back_while_two_agents_run_hides_no_line_that_has_a_time",
         ),
     ),
-    # Newer versions.
+    # These mutants concern messages that newer versions of Skidway have sent.
     Mutant(
         "messages of a newer version that nobody can read are a remark",
         "audit/judgement/topic_judgement.py",
@@ -1431,7 +1436,7 @@ MUTANTS = (
             "test_a_version_that_has_the_schema_reads_from_there_on",
         ),
     ),
-    # Losses.
+    # These mutants concern lines that an agent declared lost.
     Mutant(
         "a loss counts where lines were counted only",
         "audit/judgement/topic_judgement.py",
@@ -1537,7 +1542,7 @@ MUTANTS = (
             "test_a_loss_is_listed_in_the_window_that_has_its_bucket",
         ),
     ),
-    # Acceptances.
+    # These mutants concern findings that a person has accepted.
     Mutant(
         "an acceptance covers whatever is found in its bucket later",
         "audit/judgement/topic_judgement.py",
@@ -1699,7 +1704,8 @@ MUTANTS = (
         'path = topic.paths.get((note.loss.file, note.loss.agent), "")',
         (f"{_JUDGEMENT}rules/test_losses.py::test_a_loss_is_told_by_its_host_and_path",),
     ),
-    # These mutants concern the lateness, and times that are ahead of the clock.
+    # These mutants concern late lines (the setting for the lateness), and lines whose times are
+    # ahead of the clock.
     Mutant(
         "a loss reaches back by the agent's lateness, though ours is larger",
         "audit/judgement/rules/losses.py",
@@ -1815,7 +1821,7 @@ MUTANTS = (
             "test_without_origin_a_late_beginning_or_a_gap_touches_no_later_bucket",
         ),
     ),
-    # Mirrors.
+    # This mutant concerns the mirroring of the audit topic.
     Mutant(
         "the audit topic is mirrored where a pattern names it",
         "broker/mirror/selection.py",
@@ -1826,7 +1832,7 @@ MUTANTS = (
             "test_the_audit_topic_is_mirrored_whatever_the_patterns_say",
         ),
     ),
-    # The recount.
+    # These mutants concern the recount: which files and rows it counts, and what it reports.
     Mutant(
         "a recount does not list the directories",
         "audit/recount/recount.py",
@@ -1953,7 +1959,7 @@ MUTANTS = (
             "test_a_file_that_is_removed_meanwhile_leaves_its_hour_to_the_next_recount",
         ),
     ),
-    # These mutants concern the recount, which checks the verdict by counting the rows in the files.
+    # These mutants concern differences that a recount reports, and clocks that are wrong.
     Mutant(
         "lines that are not loaded yet are a difference of the rows",
         "audit/recount/recount.py",
@@ -2815,7 +2821,7 @@ MUTANTS = (
         "row = noted(None, verdict",
         ("tests/unit/audit/collector/test_history.py",),
     ),
-    # The metrics of topics.
+    # These mutants concern the metrics about topics that the collector exports.
     Mutant(
         "a line of the future makes a topic fresh",
         "audit/judgement/standing.py",
@@ -2908,7 +2914,7 @@ MUTANTS = (
         "        can_accept = (",
         (_EXPLANATION + "test_an_open_bucket_is_not_accepted",),
     ),
-    # These mutants concern the contents of the pages.
+    # These mutants concern the contents of the dashboard's pages.
     Mutant(
         "the pages do not escape text from outside",
         "audit/collector/web/rendering.py",

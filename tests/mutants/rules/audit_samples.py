@@ -1,5 +1,5 @@
-"""Mutants of samples. They concern which samples agents choose and report, and how rows and records
-are compared with these samples."""
+"""Mutants of the rules about samples. They concern which lines agents choose and report as samples,
+and how rows and records are compared with these lines."""
 
 from mutants.mutant import Mutant
 

@@ -1,5 +1,5 @@
 """Mutants of the broker, except its logs. They concern the network, Produce and Fetch requests,
-parked requests (requests that wait for data), retention.hold, and ids."""
+parked requests (requests that wait for data), the topic config retention.hold, and producer ids."""
 
 from mutants.mutant import Mutant
 
@@ -93,7 +93,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "                return None",
         (f"{_EXPIRY}::test_a_group_named_while_others_were_asked_for_holds_at_once",),
     ),
-    # fetch
+    # These mutants concern Fetch requests.
     Mutant(
         "a fetch reads what is written, past the watermark",
         "broker/api/fetch.py",
@@ -134,7 +134,7 @@ MUTANTS: tuple[Mutant, ...] = (
             "tests/conformance/broker/test_traps.py::test_the_first_partition_with_data_gives_one_batch",
         ),
     ),
-    # produce
+    # These mutants concern Produce requests.
     Mutant(
         "with acks=all a run is answered when it is written",
         "broker/api/produce_run.py",
@@ -181,7 +181,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "",
         (f"{_RUN}::test_with_acks_all_a_run_waits_for_the_flush",),
     ),
-    # parked requests
+    # This mutant concerns parked requests, that is, requests that wait for data.
     Mutant(
         "what waits is bounded by operations, not by the partitions that they wait for",
         "broker/purgatory.py",
@@ -233,7 +233,8 @@ MUTANTS: tuple[Mutant, ...] = (
         "        if not 0 <= length < self._limit_bytes:\n",
         (f"{_INBOUND}::test_a_frame_at_the_limit_is_taken_and_one_above_not",),
     ),
-    # These mutants concern encoded answers that the broker keeps for later requests.
+    # These mutants concern answers that the broker keeps in encoded form, for the next request that
+    # gets the same answer.
     Mutant(
         "answers outlive the picture that they were made from",
         "broker/kept_answers.py",

@@ -144,7 +144,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "return picture.leader(tp)",
         (f"{_BINDING}::test_a_topic_made_again_takes_nothing_that_was_for_the_one_before",),
     ),
-    # fetching
+    # These mutants concern the batches that a fetcher returns, and their order.
     Mutant(
         "batches are given that were fetched before the last seek",
         "skidway/kafka/client/fetching.py",

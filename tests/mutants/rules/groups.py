@@ -1,4 +1,5 @@
-"""Mutants of consumer groups. They concern generations, members and committed offsets."""
+"""Mutants of the rules by which the broker coordinates consumer groups. They concern generations,
+members and committed offsets."""
 
 from mutants.mutant import Mutant
 
@@ -12,7 +13,8 @@ _RETENTION = "tests/unit/broker/groups/test_retention.py"
 
 MUTANTS: tuple[Mutant, ...] = (
     # These mutants break the rules that say how long the broker keeps committed offsets. It keeps
-    # the offsets of groups that retention.hold names for longer, because they protect segments.
+    # the offsets of a group longer if a topic's config retention.hold names the group, because the
+    # topic's segments are kept until this group has read them.
     Mutant(
         "the offsets of a group that holds a topic back go with the others",
         "broker/groups/retention.py",
@@ -167,7 +169,7 @@ MUTANTS: tuple[Mutant, ...] = (
         """        return min""",
         (f"{_GROUP}::test_the_timer_is_set_for_whatever_ends_first",),
     ),
-    # These mutants concern how long a rebalance waits.
+    # These mutants concern how long a rebalance waits for members.
     Mutant(
         "who came once prolongs the delay again and again",
         "broker/groups/join_window.py",
@@ -185,7 +187,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "self._left_s = timeout_s",
         (f"{_WINDOW}::test_a_group_that_was_empty_waits_as_long_as_members_come",),
     ),
-    # committed offsets
+    # These mutants concern committed offsets.
     Mutant(
         "a commit is answered before ZooKeeper has it",
         "broker/groups/job_queue.py",
@@ -246,7 +248,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "if hosted is not None:",
         (f"{_COORDINATOR}::test_offsets_of_a_group_without_members_are_read_each_time",),
     ),
-    # These mutants let two brokers coordinate one group.
+    # These mutants break the rule that only one broker at a time coordinates a group.
     Mutant(
         "every broker coordinates groups",
         "broker/groups/hosting.py",

@@ -528,7 +528,7 @@ MUTANTS = (
             "test_in_a_directory_every_field_may_be_null",
         ),
     ),
-    # Gaps.
+    # These mutants concern gaps, that is, missing offsets in a partition.
     Mutant(
         "offsets that expired are passed as a gap that nobody named",
         "loader/planning/plan.py",
@@ -621,7 +621,8 @@ MUTANTS = (
             "tests/unit/loader/slices/test_slice_load.py::test_a_compacted_batch_ends_the_range_by_name",
         ),
     ),
-    # These mutants concern leaders that do not answer, and partitions that are missing.
+    # These mutants concern partition leaders that do not answer, and partitions that a topic has
+    # lost.
     Mutant(
         "all leaders are asked at once: a silent one keeps back every partition",
         "loader/planning/bounds.py",
@@ -651,7 +652,7 @@ MUTANTS = (
             "test_a_partition_whose_leader_is_silent_stands_still_by_name",
         ),
     ),
-    # This mutant concerns the wait for the agent's announcement of a file.
+    # This mutant concerns how long a load waits for the announcement of a file by its agent.
     Mutant(
         "each load that misses an announcement begins the wait anew",
         "loader/state/waiting.py",
@@ -687,7 +688,7 @@ MUTANTS = (
             "test_a_partition_that_ended_early_asks_for_no_further_load",
         ),
     ),
-    # Marks.
+    # These mutants concern marks (up to which byte each file is loaded).
     Mutant(
         "what ends at the mark is a new record",
         "audit/counts/marks.py",
@@ -940,7 +941,7 @@ MUTANTS = (
             "test_an_output_that_is_reached_by_another_name_goes_on_under_its_first",
         ),
     ),
-    # The commit.
+    # These mutants concern the commit of a load.
     Mutant(
         "whoever does not know whether his manifest was made takes it for his",
         "loader/state/commit.py",
@@ -1208,7 +1209,7 @@ MUTANTS = (
         "0)",
         ("tests/crash/loader/test_load.py::test_killed_and_begun_again",),
     ),
-    # Announcements.
+    # These mutants concern agents' announcements of files.
     Mutant(
         "records of a file that is not announced are rows without a host",
         "loader/slices/locations.py",
@@ -1318,7 +1319,8 @@ MUTANTS = (
         "offsets = max((piece.end - piece.first for piece, _ in work), default=0)",
         ("tests/unit/loader/spark/test_own_process.py::test_the_offsets_of_all_slices_decide",),
     ),
-    # These mutants concern the epochs of outputs.
+    # These mutants concern the epoch with which the loader of a new output sends its messages to
+    # the audit.
     Mutant(
         "a new output begins with epoch 1, whatever was heard of it",
         "loader/runs/manifest_draft.py",

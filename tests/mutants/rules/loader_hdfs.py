@@ -1,4 +1,4 @@
-"""Mutants of the loader on HDFS."""
+"""Mutants of the rules by which the loader reads and writes files on HDFS."""
 
 from mutants.mutant import Mutant
 

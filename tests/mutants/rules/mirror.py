@@ -1,5 +1,5 @@
-"""Mutants of the mirror. They concern the continuity with its source, gaps, the topics that it
-follows, and the positions that it commits at the source."""
+"""Mutants of the mirror. They concern the check that the mirror's log continues the source's log,
+gaps, the topics that the mirror follows, and the positions that it commits at the source."""
 
 from mutants.mutant import Mutant
 

@@ -247,7 +247,7 @@ MUTANTS: tuple[Mutant, ...] = (
         and _too""",
         (f"{_RETENTION}::test_nobody_holds_for_ever",),
     ),
-    # leader epochs
+    # These mutants concern the file of leader epochs.
     Mutant(
         "the file of leader epochs is written when the log is closed, not with its records",
         "broker/log/partition_log.py",
@@ -262,7 +262,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "        self._epochs.cut_tail(end.offset + 1)\n",
         (f"{_EPOCHS}::test_an_epoch_that_was_not_written_is_forgotten",),
     ),
-    # These mutants break the rule that every batch is checked.
+    # These mutants break the rule that the broker checks every batch before it appends it.
     Mutant(
         "a batch may have fewer records than offsets",
         "broker/log/validation.py",
@@ -277,7 +277,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "or length + LENGTH_END > len(batch)",
         (f"{_VALIDATION}::test_bad_batches_are_refused_by_kind",),
     ),
-    # recovery
+    # These mutants concern the recovery of the log after a crash.
     Mutant(
         "a whole batch at the end that does not belong there is cut as a torn tail",
         "broker/log/recovery.py",

@@ -1,5 +1,5 @@
-"""Mutants of the checks that the agent, the loader and the counters run on the logs of brokers and
-mirrors."""
+"""Mutants of the checks that the agent, the loader and the counters make when they read from
+brokers and mirrors, and of the rules about event times on Apache Kafka."""
 
 from mutants.mutant import Mutant
 
@@ -14,7 +14,8 @@ _SLICE_LOAD = "tests/unit/loader/slices/test_slice_load.py"
 _GAPS = "tests/unit/skidway/kafka/test_gaps.py"
 
 MUTANTS: tuple[Mutant, ...] = (
-    # These mutants break the rule that no record may expire by event time on Apache Kafka.
+    # These mutants break the rule that topics on Apache Kafka must have configs by which no record
+    # expires by its event time.
     Mutant(
         "a topic of Apache Kafka may have any retention.ms",
         "agent/cluster/connection.py",
@@ -29,7 +30,8 @@ MUTANTS: tuple[Mutant, ...] = (
         "",
         (f"{_CONNECTION}::test_on_apache_kafka_nothing_may_expire_by_event_time",),
     ),
-    # These mutants break the rule that event times more than an hour ahead are replaced.
+    # These mutants break the rule that the agent replaces event times that are more than an hour
+    # ahead.
     Mutant(
         "an event time is believed however far it is ahead",
         "agent/batches/press.py",

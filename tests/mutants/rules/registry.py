@@ -71,7 +71,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "if kept is not None and kept.id != schema_id:",
         (f"{_MODES}::test_an_id_never_gets_a_second_schema",),
     ),
-    # the log
+    # These mutants concern the log of schemas in ZooKeeper.
     Mutant(
         "a refusal is made on what this server of ZooKeeper knows",
         "schemas/registry/store.py",
@@ -130,7 +130,7 @@ MUTANTS: tuple[Mutant, ...] = (
             self._read, self._last = number, content""",
         (f"{_STORE}::test_a_log_that_breaks_later_ends_writing_only",),
     ),
-    # compatibility
+    # These mutants concern the compatibility of schemas.
     Mutant(
         "a schema is compatible backward if the old one reads what it writes",
         "schemas/compatibility.py",
@@ -180,7 +180,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "            self._known[each] = []\n",
         (f"{_COMPATIBILITY}::test_what_was_good_inside_a_pair_that_is_not_is_compared_again",),
     ),
-    # versions and deletion
+    # These mutants concern version numbers and the deletion of versions.
     Mutant(
         "a version's number is given again when the version is gone",
         "schemas/registry/state.py",
@@ -222,7 +222,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "\n",
         (f"{_MODES}::test_level_and_mode_stay_until_the_last_version_goes_for_ever",),
     ),
-    # modes
+    # These mutants concern the modes of subjects, for example IMPORT and READONLY.
     Mutant(
         "a subject's own mode beats the override for all",
         "schemas/registry/state.py",
@@ -254,7 +254,7 @@ MUTANTS: tuple[Mutant, ...] = (
     answer""",
         (f"{_MODES}::test_read_only_means_everything",),
     ),
-    # references
+    # These mutants concern references from a schema to other schemas.
     Mutant(
         "the same text is the same schema, whatever it references",
         "schemas/registry/kept.py",
@@ -269,7 +269,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "if declared_by.setdefault(name, kept.id) > kept.id:",
         (f"{_PARSED}::test_two_meanings_of_one_name_are_refused",),
     ),
-    # authentication
+    # This mutant concerns passwords.
     Mutant(
         "a password that was right stays so when the file has changed",
         "schemas/registry/passwords.py",
@@ -277,7 +277,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "        _log.info(",
         (f"{_PASSWORDS}::test_a_file_that_changed_is_read_again",),
     ),
-    # the client
+    # These mutants concern the registry's client.
     Mutant(
         "a JSON Schema passes for an Avro schema",
         "schemas/client/registry_client.py",

@@ -1,5 +1,5 @@
 """Mutants for the table of traps in docs/broker.md. A trap is a problem that clients have had with
-other brokers."""
+other brokers. Each mutant gives Skidway's broker one of these problems."""
 
 from mutants.mutant import Mutant
 
