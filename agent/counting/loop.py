@@ -93,6 +93,7 @@ class CountLoop:
         self._looked_ms = state.looked_ms()  # when the last look that found all files began
         self._looked_at = self._drop_at = 0.0
         self._sequence = 0
+        self._now_ms = 1 << 63  # the time of the last turn; the first turn may be after a set-back
         self._has_backlog = False
         self.progress = Progress()
         self.full_reason: str | None = None
@@ -131,6 +132,9 @@ class CountLoop:
     # --- a turn -------------------------------------------------------------------------------
 
     def _gather(self, now: float, now_ms: int) -> None:
+        if now_ms < self._now_ms:
+            self._changes.put_set_back(now_ms)
+        self._now_ms = now_ms
         self._handles.now = now
         after_ms = self._looked_ms
         if self._looks.is_due(now):

@@ -27,7 +27,7 @@ _log = log.get(__name__)
 def run(settings: CountSettings, shutdown: Shutdown) -> int:
     """Counts until the shutdown. Raises SkidwayError if the notes cannot be used."""
     settings.check()
-    check_directory(settings.directory)
+    check_directory(settings.directory, settings.patterns)
     memory.collect_seldom()
     with ExitStack() as stack:
         stack.enter_context(DirectoryLock(settings.directory))

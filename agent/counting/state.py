@@ -9,6 +9,7 @@ from typing import ClassVar
 
 from skidway.agent.counting.segments import Segment, stored_bytes
 from skidway.agent.counting.settings import SOURCE
+from skidway.agent.files.patterns import Pattern
 from skidway.agent.state.changes import Changes
 from skidway.agent.state.database import DATABASE as AGENT_DATABASE
 from skidway.agent.state.database import StateDatabase, open_as
@@ -18,7 +19,9 @@ from skidway.agent.values.tracked import TrackedFile
 from skidway.audit.comparison import notes
 from skidway.dataclass import dataclass
 from skidway.errors import StateRefused, UsageError
+from skidway.files import LOCK_FILE
 
+_NOBODYS = (LOCK_FILE, "lost+found")
 _TOO_MANY = "id <= (SELECT max(id) FROM unnoted) - ?"
 _WHOLE_SINCE = f"""
 UPDATE meta SET value = max(value, coalesce(
@@ -82,12 +85,24 @@ def open_count(directory: Path) -> CountState:
     return state
 
 
-def check_directory(directory: Path) -> None:
-    """Raises UsageError if the directory has the state of an agent that sends lines."""
+def check_directory(directory: Path, patterns: Iterable[Pattern]) -> None:
+    """Raises UsageError if the directory has files of somebody else, or if the notes would be one
+    of the files whose lines are counted."""
     if (directory / AGENT_DATABASE).exists():
         raise UsageError(
             f"--into: {directory} has the state of an agent; name a directory of its own."
         )
+    has_others = directory.exists() and any(x.name not in _NOBODYS for x in directory.iterdir())
+    if has_others and not (directory / notes.DATABASE).exists():
+        raise UsageError(f"--into: {directory} has other files; name an empty directory.")
+    folders = (os.path.abspath(directory), os.path.realpath(directory))
+    own = [f"{folder}/{notes.DATABASE}{end}" for folder in folders for end in ("", "-wal", "-shm")]
+    for pattern in patterns:
+        if any(map(pattern.means, own)):
+            raise UsageError(
+                f"--into: {pattern.text} also matches the notes in {directory}; name another"
+                " directory."
+            )
 
 
 class CountChanges(Changes):
@@ -98,6 +113,13 @@ class CountChanges(Changes):
         self.put_since(SOURCE, now_ms)
         self.put_meta(notes.FORMAT_KEY, notes.FORMAT)
         self.put_meta(notes.COUNTED_FROM, now_ms)
+
+    def put_set_back(self, now_ms: int) -> None:
+        """The clock may have been set back to this time. Notes that it is uncertain when lines were
+        written that seem to come from later times."""
+        statement = "UPDATE meta SET value = min(value, ?) WHERE key = ?"
+        self._do(statement, (now_ms, notes.COUNTED_FROM))
+        self._do("UPDATE noted_files SET after_ms = 0 WHERE after_ms > ?", (now_ms,))
 
     def put_looked_at(self, now_ms: int) -> None:
         """Notes the time of a look that found all files."""

@@ -13,7 +13,7 @@ from typing import Any
 
 from skidway.audit.comparison import lines, matching, reports
 from skidway.audit.comparison.lines import FileLines
-from skidway.audit.comparison.matching import Records
+from skidway.audit.comparison.matching import NO_TIME, Records
 from skidway.audit.comparison.notes import Notes
 from skidway.audit.comparison.shapes import SHAPES, Shape
 from skidway.cli.moments import parse_since
@@ -32,6 +32,7 @@ STAMPED_EARLIER_MS = 5_000
 """A record's timestamp may be so much earlier than the time at which its line was written: shippers
 round the time down to a second (rsyslog), or take the time in the line.
 """
+LAST_TIME = (1 << 63) - 1
 FIELDS = ("text", "path", "offset", "host")
 Ranges = dict[TopicPartition, tuple[int, int]]
 
@@ -95,11 +96,17 @@ def _compare(args: argparse.Namespace) -> int:
         counted = None if notes is None else notes.read(since_ms or 0)
         files = list(_files(args.files)) if counted is None else counted.files
         records = Records(args.host or None, [each.paths for each in files])
-        _read(client, found.ranges, shape, records)
-    result = matching.compare(files, records, is_whole=found.is_whole, since_ms=found.since_ms)
+        certain_ms = _read(client, found, shape, records)
+    result = matching.compare(
+        files,
+        records,
+        is_whole=found.is_whole,
+        since_ms=found.since_ms,
+        certain_ms=certain_ms,
+    )
     said = [*reports.sentences(result, records, args.limit, is_counted=counted is not None)]
     if counted is not None:
-        said += reports.sentences_of_notes(counted)
+        said += reports.sentences_of_notes(counted, SystemClock().time_ms())
     if args.json:
         document = reports.document(result, files, records, args.limit) | {"sentences": said}
         document |= {} if counted is None else reports.document_of_notes(counted)
@@ -124,12 +131,13 @@ def _print(
 class Reach:
     """The records that are read. ranges: their offsets. is_whole: whether these are all offsets
     that the topic ever had. since_ms: all records of lines that were written since this time are
-    read; None if this is unknown.
+    read; None if this is unknown. cut: the partitions from which older records have expired.
     """
 
     ranges: Ranges
     is_whole: bool
     since_ms: int | None
+    cut: Sequence[TopicPartition] = ()
 
 
 Offsets = Mapping[TopicPartition, ListedOffset]
@@ -146,9 +154,9 @@ def reach(first: Offsets, begin: Offsets, end: Offsets, since_ms: int | None) ->
     # If older records have expired, nobody knows how many of them were newer than `since_ms`.
     cut = [tp for tp in first if 0 < first[tp].offset >= ranges[tp][0]]
     if since_ms is None or any(begin[tp].offset < 0 for tp in cut):
-        return Reach(ranges, is_whole, None)
+        return Reach(ranges, is_whole, None, cut)
     stamps = [begin[tp].timestamp + STAMPED_EARLIER_MS for tp in cut]
-    return Reach(ranges, is_whole, max([since_ms, *stamps]))
+    return Reach(ranges, is_whole, max([since_ms, *stamps]), cut)
 
 
 def _reach(client: Client, topic: str, since_ms: int | None, slack_ms: int) -> Reach:
@@ -172,9 +180,24 @@ def _files(patterns: list[str]) -> Iterator[FileLines]:
         yield found
 
 
-def _read(client: Client, ranges: Ranges, shape: Shape, records: Records) -> None:
-    for tp, batch in read_ranges(client, ranges):
-        first, end = ranges[tp]
-        for offset, value in zip(batch.offsets.tolist(), batch.values.to_pylist(), strict=True):
+def _read(client: Client, reach: Reach, shape: Shape, records: Records) -> int:
+    """Reads the records. Returns the time since which none of them has expired from any partition,
+    as far as the oldest records of the partitions show it."""
+    firsts = dict[TopicPartition, int]()
+    for tp, batch in read_ranges(client, reach.ranges):
+        first, end = reach.ranges[tp]
+        rows = (batch.offsets.tolist(), batch.timestamps.tolist(), batch.values.to_pylist())
+        for offset, time_ms, value in zip(*rows, strict=True):
             if first <= offset < end:
-                records.add(shape.shipped(value), tp.partition, offset)
+                firsts.setdefault(tp, time_ms)
+                records.add(shape.shipped(value), tp.partition, offset, time_ms)
+    return certain_since(reach, firsts)
+
+
+def certain_since(reach: Reach, firsts: Mapping[TopicPartition, int]) -> int:
+    """The time since which no record has expired. firsts: the timestamp of the first record of each
+    partition. If the topic has one partition, its first record is enough. If all records of a
+    partition have expired, the time is unknown, and later than every record's."""
+    if len(reach.ranges) == 1 or not reach.cut:
+        return NO_TIME
+    return max(firsts.get(tp, LAST_TIME) for tp in reach.cut)

@@ -37,7 +37,8 @@ class FileLines:
     bytes, their lengths with terminator, and the hashes of their texts.
 
     names: the paths that the file had, the newest last; empty if only `path` is known. after_ms:
-    all lines were written after this time; None if this is unknown.
+    all lines were written after this time; None if this is unknown. is_gone: whether the file is at
+    none of its paths any more.
     """
 
     path: str
@@ -46,6 +47,7 @@ class FileLines:
     hashes: array[int] = field(default_factory=lambda: array("Q"))
     names: tuple[str, ...] = ()
     after_ms: int | None = None
+    is_gone: bool = False
 
     @property
     def paths(self) -> tuple[str, ...]:

@@ -21,6 +21,7 @@ PATHS_MAX: Final = 100_000
 this kind is compared with the files again for each record that has the path.
 """
 NO_OFFSET: Final = -1
+NO_TIME: Final = -(1 << 63)
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
@@ -53,16 +54,19 @@ class Records:
     paths: array[int] = field(default_factory=lambda: array("q"))
     partitions: array[int] = field(default_factory=lambda: array("q"))
     log_offsets: array[int] = field(default_factory=lambda: array("q"))
+    times: array[int] = field(default_factory=lambda: array("q"))
     known: dict[str | None, int] = field(default_factory=dict)
     _foreign: set[str] = field(default_factory=set)
     other_hosts: int = 0
     other_files: int = 0
     shapeless: int = 0
 
-    def add(self, shipped: Shipped | None, partition: int, log_offset: int) -> None:
+    def add(
+        self, shipped: Shipped | None, partition: int, log_offset: int, time_ms: int = 0
+    ) -> None:
         """Adds a record. If the record is left out, increments the count of the reason. shipped:
-        None if the record's value does not have the shape that the user named (see shapes). Raises
-        UsageError if there are too many records."""
+        None if the record's value does not have the shape that the user named (see shapes).
+        time_ms: the record's timestamp. Raises UsageError if there are too many records."""
         if shipped is None:
             self.shapeless += 1
         elif not self._is_of_host(shipped.host):
@@ -81,6 +85,7 @@ class Records:
             self.paths.append(path)
             self.partitions.append(partition)
             self.log_offsets.append(log_offset)
+            self.times.append(time_ms)
 
     def _is_of_host(self, host: str | None) -> bool:
         """Whether the record belongs to the host whose files are compared; true if one of the two
@@ -149,11 +154,19 @@ class Result:
 
 
 def compare(
-    files: Sequence[FileLines], records: Records, *, is_whole: bool, since_ms: int | None = None
+    files: Sequence[FileLines],
+    records: Records,
+    *,
+    is_whole: bool,
+    since_ms: int | None = None,
+    certain_ms: int = NO_TIME,
 ) -> Result:
     """Joins lines and records. files: oldest first. is_whole: whether all records that the topic
-    ever had were read. since_ms: all records since this time were read; None if this is unknown."""
-    join = _Join(files, records)
+    ever had were read. since_ms: all records since this time were read; None if this is unknown.
+    certain_ms: no record with this timestamp or a later one has expired. Other records of the same
+    time as an older record may have expired from another partition, so an older record does not
+    show that the lines after its line are missing."""
+    join = _Join(files, records, certain_ms)
     join.by_place()
     join.by_text()
     join.changes()
@@ -163,7 +176,9 @@ def compare(
     shipped = [join.is_shipped(at) for at in range(len(files))]
     for at, each in enumerate(files):
         newer = range(at + 1, len(files))
-        is_passed = any(shipped[x].any() and (logs[at] & logs[x]).any() for x in newer)
+        is_passed = each.is_gone or any(
+            shipped[x].any() and (logs[at] & logs[x]).any() for x in newer
+        )
         has_all = is_whole or _is_of_later(each, since_ms)
         fates = _fates(join, at, shipped[at], is_passed=is_passed, is_whole=has_all)
         extra = int(np.maximum(join.counts[join.rows(at)] - 1, 0).sum())
@@ -179,7 +194,7 @@ class _Join:
     for each changed line, the record that has the same place in the file but another text.
     """
 
-    def __init__(self, files: Sequence[FileLines], records: Records) -> None:
+    def __init__(self, files: Sequence[FileLines], records: Records, certain_ms: int) -> None:
         sizes = [len(each.begins) for each in files]
         self._ends = np.cumsum([0, *sizes])
         self.begins = _joined([each.begins for each in files], np.int64)
@@ -189,6 +204,7 @@ class _Join:
         self._offsets = np.array(records.offsets, np.int64)
         self._paths = np.array(records.paths, np.int64)
         self._places = (records.partitions, records.log_offsets)
+        self._is_late = np.array(records.times, np.int64) >= certain_ms
         self._fits = records.fits()
         self.counts = np.zeros(len(self.begins), np.int64)
         self.line_of = np.full(len(self._offsets), -1, np.int64)
@@ -207,6 +223,13 @@ class _Join:
         changed = np.array(sorted(self.changed), np.int64) - self._ends[file]
         found[changed[(changed >= 0) & (changed < len(found))]] = True
         return np.asarray(found)
+
+    def is_certain(self, file: int) -> Array:
+        """Returns, for each line of a file, whether one of its records is so new that no record of
+        its time has expired."""
+        found = np.zeros(len(self.begins), np.bool_)
+        found[self.line_of[self._is_late & (self.line_of >= 0)]] = True
+        return np.asarray(found[self.rows(file)])
 
     def place(self, record: int) -> tuple[int, int]:
         """Partition and offset of a record."""
@@ -290,14 +313,17 @@ def _is_of_later(lines: FileLines, since_ms: int | None) -> bool:
 
 
 def _fates(join: _Join, file: int, shipped: Array, *, is_passed: bool, is_whole: bool) -> Array:
-    """The result for each line of a file, as the number of a `Fate`. is_passed: whether lines of a
-    newer file of the same log were shipped, so that the shipper has finished this file. is_whole:
-    whether all records that the topic ever had of this file were read."""
+    """The result for each line of a file, as the number of a `Fate`. is_passed: whether the
+    file is gone, or lines of a newer file of the same log were shipped, so that the shipper has
+    finished this file. is_whole: whether all records that the topic ever had of this file were
+    read."""
     rows = join.rows(file)
     fates = np.full(len(shipped), _NUMBERS[Fate.MISSING], np.int8)
     before = Fate.MISSING if is_whole else Fate.NOT_COMPARED
     if shipped.any():
-        first, last = int(shipped.argmax()), len(shipped) - int(shipped[::-1].argmax())
+        certain = shipped & join.is_certain(file)
+        first = int(certain.argmax()) if certain.any() else len(shipped)
+        last = len(shipped) - int(shipped[::-1].argmax())
         fates[:first] = _NUMBERS[before]
         fates[last:] = _NUMBERS[Fate.MISSING if is_passed else Fate.NOT_YET]
     else:

@@ -23,7 +23,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -84,6 +84,9 @@ LINE_BYTES: Final = 12
 """A line takes this many bytes of a note."""
 
 
+IsAt = Callable[[str, int, int], bool]
+
+
 @dataclass(frozen=True, slots=True)
 class Unnoted:
     """Bytes of a file that the agent could not read, so that their lines are not noted. end: None
@@ -98,11 +101,16 @@ class Unnoted:
 @dataclass(slots=True)
 class Counted:
     """The noted lines of the files of one directory of notes, the file that was found first comes
-    first. from_ms: since when all lines that the agent has read are noted."""
+    first. from_ms: since when all lines that the agent has read are noted. until_ms: when the agent
+    last looked for files and could read all that it found; 0 if it never did. uncertain: bytes that
+    the notes may have twice; a line that an older file has at the same byte counts only once.
+    """
 
     from_ms: int
+    until_ms: int
     files: list[FileLines] = field(default_factory=list)
     unnoted: list[Unnoted] = field(default_factory=list)
+    uncertain: list[Unnoted] = field(default_factory=list)
 
 
 # --- the form of a note -----------------------------------------------------------------------
@@ -159,8 +167,10 @@ def columns(first: int, lines: bytes) -> tuple[Any, Any, Any]:
 class Notes:
     """Reads a directory of notes, also while the agent writes it."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, is_at: IsAt | None = None) -> None:
+        """is_at: whether a path (str) leads to the file with this device and inode."""
         self._path = directory / DATABASE
+        self._is_at = is_at or _is_at
 
     def from_ms(self) -> int:
         """Since when all lines that the agent has read are noted. Raises StateRefused."""
@@ -172,13 +182,14 @@ class Notes:
         are damaged, and UsageError if there are more than `room` lines.
         """
         with self._opened() as connection:
-            counted = Counted(self._from_ms(connection))
+            counted = Counted(self._from_ms(connection), _until_ms(connection))
             statement = "SELECT file, after_ms FROM noted_files ORDER BY serial"
             files = {
                 file: FileLines("", after_ms=after_ms or None)
                 for file, after_ms in connection.execute(statement)
             }
             self._read_paths(connection, files)
+            _mark_gone(connection, files, self._is_at)
             uncertain = self._read_unnoted(connection, counted)
             for file, begins, lengths, hashes in self._ranges(connection, since_ms - LAG_MS):
                 is_compared = hashes != NOT_COMPARED
@@ -244,10 +255,12 @@ class Notes:
         uncertain: dict[int, list[tuple[int, int]]] = {}
         statement = 'SELECT file, path, first, "end", is_uncertain, reason FROM unnoted ORDER BY id'
         for file, path, first, end, is_uncertain, reason in connection.execute(statement):
+            found = Unnoted(path, first, end, reason)
             if is_uncertain:
                 uncertain.setdefault(file, []).append((first, end))
+                counted.uncertain.append(found)
             else:
-                counted.unnoted.append(Unnoted(path, first, end, reason))
+                counted.unnoted.append(found)
         return uncertain
 
     def _ranges(
@@ -266,6 +279,33 @@ class Notes:
         return StateRefused(
             f"the notes {self._path} cannot be used: {what}; begin new notes in another directory"
         )
+
+
+def _until_ms(connection: sqlite3.Connection) -> int:
+    """When the agent last looked for files and could read all that it found; 0 if never."""
+    statement = "SELECT coalesce(max(sealed_until), 0) FROM topics"
+    return int(connection.execute(statement).fetchone()[0])
+
+
+def _mark_gone(connection: sqlite3.Connection, files: Mapping[int, FileLines], is_at: IsAt) -> None:
+    """Marks the files that are gone. They have lost their last name, or their inode has other
+    content now, or none of the paths that they had leads to them."""
+    rows = connection.execute("SELECT device, inode, file, location FROM files ORDER BY serial")
+    newest = {(device, inode): (file, location) for device, inode, file, location in rows}
+    keys = {file: key for key, (file, location) in newest.items() if location}
+    for file, lines in files.items():
+        key = keys.get(file)
+        lines.is_gone = key is None or not any(is_at(path, *key) for path in lines.paths)
+
+
+def _is_at(path: str, device: int, inode: int) -> bool:
+    """Whether the path leads to the file with this device and inode. From 2^63 on, both numbers are
+    negative, as in the agent's state."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return False
+    return not ((status.st_dev - device) % (1 << 64) or (status.st_ino - inode) % (1 << 64))
 
 
 def _leave_out_repeats(

@@ -7,13 +7,16 @@ from typing import Any, Final
 
 from skidway.audit.comparison.lines import FileLines
 from skidway.audit.comparison.matching import BAD, Fate, Records, Result, Span
-from skidway.audit.comparison.notes import Counted
+from skidway.audit.comparison.notes import Counted, Unnoted
 from skidway.cli.moments import shown
 
 COLUMNS: Final = ("file", "lines", "shipped", *(x.value.replace(" ", "_") for x in list(Fate)[1:]))
 SPAN_COLUMNS: Final = ("what", "file", "first", "end", "lines", "first_line")
 TEXT_CHARACTERS_MAX: Final = 100
 UNNOTED_SHOWN: Final = 5
+STOPPED_AFTER_MS: Final = 300_000
+"""The agent that counts notes at least once a minute that it looked for files."""
+
 _NO_LINE: Final = "records have no line in these files: their lines were deleted or changed"
 _NOT_NOTED: Final = (
     "records have no line in the notes: their lines are older than the notes, could not be read, or"
@@ -82,25 +85,39 @@ def sentences(
     yield from (f"{count:,} {words}." for count, words in left_out if count)
 
 
-def sentences_of_notes(counted: Counted) -> Iterator[str]:
-    """Sentences that say since when all lines are noted, and which bytes could not be noted."""
-    yield f"The notes have all lines that were read since {shown(counted.from_ms)}."
+def sentences_of_notes(counted: Counted, now_ms: int) -> Iterator[str]:
+    """Sentences that say from when until when all lines are noted, and which bytes could not be
+    noted."""
+    until = shown(counted.until_ms) if counted.until_ms else "no time: no look found all files"
+    yield f"The notes have all lines of the files from {shown(counted.from_ms)} to {until}."
+    if now_ms - counted.until_ms > STOPPED_AFTER_MS:
+        yield (
+            "Since then, skidway agent count does not run, or there is a file that it cannot read:"
+            " its log says which. The lines that it could not note were not compared."
+        )
     for each in counted.unnoted[:UNNOTED_SHOWN]:
         end = "an unknown end" if each.end is None else f"byte {each.end:,}"
         yield f"Not noted: {each.path} from byte {each.first:,} to {end}: {each.reason}."
     more = len(counted.unnoted) - UNNOTED_SHOWN
     if more > 0:
         yield f"{more:,} more ranges of files are not noted."
+    for each in counted.uncertain[:UNNOTED_SHOWN]:
+        yield (
+            f"Uncertain: {each.path} from byte {each.first:,} to byte {each.end:,}: {each.reason}."
+            " A line that an older file has at the same byte was compared only once."
+        )
+    more = len(counted.uncertain) - UNNOTED_SHOWN
+    if more > 0:
+        yield f"{more:,} more ranges of files are uncertain."
 
 
 def document_of_notes(counted: Counted) -> dict[str, Any]:
     """The facts about the notes, as a part of the JSON document."""
     return {
         "counted_from_ms": counted.from_ms,
-        "not_noted": [
-            {"file": each.path, "first": each.first, "end": each.end, "reason": each.reason}
-            for each in counted.unnoted
-        ],
+        "counted_until_ms": counted.until_ms,
+        "not_noted": list(map(_range, counted.unnoted)),
+        "uncertain": list(map(_range, counted.uncertain)),
     }
 
 
@@ -122,6 +139,12 @@ def document(
         "shapeless": records.shapeless,
         "sentences": list(sentences(result, records, limit)),
     }
+
+
+def _range(found: Unnoted) -> dict[str, Any]:
+    return {
+        "file": found.path, "first": found.first, "end": found.end, "reason": found.reason
+    }  # fmt: skip
 
 
 def _row(span: Span, lines: FileLines) -> dict[str, Any]:

@@ -88,7 +88,11 @@ class Counting:
         self.files.rename(path, to)
 
     def counted(self) -> Counted:
-        return Notes(self.directory).read(0)
+        return Notes(self.directory, self.is_at).read(0)
+
+    def is_at(self, path: str, device: int, inode: int) -> bool:
+        found = self.files.look(path)
+        return found is not None and found.key == (device, inode)
 
     def hashes(self) -> Counter[int]:
         """How often each text is noted."""

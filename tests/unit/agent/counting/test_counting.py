@@ -11,6 +11,7 @@ import pytest
 
 from skidway.agent.counting.settings import CountSettings
 from skidway.agent.counting.state import check_directory, open_count
+from skidway.agent.files.patterns import Pattern
 from skidway.agent.parsing.framing import READ_BYTES
 from skidway.agent.state.database import StateFull, open_state
 from skidway.audit.comparison import notes
@@ -290,7 +291,32 @@ def test_the_state_of_an_agent_is_not_touched(tmp_path: Path) -> None:
     """A directory that has the state of an agent that sends lines is refused."""
     open_state(tmp_path).close()
     with pytest.raises(UsageError, match="has the state of an agent"):
-        check_directory(tmp_path)
+        check_directory(tmp_path, ())
+
+
+def test_a_directory_with_other_files_is_refused(tmp_path: Path) -> None:
+    """The notes need a directory of their own, so that they neither mix with other files nor are
+    shipped as lines of a log. An empty directory and earlier notes are accepted."""
+    notes_of = tmp_path / "notes"
+    check_directory(notes_of, (Pattern("/log/app.log"),))
+    for name in (".lock", "lost+found"):
+        notes_of.mkdir(exist_ok=True)
+        (notes_of / name).touch()
+        check_directory(notes_of, (Pattern("/log/app.log"),))
+    open_count(notes_of).close()
+    check_directory(notes_of, (Pattern("/log/app.log"),))
+    (tmp_path / "app.log").touch()
+    with pytest.raises(UsageError, match="has other files"):
+        check_directory(tmp_path, (Pattern("/log/app.log"),))
+
+
+@pytest.mark.parametrize("pattern", ["*", "count.*", "*-wal"])
+def test_notes_are_not_counted_as_logs(tmp_path: Path, pattern: str) -> None:
+    """A pattern that would match the notes themselves is refused, also through a link."""
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    for directory in (tmp_path / "real", tmp_path / "link"):
+        with pytest.raises(UsageError, match="also matches the notes"):
+            check_directory(directory, (Pattern(f"{tmp_path}/real/{pattern}"),))
 
 
 def test_damaged_notes_are_refused_with_what_to_do(world: Counting) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from skidway.audit.commands.compare import STAMPED_EARLIER_MS, reach
+from skidway.audit.commands.compare import LAST_TIME, STAMPED_EARLIER_MS, certain_since, reach
+from skidway.audit.comparison.matching import NO_TIME
 from skidway.kafka.client import ListedOffset
 from skidway.kafka.types import TopicPartition
 
@@ -47,3 +48,24 @@ def test_all_records_are_read_without_a_time() -> None:
         first = {TP: listed(offset)}
         found = reach(first, first, {TP: listed(9)}, None)
         assert (found.ranges, found.is_whole, found.since_ms) == ({TP: (offset, 9)}, is_whole, None)
+
+
+@pytest.mark.parametrize(
+    ("expired", "firsts", "expected"),
+    [
+        ((0, 0), {TP: 1_000, OTHER: 2_000}, NO_TIME),  # nothing has expired
+        ((7, 0), {TP: 3_000, OTHER: 2_000}, 3_000),
+        ((7, 5), {TP: 3_000, OTHER: 4_000}, 4_000),
+        ((7, 9), {TP: 3_000}, LAST_TIME),  # all records of a partition: nobody knows their times
+    ],
+)
+def test_the_time_since_which_no_record_has_expired(
+    expired: tuple[int, int], firsts: dict[TopicPartition, int], expected: int
+) -> None:
+    """Of several partitions, the one whose oldest record is the newest says since when no record
+    has expired. A topic with one partition needs no such time: its records are in order."""
+    first = {TP: listed(expired[0]), OTHER: listed(expired[1])}
+    found = reach(first, first, {TP: listed(9), OTHER: listed(9)}, None)
+    assert certain_since(found, firsts) == expected
+    alone = reach({TP: listed(7)}, {TP: listed(7)}, {TP: listed(9)}, None)
+    assert certain_since(alone, {TP: 3_000}) == NO_TIME

@@ -134,6 +134,24 @@ def test_lines_before_the_records_that_were_read_are_not_compared(log: Log) -> N
     assert spans(log.compare()) == [(Fate.MISSING, 0, 32, 4)]
 
 
+def test_records_that_expired_from_another_partition_are_not_missed(log: Log) -> None:
+    """If older records have expired from one partition but not from another, a line is missing only
+    if an earlier line has a record of a time from which no record has expired."""
+    log.write(TEXTS)
+    files = [lines.read(path) for path in lines.files_of([f"{log.folder}/*"])]
+    records = Records("web7", [each.paths for each in files])
+    for number in (0, 2, 5, 7):  # the other partition had 1, 3, 4 and 6, and still has 8
+        shipped = Shipped("web7", log.path, 8 * number, TEXTS[number].encode())
+        records.add(shipped, 0, number, 1_000 * number)
+    records.add(Shipped("web7", log.path, 64, TEXTS[8].encode()), 1, 9, 8_000)
+    for certain_ms, missing in ((5_000, [(Fate.MISSING, 48, 56, 1)]), (8_000, [])):
+        result = matching.compare(files, records, is_whole=False, certain_ms=certain_ms)
+        found = spans(result)
+        assert [each for each in found if each[0] is Fate.MISSING] == missing
+        assert {each[0] for each in found} <= {Fate.MISSING, Fate.NOT_COMPARED, Fate.NOT_YET}
+        assert found[-1] == (Fate.NOT_YET, 72, 80, 1)
+
+
 def test_a_changed_line_is_neither_missing_nor_unknown(log: Log) -> None:
     """If a record says that its line begins at the same byte as a line of the file, but has another
     text (for example a cut one), the line counts as changed."""

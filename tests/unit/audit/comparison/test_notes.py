@@ -11,10 +11,12 @@ import pytest
 from skidway.agent.counting.state import open_count
 from skidway.audit.comparison import lines, matching, notes, reports
 from skidway.audit.comparison.matching import Fate, Records, Result
-from skidway.audit.comparison.notes import NOT_COMPARED, Notes
+from skidway.audit.comparison.notes import NOT_COMPARED, Counted, Notes, Unnoted
 from skidway.audit.comparison.shapes import Shipped
 from skidway.errors import StateRefused, UsageError
 from support.counting import LOG, Counting
+
+OTHER = "/log/other.log"
 
 
 @pytest.fixture
@@ -137,6 +139,52 @@ def test_losses_and_doublings_of_deleted_files_are_found(world: Counting) -> Non
     assert (result.unknown, reports.is_good(result)) == (0, False)
 
 
+@pytest.mark.parametrize("is_inode_reused", [False, True])
+def test_the_end_of_a_deleted_file_is_missing(tmp_path: Path, is_inode_reused: bool) -> None:
+    """The shipper can never send lines of a file that is gone. So its lines behind the last shipped
+    line are missing, even if no newer file was shipped, and also if a new file has its inode and
+    path now."""
+    world = Counting(tmp_path / "notes", "/log/*.log")
+    world.turn()
+    for path in (LOG, OTHER):
+        world.write("a1", "a2", path=path)
+        world.turn()
+    world.files.delete(OTHER)
+    if is_inode_reused:
+        world.turn()
+        world.files.reuse_last_inode()
+        world.write("other", path=OTHER)
+    world.turn()
+    records = records_of(world)
+    ship(records, ["a1"], path=OTHER)
+    ship(records, ["a1"], path=LOG)
+    found = spans(compare(world, records))
+    newer = [(2, Fate.NOT_YET, 0, 1)] if is_inode_reused else []
+    assert found == [(0, Fate.NOT_YET, 3, 1), (1, Fate.MISSING, 3, 1), *newer]
+
+
+def test_a_clock_that_was_set_back_hides_no_line(world: Counting) -> None:
+    """If the clock was ahead at the first start and was then set back by a day, the lines that were
+    noted afterwards are compared, and no line counts as missing whose record may be older than the
+    records that are read."""
+    world.turn()
+    world.write("a1", "a2")
+    world.turn()
+    world.clock.set_time_ms(world.clock.time_ms() - 86_400_000)
+    world.write("a3", "a4")
+    world.turn()
+    counted = world.counted()
+    assert counted.from_ms < world.clock.time_ms()
+    later = Notes(world.directory, world.is_at).read(counted.from_ms)
+    assert [list(each.begins) for each in later.files] == [[0, 3, 6, 9]]
+    records = records_of(world)
+    ship(records, ["a2"], begin=3)
+    ship(records, ["a4"], begin=9)
+    assert spans(compare(world, records)) == [
+        (0, Fate.NOT_COMPARED, 0, 1), (0, Fate.MISSING, 6, 1),
+    ]  # fmt: skip
+
+
 def test_the_beginning_of_a_later_file_is_missing(world: Counting) -> None:
     """If a file was found after the first look, all its records are newer than the notes. So lines
     before its first shipped line are missing. In the first files, the shipper may have sent such
@@ -195,7 +243,24 @@ def test_sentences_say_since_when_and_what_is_not_noted(world: Counting) -> None
     world.files.delete(LOG)
     world.turn()
     counted = world.counted()
-    first, second = reports.sentences_of_notes(counted)
-    assert first.startswith("The notes have all lines that were read since 2023-11-14T22:13:")
+    first, second = reports.sentences_of_notes(counted, world.clock.time_ms())
+    assert first == (
+        "The notes have all lines of the files from 2023-11-14T22:13:20.000Z to"
+        " 2023-11-14T22:13:25.000Z."
+    )
     assert second.startswith(f"Not noted: {LOG} from byte 3 to an unknown end: it vanished")
     assert reports.document_of_notes(counted)["not_noted"][0]["first"] == 3
+
+
+def test_the_report_says_that_the_count_has_stopped_and_what_is_uncertain(tmp_path: Path) -> None:
+    """If the agent has not looked at all files for some minutes, because it was stopped or cannot
+    read a file, the report says so. It also names the bytes that were compared only once."""
+    counted = Counted(0, 60_000, uncertain=[Unnoted(LOG, 0, 7_320, "it was written anew")])
+    first, stopped, uncertain = reports.sentences_of_notes(counted, 360_001)
+    assert first.endswith("from 1970-01-01T00:00:00.000Z to 1970-01-01T00:01:00.000Z.")
+    assert stopped.startswith("Since then, skidway agent count does not run, or there is a file")
+    assert uncertain.startswith(f"Uncertain: {LOG} from byte 0 to byte 7,320: it was written anew.")
+    assert reports.document_of_notes(counted)["uncertain"][0]["end"] == 7_320
+    assert len([*reports.sentences_of_notes(counted, 360_000)]) == 2
+    (first, *_) = reports.sentences_of_notes(Counted(0, 0), 0)
+    assert first.endswith("to no time: no look found all files.")
