@@ -158,9 +158,47 @@ MUTANTS = (
     Mutant(
         "records that have expired are missing",
         "audit/commands/compare.py",
-        "    return Reach(ranges, is_whole, max([since_ms, *stamps]))\n",
-        "    return Reach(ranges, is_whole, since_ms)\n",
+        "    return Reach(ranges, is_whole, max([since_ms, *stamps]), cut)\n",
+        "    return Reach(ranges, is_whole, since_ms, cut)\n",
         ("tests/unit/audit/commands/test_compare.py::test_expired_records_are_not_missed",),
+    ),
+    Mutant(
+        "records that expired from another partition are missing",
+        "audit/comparison/matching.py",
+        "        certain = shipped & join.is_certain(file)\n",
+        "        certain = shipped\n",
+        (f"{_COMPARE}test_records_that_expired_from_another_partition_are_not_missed",),
+    ),
+    Mutant(
+        "a partition whose records have all expired says nothing about time",
+        "audit/commands/compare.py",
+        "    return max(firsts.get(tp, LAST_TIME) for tp in reach.cut)\n",
+        "    return max(firsts.get(tp, 0) for tp in reach.cut)\n",
+        (
+            "tests/unit/audit/commands/test_compare.py::"
+            "test_the_time_since_which_no_record_has_expired",
+        ),
+    ),
+    Mutant(
+        "lines of files that are gone are not shipped yet for ever",
+        "audit/comparison/matching.py",
+        "        is_passed = each.is_gone or any(\n",
+        "        is_passed = any(\n",
+        (f"{_NOTES}test_the_end_of_a_deleted_file_is_missing",),
+    ),
+    Mutant(
+        "a file is still there if another file has its inode",
+        "audit/comparison/notes.py",
+        ' FROM files ORDER BY serial")\n    newest',
+        ' FROM files ORDER BY -serial")\n    newest',
+        (f"{_NOTES}test_the_end_of_a_deleted_file_is_missing",),
+    ),
+    Mutant(
+        "lines that were noted after the clock was set back are not compared",
+        "agent/counting/loop.py",
+        "            self._changes.put_set_back(now_ms)\n",
+        "            pass\n",
+        (f"{_NOTES}test_a_clock_that_was_set_back_hides_no_line",),
     ),
     Mutant(
         "the rest of a divided line is noted as a line",
