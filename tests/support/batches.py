@@ -102,8 +102,9 @@ def flush(log: PartitionLog) -> Flush:
 
 
 def contents(log: PartitionLog) -> list[tuple[int, int]]:
-    """Returns the base offset and the number of records of every batch that a reader gets from the
-    log start on."""
+    """Returns the base offset and the number of records of every batch that a consumer can read,
+    from the log start on.
+    """
     found: list[tuple[int, int]] = []
     offset = log.log_start_offset
     while True:
@@ -119,8 +120,9 @@ def contents(log: PartitionLog) -> list[tuple[int, int]]:
 
 
 def stored(directory: Path) -> list[tuple[int, int]]:
-    """Returns the base offset and the number of records of every batch in the files of a directory.
-    Does not run recovery."""
+    """Returns the base offset and the number of records of every batch in the segment files of a
+    directory, as they are on disk. Does not run recovery.
+    """
     found = []
     for path in sorted(directory.glob("*.log")):
         found += [(h.base_offset, h.count) for _, h in headers(path.read_bytes())]

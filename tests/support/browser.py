@@ -54,7 +54,9 @@ class Browser:
         return str(self._send("GET", "/url"))
 
     def run(self, script: str, *arguments: Any) -> Any:
-        """Runs the body of a function in the page. Returns its value."""
+        """Runs `script`, the body of a JavaScript function, in the page. Returns the function's
+        value.
+        """
         return self._send("POST", "/execute/sync", {"script": script, "args": list(arguments)})
 
     def press(self, *keys: str) -> None:
@@ -87,7 +89,7 @@ class Browser:
         return base64.b64decode(self._send("GET", "/screenshot"))
 
     def close(self) -> None:
-        """Ends the session."""
+        """Closes the window and ends the WebDriver session."""
         self._send("DELETE", "")
 
     def _command(self, name: str, parameters: dict[str, Any]) -> None:

@@ -1,5 +1,5 @@
-"""Implements `make explore`, which runs the random tests with new seeds, round after round, until
-the time is over.
+"""Implements `make explore`. It runs the random tests again and again, each time with new seeds,
+until a given time has passed.
 
 A round runs every test with the pytest mark `random` once. Each test derives its seeds from the
 number of the round. The option --seed sets the number of the first round. Each later round has the
@@ -25,12 +25,14 @@ NUMBERS = 1 << 20
 """Without --seed, the first round has a random number below this bound. With this bound, the seeds
 of the tests stay below 2^41."""
 GRACE_S = 600.0
-"""A round that has begun in time may continue for this many seconds after the time is over."""
+"""A round that has begun before the end of the given time may continue for this many seconds
+afterwards.
+"""
 GOOD, FAILED = (0, 1)  # pytest's exit statuses after tests have run
 
 
 class NoRound(Exception):
-    """Raised if pytest did not run the round."""
+    """Raised if pytest could not run the tests of a round."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -91,10 +93,11 @@ def _faults(case: ET.Element) -> Iterator[ET.Element]:
 
 
 def _id(case: ET.Element) -> str:
-    """Returns the id of a test. The id is made from the report's `classname`, which contains the
-    folders, the file and the classes.
+    """Returns the id of a test. The id is made from the attribute `classname` in pytest's XML
+    report, which contains the folders, the file and the classes of the test.
 
-    The report's `file` cannot be used, because it may be the name of a file of Hypothesis.
+    The report's attribute `file` cannot be used, because for tests of Hypothesis it may name a
+    source file of the library Hypothesis.
     """
     parts = case.get("classname", "").split(".")
     at = next(i for i in range(1, len(parts) + 1) if Path(*parts[:i]).with_suffix(".py").is_file())

@@ -1,11 +1,11 @@
-"""Collects in memory what the announcements for one source topic say about files.
+"""Collects in memory what an agent's announcements for one source topic say about log files. (With
+an announcement, an agent tells the audit which path a file id has.)
 
-With an announcement, an agent tells the audit about a file that it reads. Every announcement of a
-file id describes the file again, and the announcements may come in any order. For each file, this
-module makes a note. The note has the path and the time of the file's earliest announcement. The
-file's creation time comes from any announcement that contains it, because agents of older versions
-do not send the creation time. The audit's ledger keeps the same facts in its tables. This module
-does no input or output.
+A file id may be announced several times, and the announcements may come in any order. For each
+file, this module makes one `FileNote`. It has the path and the time of the file's earliest
+announcement. The file's creation time comes from any announcement that contains it, because agents
+of older versions do not send the creation time. The audit's ledger keeps the same facts in its
+tables; tests compare the ledger with this module. This module does no input or output.
 """
 
 from __future__ import annotations
@@ -33,8 +33,9 @@ class _Key(NamedTuple):
 
 
 class _Known(NamedTuple):
-    """The known facts about a file id. If the content of the inode was replaced, `replaced` is the
-    file id of the earlier content."""
+    """What the announcements so far say about a file id. If a file with new content has taken the
+    place of an earlier file on the same inode, `replaced` is the file id of the earlier file.
+    """
 
     time_ms: int
     path: str
@@ -59,7 +60,7 @@ class FileNotes:
         self._beginnings: dict[FileIdentity, dict[_Key, tuple[int, str]]] = {}
 
     def take(self, message: Announcement) -> None:
-        """Processes an announcement, which may be a repetition."""
+        """Adds the facts of an announcement. The same announcement may be given again."""
         key = _Key(message.host, message.inode, message.agent, message.file)
         said = _Known(message.time_ms, message.path, message.born_ns, replaced_by(message))
         self._ids[key] = self._ids.get(key, said).and_said(said)
@@ -72,9 +73,10 @@ class FileNotes:
             known[key] = min(known.get(key, first), first)
 
     def files(self) -> Iterator[list[FileNote]]:
-        """Yields the notes of each file. File ids with the same creation time belong to one file.
-        File ids with the same first bytes also belong to one file if the creation time of at least
-        one of these ids is unknown."""
+        """Yields, for each file, the notes of all its file ids. File ids with the same creation
+        time belong to one file. File ids with the same first bytes also belong to one file if the
+        creation time of at least one of these ids is unknown.
+        """
         by_birth: dict[tuple[str, int, int], list[FileNote]] = {}
         for key, known in self._ids.items():
             if known.born_ns is not None:

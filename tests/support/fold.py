@@ -1,8 +1,8 @@
-"""Turns messages into evidence in memory. The audit's ledger does the same in SQLite, and this
-module is a second implementation in plain Python.
+"""Turns audit messages into evidence in memory. The audit's ledger (the collector's store) does the
+same in SQLite. This module is a second implementation in plain Python.
 
-Evidence is the information that the audit gets from messages and uses for its verdicts. This module
-defines which evidence is right, so tests compare the ledger with this module. Models use this
+Evidence is the information that the audit gets from messages and uses for its verdicts. Tests take
+the evidence of this module as right and compare the ledger's evidence with it. Models use this
 module for verdicts, because it is faster than the ledger if there are few messages.
 """
 
@@ -60,7 +60,7 @@ def judge(messages: Iterable[Message], policy: Policy, now_ms: int) -> list[Buck
 
 
 class Fold:
-    """Processes messages one by one, and returns the evidence of all these messages."""
+    """Takes messages one by one, and returns the evidence of all messages so far."""
 
     def __init__(self, messages: Iterable[Message] = ()) -> None:
         # The senders are in the order of their first messages.
@@ -171,8 +171,7 @@ class Fold:
                 _add(found, key, message, counted=False)
 
     def _said(self, message: RecountResult | Note) -> None:
-        """Keeps the result of a recount. Ignores a note, which is a message on which no verdict
-        depends."""
+        """Stores the result of a recount. Ignores a note, because no verdict depends on notes."""
         if isinstance(message, RecountResult):
             self._recounts[message.source, message.output] = message
 
@@ -219,7 +218,8 @@ def _add(
     taken_ms: int = NEVER_AHEAD_MS,
 ) -> None:
     """Adds one message to the evidence. If `counted` is false, another message with the same sender
-    and number was added before. In this case, the message's buckets are added, but not its counts.
+    and number was added before. Then only the buckets that the message names are added, but not its
+    counts.
     """
     for source, agent in agents_in(message):
         found.topic(source).agents.add(agent)

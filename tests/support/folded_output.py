@@ -25,7 +25,7 @@ def load(number: int, removed: Sequence[str] = ()) -> Manifest:
         DataFile(REJECTS, f"rejects-{number}", f"staged/r{number}", 1, 1, 0, 0),
         DataFile("marks", marks, f"staged/m{number}", 1, 1, 0, 0),
     )
-    first = (number - 1) // 3 * 3 + 1  # every third load has a snapshot of the marks
+    first = (number - 1) // 3 * 3 + 1  # loads 1, 4, 7, ... write all marks anew
     side = {"marks": tuple(layout.table(TOPIC, "marks", x) for x in range(first, number + 1))}
     return replace(
         WHOLE,

@@ -1,5 +1,5 @@
-"""Many consumer groups that commit at the same time, for tests and measurements of the group
-coordinator."""
+"""Many consumer groups that commit offsets at the same time, for tests and measurements of the
+group coordinator."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ _LENGTH = struct.Struct(">i")
 
 class CommittingGroups:
     """Consumer groups that have one connection each. Over its connection, a group commits an offset
-    for every partition of a topic, as a simple consumer without membership does."""
+    for every partition of a topic, as a consumer does that assigns partitions to itself and never
+    joins the group."""
 
     def __init__(self, port: int, topic: str, partitions: int, groups: int) -> None:
         self.names = [f"press-{number}" for number in range(groups)]

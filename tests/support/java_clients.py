@@ -26,8 +26,9 @@ BYTES = "org.apache.kafka.common.serialization.ByteArray"
 
 
 class JavaFailed(Exception):
-    """Raised if a Java call threw an exception. `name` is the simple name of the exception. If a
-    future failed, `name` and the message belong to the exception that made the future fail."""
+    """Raised if a Java call threw an exception. `name` is the name of the exception's class,
+    without its package. If a Java future failed, `name` and the message are those of the exception
+    that made the future fail."""
 
     def __init__(self, name: str, message: str) -> None:
         super().__init__(f"{name}: {message}")
@@ -60,8 +61,8 @@ class JavaClients:
         self.program.start().wait_until(lambda: PRINTED_PORT.search(self.program.output()))
         printed = PRINTED_PORT.search(self.program.output())
         assert printed is not None
-        # With Py4J's memory management, Python's garbage collector would send a command to the JVM
-        # for each collected object.
+        # Py4J's memory management is off. With it, Python's garbage collector would send a command
+        # to the JVM for each collected object.
         where = GatewayParameters(
             port=int(printed[1]), auto_convert=True, enable_memory_management=False
         )
@@ -74,7 +75,8 @@ class JavaClients:
 
     @property
     def jvm(self) -> Any:
-        """Returns the root of Java's packages, for use as in `jvm.java.util.ArrayList()`."""
+        """Returns Py4J's view of the JVM, through which Java classes are called, as in
+        `jvm.java.util.ArrayList()`."""
         assert self._gateway is not None
         return self._gateway.jvm
 
@@ -111,7 +113,7 @@ class JavaClients:
         made = self.kafka.clients.consumer.KafkaConsumer(given)
         try:
             yield made
-        finally:  # close without waiting for the current fetch
+        finally:  # the consumer does not wait for the current fetch when it closes
             made.close(self.jvm.java.time.Duration.ZERO)
 
     def record(

@@ -1,8 +1,9 @@
-"""A Kafka cluster in memory. The classes of this module have the client's methods that readers and
-writers call.
+"""A Kafka cluster in memory. The classes of this module replace those of `skidway.kafka.client`,
+and have the methods that Skidway's programs call.
 
-By default no call waits and no batch is lost. `MemoryCluster.refusals` contains the errors with
-which the cluster refuses the next batches. `MemoryLog.expire` drops the beginning of a log.
+No call waits, and no batch is lost, unless the test says so: `MemoryCluster.refusals` contains the
+errors with which the cluster refuses the next batches, and `MemoryLog.expire` drops the beginning
+of a log.
 """
 
 from __future__ import annotations

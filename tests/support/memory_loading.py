@@ -74,7 +74,8 @@ class MemoryLoading:
         self.versions = [SCHEMA]
         """The versions of the lines' schema. A test may add newer versions."""
         self.gone: list[str] = []
-        """Newer versions that were deleted."""
+        """The versions of the lines' schema that were deleted. They were registered after those in
+        `versions`."""
         self.deleted = 0
         """The number of versions that the subject had when it was permanently deleted and created
         again."""
@@ -85,14 +86,15 @@ class MemoryLoading:
         self.shown: list[Figures] = []
         """The progress figures that the runs have shown."""
         self.note: OwnNote | None = None
-        """Writes the note (a file) by which a run shows in the output that it is working. If None,
-        the runs write no note."""
+        """Writes the file by which a run shows other runs in the same output that it is at work. If
+        None, no such file is written."""
         self.beside: list[SourceTopic] = []
         """Further topics that each run loads. These topics have no records."""
         self.announce()
 
     def announce(self) -> None:
-        """Announces the file. Can be called several times."""
+        """Publishes the agent's announcement of the log file to the audit topic. Can be called
+        several times."""
         self.say(Announcement(0, AGENT, 1, "host", "/log/1", 1, 1, b"", 0, SOURCE))
 
     def say(self, *messages: Message) -> None:
@@ -165,7 +167,8 @@ class MemoryLoading:
 
     @contextmanager
     def _substitutes(self) -> Iterator[None]:
-        """Replaces everything that needs a network by its version in memory."""
+        """During the `with` block, replaces everything that needs a network by its version in
+        memory."""
         with ExitStack() as stack:
             for name, substitute in (
                 ("skidway.loader.audit_topic.feed.Fetcher", lambda _: MemoryFetcher(self.cluster)),
@@ -188,8 +191,8 @@ class MemoryLoading:
 
     def rows(self) -> list[dict[str, Any]]:
         """Returns the rows in the directory of the topic, sorted by offset. If a file lacks a
-        column, the column is null in the file's rows. The method cannot read files whose columns
-        have different types."""
+        column, the column is null in the file's rows. The method fails if a column has different
+        types in two files."""
         found = [
             pq.read_table(self.store.open(each.path))
             for each in self.store.files(TOPIC)
@@ -238,8 +241,9 @@ class _Client(MemoryClient):
 class _Registry(Registry):
     """A fake registry with one subject. `versions` are the versions of the subject's schema, oldest
     first. Their ids begin with `SCHEMA_ID`. An empty text stands for a schema that the registry has
-    lost. `gone` are deleted versions, whose schemas can still be looked up by their ids. `deleted`
-    is the number of versions that existed before the subject was deleted and created again."""
+    lost. `gone` are versions that were deleted; their schemas can still be looked up by their ids.
+    `deleted` is the number of versions that the subject had before it was permanently deleted and
+    created again."""
 
     def __init__(self, versions: Sequence[str], gone: Sequence[str], deleted: int = 0) -> None:
         known = enumerate([*versions, *gone], SCHEMA_ID)
@@ -252,8 +256,8 @@ class _Registry(Registry):
 
 
 class _Spark:
-    """Runs slices one after the other in place of Spark. `other` is called before the first slice,
-    so that a test can cause an event during the run."""
+    """Replaces Spark: runs slices one after the other in this process. Calls `other` before the
+    first slice, so that a test can cause an event during the run."""
 
     started_s = 0.0
 
@@ -276,7 +280,8 @@ class _Spark:
 
     def run_work(self, work: Sequence[Any], progress: Progress, _rows: int) -> list[Rewritten]:
         """Rewrites groups of files in the store, one group for each task in `work`. Ignores the
-        first argument of a task, because the other arguments describe the group."""
+        first argument of each task, because the other arguments already say which files to
+        rewrite."""
         self._other()
         progress(len(work), len(work))
         groups = (each.args[1:] for each in work)

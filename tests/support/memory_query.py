@@ -1,5 +1,6 @@
-"""Queries and streams of topics in memory, without Spark. Tests call readers as Spark does, and
-pickle and unpickle readers and ranges, as Spark does between its processes."""
+"""Runs queries and streams of the Spark data source on topics in memory, without Spark. This module
+calls the data source's readers as Spark does. As Spark does between its processes, it pickles and
+unpickles the readers and the ranges of offsets that they read."""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ OPTIONS = {
 
 
 class Subjects(Registry):
-    """A fake registry that also has subjects."""
+    """A fake registry that finds schemas by id and by subject."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -86,8 +87,8 @@ class Queried:
         return found
 
     def read(self, reader: Any, part: InputPartition) -> list[dict[str, Any]]:
-        """Returns the rows of one range. Before it reads, pickles and unpickles the reader and the
-        range, as Spark does."""
+        """Returns the rows of one range of offsets (`part`). Before it reads, pickles and unpickles
+        the reader and the range, as Spark does."""
         reader, part = pickle.loads(pickle.dumps((reader, part)))
         return [row for batch in reader.read(part) for row in batch.to_pylist()]
 

@@ -1,4 +1,4 @@
-"""Hypothesis strategies for all messages of Kafka's protocol, and a function that parses bytes from
+"""Makes Hypothesis strategies for all messages of Kafka's protocol, and parses bytes from
 hexadecimal text."""
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""The inventory of the fleet for the tasks that follow an installation.
+"""The Ansible inventory for tests of what an operator does after the installation, such as adding
+hosts.
 
 The fleet begins with one server of each kind, and grows later. The intervals are short, as in
 support.fleet_inventory.

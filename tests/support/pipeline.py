@@ -1,9 +1,9 @@
-"""Runs the whole pipeline as real programs, with an oracle that remembers every line.
+"""Runs the whole pipeline as real programs. An `Oracle` writes the lines and remembers every line.
 
 A `Pipeline` is a demo site (skidway.demo.site) in a folder of the test. It has methods that start,
 stop, kill and restart each program. Clients reach the datacenter's broker through `proxy`, which
-can delay and lose their traffic as a network does. `Oracle` writes lines and compares these lines
-with the rows of the committed Parquet files.
+can delay and lose their traffic as a network does. At the end, the oracle compares its lines with
+the rows of the committed Parquet files.
 """
 
 from __future__ import annotations
@@ -73,15 +73,16 @@ PATIENT: Mapping[str, Settings] = {
     "broker-dc1": {"zookeeper.session.timeout.ms": 5_000},
     "loader": {"metrics.listener": None},
 }
-"""The default settings of every pipeline. In production the intervals are longer."""
+"""The settings that every test's pipeline has, by program. The intervals are much shorter than
+those in production."""
 
 
 class Pipeline:
     """All programs of a site, by name, with methods for tests.
 
-    `settings` contains the differences from the site's own settings, by program. `elsewhere`
-    contains the programs that this pipeline does not run, because the test runs something else in
-    their place.
+    `settings` contains, by program, the settings that differ from those of the demo site.
+    `elsewhere` contains the names of programs that this pipeline does not start, because the test
+    runs something else in their place.
     """
 
     def __init__(
@@ -132,7 +133,8 @@ class Pipeline:
         self.programs[name].wait_until(lambda: answers(self.site.health(name)))
 
     def revive(self) -> None:
-        """Starts each program that is not running, and ends all faults of the network."""
+        """Starts each program that is not running, and makes the proxy forward all traffic
+        again."""
         self.proxy.clear()
         if down := [name for name in self.programs if not self.is_up(name)]:
             self.start(*down)
@@ -150,7 +152,8 @@ class Pipeline:
         self.start(name)
 
     def stop(self) -> None:
-        """Kills the programs that still run, in the reverse order of their start."""
+        """Kills the programs that still run, in the reverse order of their start. Does not wait for
+        a clean stop."""
         for name in reversed(ORDER):
             if name in self.programs and self.is_up(name):
                 self.kill(name)
@@ -229,8 +232,8 @@ class Pipeline:
         )  # fmt: skip
 
     def load(self, topics: Sequence[str], *options: str) -> dict[str, dict[str, Any]]:
-        """Runs one load, which must succeed. Returns the load's report, by the names of the topics
-        in dc1."""
+        """Runs one load, which must succeed. Returns the load's report: an entry for each topic, by
+        the topic's name in dc1."""
         program = self.loader(topics, *options).start()
         status = program.wait(LOAD_WITHIN_S)
         assert status == 0, program.output()[-4000:]
@@ -252,8 +255,8 @@ class Pipeline:
         return done.stdout
 
     def rows(self, topic: str, output: str | None = None) -> pa.Table:
-        """Returns all committed rows of a topic of dc1. Reads the files in the directories, and
-        does not use the manifests."""
+        """Returns all committed rows of a topic of dc1. Finds the Parquet files by listing the
+        directories, not by the manifests."""
         name = f"{DATACENTER}.{topic}"
         tables = [
             pq.ParquetFile(file).read() for file in parquet_files(output or self.site.output, name)
@@ -286,7 +289,8 @@ def parquet_files(output: str, folder: str) -> list[Any]:
 
 
 def report_of(program: Program) -> dict[str, dict[str, Any]]:
-    """Returns the report of a finished load, by the names of the topics in dc1."""
+    """Returns the report of a finished load: an entry for each topic, by the topic's name in
+    dc1."""
     lines = program.output().splitlines()
     begin = max(at for at, line in enumerate(lines) if line == "{")
     document = json.loads(
@@ -365,5 +369,6 @@ def source(topic: str, folder: Path, pattern: str = "*.log", **settings: Any) ->
 
 
 def lines_of(table: pa.Table) -> Iterator[str]:
-    """Yields the values of the column `line` of rows whose lines were not parsed."""
+    """Yields the values of the column `line`, which has the whole line if the source's parser is
+    the raw parser."""
     yield from table.column("line").to_pylist() if table.num_rows else ()

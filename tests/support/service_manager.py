@@ -23,7 +23,8 @@ class ServiceManager:
 
     @property
     def environment(self) -> dict[str, str]:
-        """The environment variables that the manager sets for the programs that it starts."""
+        """The environment variables that the service manager sets for the programs that it starts
+        (here NOTIFY_SOCKET)."""
         return {"NOTIFY_SOCKET": self.address}
 
     def next(self, within_s: float = 120.0) -> dict[str, str]:
@@ -56,7 +57,7 @@ class ServiceManager:
 
 @contextmanager
 def service_manager(folder: Path) -> Iterator[ServiceManager]:
-    """A service manager with its socket in the folder."""
+    """Runs a service manager, with its socket in the folder, during the `with` block."""
     manager = ServiceManager(str(folder / "notify"))
     try:
         yield manager
