@@ -39,7 +39,8 @@ class Case:
 def gauge(
     name: str, bad: str, good: str = "0x4000", at: int = 60, before: int = 0, **labels: str
 ) -> Case:
-    """A case with one metric on the instances `bad` and `good`."""
+    """A case with one metric, `name`. bad, good: its values on the instances `bad` and `good`, in
+    promtool's notation. at, before: as in `Case`."""
     return Case(
         {series(name, instance="bad", **labels): bad},
         {series(name, instance="good", **labels): good},
@@ -57,7 +58,8 @@ def series(name: str, **labels: str) -> str:
 
 
 def down(job: str) -> Case:
-    """A case with a program that stops answering after ten minutes, and a program that answers."""
+    """A case for two programs of `job`. The program `bad` stops answering after ten minutes, and
+    the program `good` always answers."""
     return gauge("up", "1x10 0x50", "1x60", before=10, job=job)
 
 
@@ -306,13 +308,13 @@ no alert.
 
 
 def rules(part: str) -> list[dict[str, Any]]:
-    """The rules in one file."""
+    """The rules (of alerts and of recorded series) in the file deploy/monitoring/rules/PART.yml."""
     groups = yaml.safe_load((RULES / f"{part}.yml").read_text())["groups"]
     return [rule for group in groups for rule in group["rules"]]
 
 
 def alerts(part: str) -> dict[str, dict[str, Any]]:
-    """The alerts in one file, by name."""
+    """The rules of the alerts in the file deploy/monitoring/rules/PART.yml, by the alert's name."""
     return {rule["alert"]: rule for rule in rules(part) if "alert" in rule}
 
 
@@ -325,8 +327,8 @@ def names_in(expression: str) -> set[str]:
 
 
 def promtool_tests(part: str) -> dict[str, Any]:
-    """The test document for `promtool test rules`, with all cases of the alerts in one file of
-    rules.
+    """The test document for `promtool test rules`, with all cases of the alerts in the file
+    PART.yml.
     """
     severities = {name: rule["labels"]["severity"] for name, rule in alerts(part).items()}
     return {

@@ -115,7 +115,7 @@ class AuditFleet:
         actions, weights = zip(*usual, strict=True)
         return self.random.choices(actions, weights)[0]()
 
-    # What usually happens.
+    # Events of a healthy site.
 
     def _write(self) -> None:
         for agent in self.random.sample(self.agents, self.random.randrange(1, 4)):
@@ -154,7 +154,7 @@ class AuditFleet:
     def _pass_time(self) -> None:
         self.clock.advance(self.random.choice([1, 5, 20, 60, 100, 250, 700]))
 
-    # What rarely happens.
+    # Rare events.
 
     def _set_clock(self) -> None:
         self.clock.set_time_ms(
@@ -295,7 +295,7 @@ class AuditFleet:
     def _send_newer(self) -> None:
         self._take([UNKNOWN_SCHEMA])
 
-    # Messages.
+    # Functions that send messages.
 
     def _agent(self, agent: int, host: int) -> Teller:
         bounds = Bounds(*self.random.choice([(0, 0), (0, 0), (150_000, 3_700_000)]))

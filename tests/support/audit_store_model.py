@@ -68,7 +68,7 @@ class StoredFleet(AuditFleet):
     def _prune(self) -> None:
         old = self.old()
         chosen = self.random.sample(old, min(len(old), self.random.choice([1, 3, 100])))
-        if self.random.random() < 0.3:  # an event between the judgement and the deletion
+        if self.random.random() < 0.3:  # an event between judging these buckets and deleting them
             super().step()
         before = self._counted()
         self.ledger.prune(chosen, self.clock.time_ms() - self.random.choice([0, HOUR]))

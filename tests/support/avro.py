@@ -125,9 +125,10 @@ def nullable(inner: st.SearchStrategy[Typed]) -> st.SearchStrategy[Typed]:
 
 
 def union_of(types: list[Typed], null_at: int | None) -> Typed:
-    """Returns a union of several types. Its values are structs with one field for each member. If
-    several types have the same kind or name, only the first of these types is used. null_at: the
-    place of null in the union; None for a union without null."""
+    """Returns a union of several types. In Arrow its values are structs with one field for each
+    member. If several of the types have the same kind or name, which Avro forbids in a union, only
+    the first of them is used. null_at: the index of null in the union; None for a union without
+    null."""
     kinds: dict[str, Typed] = {}
     for avro, values in types:
         kind = avro if isinstance(avro, str) else avro.get("name", avro["type"])
@@ -252,8 +253,9 @@ def outgoing(avro: AvroType, value: Any, *, tagged: bool = True) -> Any:
 
 
 def _unscaled(value: Decimal, avro: AvroType) -> bytes:
-    """Returns the unscaled number in two's complement, big-endian. If the type is a fixed, the
-    result has the length of the type. Otherwise the result is as short as possible."""
+    """Returns the unscaled integer of a decimal, in two's complement, big-endian. If the Avro type
+    is a fixed, the result has the length of this type. Otherwise the result is as short as
+    possible."""
     sign, digits, _ = value.as_tuple()
     number = int("".join(map(str, digits))) * (-1 if sign else 1)
     length = (number + (number < 0)).bit_length() // 8 + 1

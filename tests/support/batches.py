@@ -78,20 +78,22 @@ def recover_in(directory: Path, config: LogConfig | None = None, **changes: obje
 
 
 def append(log: PartitionLog, data: bytearray, now_ms: int = NOW_MS, epoch: int = 0) -> int:
-    """Validates, appends and writes one batch. Returns its base offset."""
+    """Validates one batch, appends it to the log and writes it to the segment file. Returns its
+    base offset."""
     base = put(log, data, now_ms, epoch)
     log.write()
     return base
 
 
 def put(log: PartitionLog, data: bytearray, now_ms: int = NOW_MS, epoch: int = 0) -> int:
-    """Validates and appends one batch, but does not write it. Returns its base offset."""
+    """Validates one batch and appends it to the log, but does not write it to the segment file.
+    Returns its base offset."""
     view = memoryview(data)
     return log.append(view, validate(view, message_bytes_max=1 << 30), epoch, now_ms).base_offset
 
 
 def flush(log: PartitionLog) -> Flush:
-    """Flushes the log at once."""
+    """Makes all written batches of the log durable (fsync), without the broker's flusher thread."""
     from skidway.broker.log.flusher import sync
 
     work = log.begin_flush()

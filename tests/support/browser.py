@@ -27,11 +27,11 @@ KEYS = {"Tab": "\ue004", "Enter": "\ue007"}
 
 
 class BrowserFailed(SkidwayError):
-    """The browser refused a command."""
+    """Raised if the browser refused a command."""
 
 
 class Browser:
-    """One window."""
+    """One window of the browser."""
 
     def __init__(self, address: str) -> None:
         self._http = urllib3.PoolManager(retries=False, timeout=60)

@@ -51,7 +51,7 @@ NODE: dict[str, Any] = {
     ],
 }
 TEXTS = ["next", "children", "named", "either", "twin"]
-"""The fields that become JSON texts, because their types contain NODE."""
+"""The fields of NODE whose values become JSON texts in Arrow, because their types contain NODE."""
 
 
 def nodes() -> st.SearchStrategy[dict[str, Any]]:

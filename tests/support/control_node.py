@@ -51,7 +51,7 @@ ssh_args = -F {ssh_config}
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """The result of a playbook."""
+    """The result of one run of a playbook."""
 
     returncode: int
     output: str

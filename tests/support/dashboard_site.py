@@ -259,8 +259,8 @@ def _loss(sender: Sender, number: int) -> Iterator[Message]:
 _OLDEST, _GONE = NOW - 26 * MINUTE, NOW + 92 * MINUTE
 _ROTATED = FileBacklog("/var/log/nginx/access.log.6", 41_870_332, _OLDEST, _GONE)
 UNREAD = Backlog((TopicBacklog("nginx", 48_102_118, 212_400, _OLDEST, _GONE, (_ROTATED,)),))
-"""The backlog of a host on which no agent reads a log, although log rotation will soon delete this
-log."""
+"""The backlog (lines that are not read or not acknowledged) of an agent that has stopped reading a
+log. Log rotation will soon delete the oldest file of this log."""
 
 STATES: dict[str, Callable[[], Site]] = {
     "empty": lambda: Site(is_empty=True),
@@ -280,4 +280,4 @@ STATES: dict[str, Callable[[], Site]] = {
         kept_ms=6 * HOUR,
     ),
 }
-"""Each state of the site, by its name."""
+"""Makes the site in each of its states, by the state's name."""

@@ -58,8 +58,8 @@ def host_key() -> str:
 
 def make() -> None:
     """Makes the root file system in a temporary folder and then renames the folder, so that an
-    interrupted run leaves no half-made one. Raises SkidwayError if the root file system cannot be
-    made.
+    interrupted run leaves no incomplete root file system. Raises SkidwayError if the root file
+    system cannot be made.
     """
     provide("systemd-nspawn", ["systemd-container"], "systemd-nspawn runs the hosts")
     provide("ssh", ["openssh-client"], "ssh reaches the hosts")

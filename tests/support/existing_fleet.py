@@ -57,14 +57,15 @@ class ExistingFleet:
     # Questions to the audit
 
     def report(self, words: str) -> dict[str, Any]:
-        """Runs `skidway audit ... --json` and returns its output, whatever the verdict is."""
+        """Runs `skidway audit WORDS --json` on the server and returns its output, whatever the
+        verdict is."""
         said = self.server.run(f"{SKIDWAY} audit {words} --json", check=False).stdout
         found: dict[str, Any] = json.loads(said)
         return found
 
     def wait_for_verdict(self) -> None:
-        """Waits until the audit has proven that Apache Kafka has all lines that the application
-        host has written so far."""
+        """Waits until the audit has proven that all lines that the application host has written so
+        far are in Apache Kafka."""
         since = "--since $(date -u +%Y-%m-%dT%H:%M:%SZ)"
         asked = f"wait --host {APPLICATION} {since} --tiers agent,broker --timeout-s 300"
         self.server.run(f"{SKIDWAY} audit {asked}", within_s=330)
@@ -86,10 +87,11 @@ class ExistingFleet:
                     sums[each["topic"], agent["host"], place["tier"]] += place["count"]
         return dict(sums)
 
-    # The following methods read the contents of the services.
+    # A load, and the contents of the services
 
     def load(self) -> None:
-        """Runs a load, as the timer does at night."""
+        """Starts the loader's service, as its timer does at night, and waits until the load has
+        ended."""
         self.server.run("systemctl start skidway-loader.service", within_s=300)
 
     def rows(self) -> dict[str, list[str]]:

@@ -3,8 +3,8 @@ until a given time has passed.
 
 A round runs every test with the pytest mark `random` once. Each test derives its seeds from the
 number of the round. The option --seed sets the number of the first round. Each later round has the
-next number. For each failure, the program prints a command that repeats the failure. If there was a
-failure, the exit status is 1.
+next number. For each failure, the program prints a command that repeats the failure. If a test
+failed or no test ran, the exit status is 1.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from pathlib import Path
 
 SUITES = ("tests/unit", "tests/model")
 NUMBERS = 1 << 20
-"""Without --seed, the first round has a random number below this bound. With this bound, the seeds
-of the tests stay below 2^41."""
+"""Without --seed, the first round has a random number below this bound. The bound is so small that
+the seeds of the tests stay below 2^41."""
 GRACE_S = 600.0
 """A round that has begun before the end of the given time may continue for this many seconds
 afterwards.
@@ -61,7 +61,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _round(number: int, tests: list[str], processes: str, deadline: float) -> tuple[int, list[str]]:
     """Runs one round. Returns the number of tests that ran, and the ids of the failed tests. Raises
-    NoRound if pytest could not run."""
+    NoRound if pytest could not run the tests."""
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.xml"
         command = [

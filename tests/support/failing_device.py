@@ -31,7 +31,8 @@ SPACE = (
 
 
 class Device(Operations):
-    """Passes each operation on to the underlying folder, or makes the operation fail."""
+    """The file system: passes each operation on to the files of FOLDER, or makes the operation
+    fail."""
 
     use_ns = True
 

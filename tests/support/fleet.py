@@ -66,12 +66,13 @@ class Fleet:
     # Questions to the audit
 
     def audit(self, *words: str, within_s: float = 330.0) -> tuple[int, str]:
-        """Runs `skidway audit ...` on the server, and returns its exit status and output."""
+        """Runs `skidway audit WORDS` on the server, and returns its exit status and output."""
         done = self.server.run(f"{SKIDWAY} audit {' '.join(words)}", check=False, within_s=within_s)
         return done.returncode, done.stdout + done.stderr
 
     def report(self, words: str) -> dict[str, Any]:
-        """Runs `skidway audit ... --json` and returns its output, whatever the verdict is."""
+        """Runs `skidway audit WORDS --json` on the server and returns its output, whatever the
+        verdict is."""
         said = self.server.run(f"{SKIDWAY} audit {words} --json", check=False).stdout
         found: dict[str, Any] = json.loads(said)
         return found
@@ -94,7 +95,8 @@ class Fleet:
         return moment
 
     def load(self) -> None:
-        """Runs a load, as the timer does at night."""
+        """Starts the loader's service, as its timer does at night, and waits until the load has
+        ended."""
         self.server.run("systemctl start skidway-loader.service", within_s=900)
 
     def rows(self) -> dict[str, dict[str, list[str]]]:

@@ -63,7 +63,7 @@ class Fold:
     """Takes messages one by one, and returns the evidence of all messages so far."""
 
     def __init__(self, messages: Iterable[Message] = ()) -> None:
-        # The senders are in the order of their first messages.
+        # the keys of all senders, in the order of their first messages
         self._senders: dict[SenderKey, None] = {}
         self._messages: dict[SenderKey, dict[int, Delta | Seal]] = {}
         self._others: dict[SenderKey, dict[int, list[Delta | Seal]]] = {}
@@ -182,8 +182,8 @@ class Fold:
 
     def _host(self, agent: int, said: tuple[int, int, int], host: str) -> None:
         """Stores the host that an agent's message contains. `said` is the message's epoch, number
-        and time. For an announcement, epoch and number are 0. The host of the message with the
-        highest `said` is kept."""
+        and time. For an announcement, epoch and number are 0. If an agent's messages contain
+        different hosts, the host of the message with the highest `said` counts."""
         *_, time_ms = said
         self._hosts[agent] = max(self._hosts.get(agent, (*said, host)), (*said, host))
         self._began[agent] = min(self._began.get(agent, time_ms), time_ms)

@@ -16,8 +16,8 @@ EVERYWHERE: Final = {"host": "found", "broker": "found", "mirror": "found", "hdf
 
 
 def asked(trial: Trial, *arguments: str) -> tuple[int, dict[str, Any]]:
-    """Runs a command of `skidway audit` about all of the pipeline's tiers. Returns its status and
-    its JSON document."""
+    """Runs a command of `skidway audit`, with options that let it ask all tiers of the pipeline.
+    Returns its exit status and its JSON document."""
     site = trial.pipeline.site
     done = run_skidway(
         "audit", *arguments, "--json",

@@ -31,7 +31,7 @@ from support.peers import CACHE, ROOT, PeerMissing, provide
 CLIENTS = ROOT / "tests" / "clients"
 NODE, FRANZ_GO, SPARK = "node", "franz-go", "spark-4.1"
 ARCHITECTURES = {"x86_64": ("x64", "amd64"), "aarch64": ("arm64", "arm64")}
-"""The names of the machine's architecture, first in npm and then in Go."""
+"""Maps the machine's architecture to its names in npm and in Go."""
 FETCHES_TOOLCHAINS = (1, 21)
 """From this version on, Go reads in go.mod which toolchain is needed, and fetches this toolchain
 automatically."""
@@ -100,7 +100,7 @@ MAKERS = {NODE: make_node, FRANZ_GO: make_franz_go, SPARK: make_spark}
 
 
 def main() -> int:
-    """Makes every client that is missing."""
+    """Installs every client and tool that is missing."""
     try:
         provide("kcat", ["kcat"], "kcat is one of the Kafka clients")
         provide("fusermount3", ["fuse3"], "libfuse serves the disk that fails for the crash tests")
@@ -137,7 +137,7 @@ def _toolchain(go: str, folder: Path) -> Path:
     fetched = _run([go, "mod", "download", "-json", module], folder.parent, words, {})
     root = Path(json.loads(fetched)["Dir"])
     for program in (*(root / "bin").iterdir(), *(root / "pkg" / "tool").glob("*/*")):
-        program.chmod(0o755)  # an old Go unpacks programs as files that cannot be executed
+        program.chmod(0o755)  # an old Go unpacks programs without the permission to execute them
     return root
 
 

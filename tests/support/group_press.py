@@ -34,7 +34,8 @@ class CommittingGroups:
             self._selector.register(each, selectors.EVENT_READ, number)
 
     def send(self, number: int, offset: int) -> None:
-        """Sends a group's commit, which has the same offset for every partition."""
+        """Sends a request in which the group with this number commits `offset` for every
+        partition."""
         partitions = tuple(
             OffsetCommitRequestPartition(partition_index=each, committed_offset=offset)
             for each in range(self._partitions)
@@ -45,8 +46,8 @@ class CommittingGroups:
         self._sockets[number].sendall(request_frame(request.API, VERSION, offset, "press", body))
 
     def answered(self, timeout_s: float) -> list[tuple[int, set[int]]]:
-        """Returns the groups whose answers have arrived, each with the error codes in its
-        answer."""
+        """Waits at most `timeout_s` for answers. Returns the number of each group whose answer has
+        arrived, with the error codes in this answer."""
         found = []
         for key, _ in self._selector.select(timeout_s):
             frame = self._frame(self._sockets[key.data])

@@ -110,7 +110,7 @@ class Hdfs:
 
     @contextlib.contextmanager
     def safe_mode(self) -> Iterator[None]:
-        """Makes HDFS refuse all writes during the `with` block."""
+        """Makes HDFS refuse all writes (safe mode) during the `with` block."""
         self.admin("-safemode", "enter")
         try:
             yield

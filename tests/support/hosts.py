@@ -107,13 +107,13 @@ class Host:
         self._run.forget_connections(self)
         if self._machine is not None:
             self._machine.wait(90)
-        else:  # another run booted this host, and only that run can wait for the host's process
+        else:  # only the test run that booted this host can wait for its process
             is_off = functools.partial(self.run, "true", check=False)
             eventually(lambda: is_off().returncode == SSH_FAILED, within_s=90, what="off")
 
     def ended(self) -> None:
-        """Reaps the host's process after the kernel has killed the host together with the control
-        node."""
+        """Waits for the end of the host's process, after the host was killed together with the
+        control node."""
         if self._machine is not None:
             self._machine.kill()
 
@@ -177,7 +177,7 @@ class Host:
 
 
 class Run:
-    """The hosts of one test run, their network, and the ssh key for them."""
+    """The hosts of one test run, their network, and the ssh key with which tests log in on them."""
 
     def __init__(self, folder: Path, net: Path, names: Sequence[str]) -> None:
         self.folder, self.net = folder, net
@@ -228,7 +228,8 @@ class Run:
             host.wait()
 
     def replace(self, host: Host) -> None:
-        """Shuts a host down, and boots a machine that has the same name and an empty disk."""
+        """Shuts a host down, and boots a new host that has the same name and address and a fresh
+        disk."""
         host.power_off()
         shutil.rmtree(host.folder)
         host.prepare(self._addresses, (self.folder / "key.pub").read_text())
@@ -330,8 +331,8 @@ def _cgroups(run: str, host: str) -> list[Path]:
 
 @contextlib.contextmanager
 def _folder() -> Iterator[Path]:
-    """Yields a new, locked folder, whose lock is released when this process ends. Removes the
-    folders of test runs that have ended."""
+    """Yields a new folder for this test run, with a lock that is released when this process ends.
+    Before that, removes the folders of test runs that have ended."""
     with _locked(Path(tempfile.gettempdir()) / f"{PREFIX}lock", wait=True):
         for path in Path(tempfile.gettempdir()).glob(f"{PREFIX}*/lock"):
             with contextlib.suppress(BlockingIOError), _locked(path):
@@ -354,7 +355,8 @@ def _locked(path: Path, *, wait: bool = False) -> Iterator[TextIO]:
 
 
 def _remove(folder: Path) -> None:
-    """Removes the folder and the cgroups of a test run after its last processes have ended."""
+    """Waits until the last processes of a test run have ended, and removes the run's folder and
+    cgroups."""
     for base in {path.parent for path in _cgroups(folder.name, "-")}:
         tree = sorted(base.rglob("*/"), reverse=True)
         for cgroup in [*tree, base]:

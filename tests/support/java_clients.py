@@ -48,8 +48,8 @@ class Consumed:
 
 
 class JavaClients:
-    """One JVM with the jars of one of the peers that support.peers fetches. By default these are
-    the jars of Kafka."""
+    """One JVM with the jars of one of the peers (foreign programs) that support.peers fetches. By
+    default these are the jars of Kafka."""
 
     def __init__(self, folder: Path, peer: str = "kafka") -> None:
         jars = f"{peers.jars(peer)}/*:{_py4j_jar()}"
@@ -82,7 +82,7 @@ class JavaClients:
 
     @property
     def kafka(self) -> Any:
-        """The package org.apache.kafka."""
+        """The Java package org.apache.kafka."""
         return self.jvm.org.apache.kafka
 
     def tp(self, topic: str, partition: int = 0) -> Any:
@@ -126,7 +126,7 @@ class JavaClients:
         key: bytes | None = None,
         headers: Mapping[str, bytes] | None = None,
     ) -> Any:
-        """A ProducerRecord."""
+        """Returns a Java ProducerRecord."""
         made = [
             self.kafka.common.header.internals.RecordHeader(name, content)
             for name, content in (headers or {}).items()
@@ -159,15 +159,15 @@ class JavaClients:
 
     def wait(self, future: Any) -> Any:
         """Waits at most WITHIN_S seconds for a future and returns its result. If the future failed,
-        raises JavaFailed with the cause."""
+        raises JavaFailed with the name and message of the exception that made it fail."""
         try:
             return future.get(int(WITHIN_S), self.jvm.java.util.concurrent.TimeUnit.SECONDS)
         except Py4JJavaError as error:
             raise _failed(error) from error
 
     def call(self, method: Any, *arguments: object) -> Any:
-        """Calls a Java method and returns its result. If the method threw an exception, raises
-        JavaFailed with this exception."""
+        """Calls a Java method and returns its result. If the method throws an exception, raises
+        JavaFailed with its name and message."""
         try:
             return method(*arguments)
         except Py4JJavaError as error:

@@ -57,7 +57,8 @@ class ApacheKafka:
         )
 
     def format(self) -> None:
-        """Writes the configuration and formats the storage directory."""
+        """Writes the configuration and formats the storage directory, as Kafka requires before the
+        first start."""
         internal = (
             "offsets.topic.replication.factor",
             "transaction.state.log.replication.factor",

@@ -214,7 +214,8 @@ def gap(first: int, end: int) -> Gap:
 
 
 def rows_of(store: Store, result: SliceResult, kind: str = "rows") -> list[dict[str, Any]]:
-    """Returns the rows that a task has staged, in the order of its staged files."""
+    """Returns the rows in the files that a task has staged (written, but not yet committed), in the
+    order of these files."""
     import io
 
     import pyarrow.parquet as pq
@@ -245,7 +246,7 @@ WHOLE = Manifest(
     audit_positions={"_skidway_audit/0": 4}, audit={"last": 9, "deltas": []},
     columns=Replacement("c", "d"),
 )  # fmt: skip
-"""A manifest in which every field has a value."""
+"""A manifest in which no field has its default value."""
 
 
 def once(action: Callable[[], object]) -> Callable[[], None]:

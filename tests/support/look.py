@@ -1,4 +1,4 @@
-"""The health of programs on hosts, as each program's /health shows it."""
+"""Reads the health of programs on test hosts from their /health."""
 
 from __future__ import annotations
 

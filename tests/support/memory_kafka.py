@@ -135,7 +135,7 @@ class MemoryClient:
 
 
 class MemoryProducer:
-    """A producer that delivers its batches on the next poll."""
+    """A producer that delivers its batches to the cluster when `poll` is called next."""
 
     def __init__(self, cluster: MemoryCluster) -> None:
         self._cluster = cluster
@@ -173,7 +173,7 @@ class MemoryProducer:
 
 
 class MemoryFetcher:
-    """A fetcher that returns at most `batches_max` batches of a partition for each poll."""
+    """A fetcher that returns at most `batches_max` batches of each partition at each poll."""
 
     def __init__(self, cluster: MemoryCluster, batches_max: int = 1_000) -> None:
         self._cluster = cluster

@@ -1,4 +1,5 @@
-"""Runs the loader in one process, with the topic, the audit topic, the output and Spark in memory.
+"""Runs the loader in one process, with the source topic, the audit topic and the output in memory,
+and without Spark.
 
 All steps of a load (begin, plan, tasks, join, commit, publish) run the production code.
 """
@@ -80,7 +81,8 @@ class MemoryLoading:
         """The number of versions that the subject had when it was permanently deleted and created
         again."""
         self.collector: Any = None
-        """Answers the loader's questions about hours in place of the audit's collector."""
+        """Replaces the audit's collector: answers the loader's question whether hours are
+        complete."""
         self.slice_s = 0.0
         """The time that a slice takes on the test's clock, in seconds."""
         self.shown: list[Figures] = []
@@ -131,8 +133,8 @@ class MemoryLoading:
         self.lines += count
 
     def append(self, *records: Record) -> None:
-        """Appends a batch of these records. These records do not count as further lines of the
-        file."""
+        """Appends a batch of these records to the topic. They do not count as lines of the file:
+        `write` continues with the line after the last one that it wrote."""
         self.cluster.log(DATA).append(encoded(records))
 
     def remove_output(self) -> None:
@@ -141,13 +143,14 @@ class MemoryLoading:
         self.store = MemoryStore()
 
     def run(self, *, until: int | None = None, **settings: Any) -> TopicOutcome:
-        """Makes one run, up to the high watermark or to the offset `until`."""
+        """Makes one run of the loader, which loads up to the high watermark or to the offset
+        `until`."""
         return self.run_beside(lambda: None, until=until, **settings)
 
     def run_beside(
         self, other: Callable[[], object], *, until: int | None = None, **settings: Any
     ) -> TopicOutcome:
-        """Makes one run, and calls `other` just before the first task of the run."""
+        """Makes one run of the loader, and calls `other` just before the first task of this run."""
         spark = _Spark(self, other)
         parts = self._parts(spark, settings)
         topics = [self._topic(until), *self.beside]
@@ -159,7 +162,8 @@ class MemoryLoading:
     def reload(
         self, wish: Wish, other: Callable[[], object] = lambda: None, **settings: Any
     ) -> Reloaded:
-        """Reloads hours. `other` is called while the tasks run."""
+        """Reloads hours, as `skidway load reload` does. `other` is called just before the first
+        task."""
         parts = self._parts(_Spark(self, other), settings)
         with self._substitutes():
             progress = RunProgress(self.clock, self.shown.append, self.note)
@@ -183,7 +187,8 @@ class MemoryLoading:
             yield
 
     def compact(self, other: Callable[[], object] = lambda: None, **settings: Any) -> Compacted:
-        """Compacts all hours. `other` is called while the tasks run."""
+        """Merges the small files of all hours, as `skidway load compact` does. `other` is called
+        just before the first task."""
         spark: Any = _Spark(self, other)
         parts = self._parts(spark, settings)
         compaction = Compaction(parts.settings, self.store, spark, self.clock, lambda _: True)
@@ -204,7 +209,7 @@ class MemoryLoading:
         return sorted(rows, key=lambda row: row["_kafka_offset"])
 
     def manifest(self, number: int) -> Manifest:
-        """Returns the manifest of a load."""
+        """Returns the manifest of the load with this number."""
         path = layout.manifest(TOPIC, number)
         return Manifest.from_json(self.store.read(path) or b"", path)
 

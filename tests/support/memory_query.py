@@ -62,7 +62,7 @@ class Queried:
         self.cluster.topics[topic].logs[partition].append(encoded(records))
 
     def announce(self, agent: int, file: int, host: str, path: str, audit: str = AUDIT) -> None:
-        """Appends an announcement to an audit topic."""
+        """Appends an agent's announcement of a log file to the audit topic `audit`."""
         if audit not in self.cluster.topics:
             self.cluster.create(audit)
         source = Source("main", "memory", "logs", "")
@@ -78,7 +78,8 @@ class Queried:
         return SkidwaySource({key: value for key, value in given.items() if value})
 
     def rows(self, schema: StructType | None = None, **options: str) -> list[dict[str, Any]]:
-        """Returns the rows of a query in the order of the log."""
+        """Returns the rows of a query of the whole topic, partition by partition, in the order of
+        offsets."""
         source = self.source(**options)
         reader = source.reader(schema or source.schema())
         found = []
@@ -106,7 +107,7 @@ class _Client(MemoryClient):
 
 @contextmanager
 def queries() -> Iterator[Queried]:
-    """Lets all queries use brokers and a registry in memory until the end of the `with` block."""
+    """During the `with` block, all queries use the yielded cluster and a registry in memory."""
     made = Queried()
 
     def client(*_address: str, **_settings: Any) -> _Client:

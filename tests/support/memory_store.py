@@ -1,4 +1,5 @@
-"""A store in memory that does what the docstrings of loader.store.Store promise, and nothing more.
+"""A store of files in memory, in place of HDFS. It does what the docstrings of loader.store.Store
+promise, and nothing more.
 
 The store's whole content is one immutable value (`snapshot`), so a test that searches through
 states can keep and compare these values.

@@ -1,5 +1,5 @@
-"""Tests the real `MirrorSource` (the broker's part that mirrors a source cluster) with a source
-cluster in memory, and with a simulated network that loses and delays messages.
+"""A world for tests of the real `MirrorSource`, the broker's part that mirrors another cluster (the
+source). In this world, the source is in memory, and a simulated network loses and delays messages.
 
 All code that decides is the real code: the MirrorSource with its rounds over the source's topics,
 the follower of each partition, the fetcher, and the logs, which are in files. The source's brokers,
@@ -81,8 +81,8 @@ ALL = 1 << 30
 
 
 def batch(number: int, base: int, count: int, epoch: int = 0, size: int = 40) -> bytes:
-    """Returns a batch of the source with the given offsets. Batches with different numbers have
-    different bytes."""
+    """Returns a batch of `count` records as it lies in the source's log, with the base offset
+    `base`. Batches with different `number`s have different bytes."""
     body = b"%020d" % number
     encoded = EncodedBatch(body.ljust(size, b"."), Codec.NONE, count, 0, 0, size)
     raw = bytearray(seal(encoded))
@@ -92,8 +92,8 @@ def batch(number: int, base: int, count: int, epoch: int = 0, size: int = 40) ->
 
 @dataclass
 class SourceLog:
-    """One partition of the source. It has batches that consumers can see, and staged batches that
-    consumers cannot see yet."""
+    """The log of one partition of the source. It has batches that consumers can see (below the high
+    watermark), and staged batches that they cannot see yet."""
 
     batches: list[bytes] = field(default_factory=list)
     start: int = 0
@@ -324,8 +324,8 @@ def _part(
 
 
 class WireClient:
-    """A `LoopClient` with the real fetcher and a simulated network instead of sockets. Implements
-    SourceClient."""
+    """The mirror's connection to the source, with the real fetcher and a simulated network instead
+    of sockets. Replaces `LoopClient` and implements SourceClient."""
 
     def __init__(self, world: MirrorWorld) -> None:
         self._world = world
@@ -333,7 +333,7 @@ class WireClient:
         self._tickets = 0
         self.connection = 0
         self.is_down = False
-        self.fetches: deque[PlannedFetch] = deque()  # sent, not answered yet
+        self.fetches: deque[PlannedFetch] = deque()  # fetches that were sent and not answered
         self.served: deque[tuple[PlannedFetch, FetchAnswer]] = deque()
         self.arrived: deque[tuple[PlannedFetch, FetchAnswer | None, int]] = deque()
         self.asked: deque[tuple[int, Call]] = deque()
@@ -412,7 +412,7 @@ class WireClient:
         self.inbox.clear()
         return Turn(fetched, stopped, answers, self._fetching.take_interruptions())
 
-    # the wire
+    # The simulated network.
 
     @property
     def _open(self) -> bool:
@@ -479,8 +479,8 @@ class Disk:
 
 
 class LocalBroker:
-    """The broker that runs the mirror. Implements Local. The broker's topics are in a simulated
-    ZooKeeper, and its logs are in files."""
+    """The broker that runs the mirror. Implements `Local`, through which MirrorSource uses its
+    broker. The broker's topics are in a simulated ZooKeeper, and its logs are in files."""
 
     def __init__(self, folder: Path, clock: ManualClock, defaults: LogConfig) -> None:
         self._folder = folder
@@ -489,7 +489,7 @@ class LocalBroker:
         self._touched: dict[Replica, None] = {}
         self.catalog: dict[str, Topic] = {}
         self.replicas: dict[TopicPartition, Replica] = {}
-        self.zookeeper: dict[str, dict[str, str]] = {}  # the configs of each topic
+        self.zookeeper: dict[str, dict[str, str]] = {}  # each topic's configs
         self.zookeeper_is_away = False
         self.jobs: deque[Callable[[], None]] = deque()
         self.posted: deque[Callable[[], None]] = deque()
@@ -650,7 +650,7 @@ class MirrorWorld:
         )
 
     def turn(self) -> None:
-        """Runs one turn of the broker's loop."""
+        """Runs one turn of the local broker's loop."""
         self.local.tell()
         if self.mirror.is_due:
             self.mirror.turn()
@@ -660,7 +660,8 @@ class MirrorWorld:
         self.mirror.next_deadline()
 
     def settle(self, seconds: float = 10.0) -> None:
-        """Lets `seconds` pass, and lets all messages arrive."""
+        """Runs turns until `seconds` have passed on the clock. In each turn, the source answers,
+        and all messages arrive."""
         until = self.clock.monotonic() + seconds
         idle = turns = 0
         while turns < 10 or self.clock.monotonic() < until:

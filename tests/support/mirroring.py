@@ -122,7 +122,8 @@ class Cluster(SkidwayBroker):
 
 
 def refill(cluster: Cluster, batches: int, *, topic: str = "logs") -> None:
-    """Replaces the records in a stopped broker's files with other records at the same offsets."""
+    """Deletes the files of partition 0 of a stopped broker's topic, and writes a log with `batches`
+    other batches from offset 0 on."""
     directory = cluster.logs / f"{topic}-0"
     for path in directory.iterdir():
         if path.suffix in (".log", ".index", ".timeindex", ".snapshot"):
@@ -156,7 +157,7 @@ class Pair:
         return self
 
     def mirrored(self, topic: str) -> None:
-        """Waits until the mirror has all records that the source has."""
+        """Waits until the mirror has all records of the source's topic."""
 
         def done() -> bool:
             ends = self.source.ends(topic)
@@ -183,7 +184,8 @@ class Pair:
 
 
 def mirror_sources(address: str, patterns: Sequence[str] = (".*",)) -> str:
-    """Returns the setting of the mirror's sources in the form that the option --set takes."""
+    """Returns the setting `mirror.sources` in the form that the option --set takes. address: a
+    broker of the source. patterns: which topics to mirror."""
     return json.dumps([{"cluster": SOURCE, "bootstrap.servers": address, "topics": list(patterns)}])
 
 

@@ -44,7 +44,8 @@ def recorded() -> list[Recorded]:
 
 
 def mutated(frame: bytes, chance: random.Random) -> bytes:
-    """Returns the frame with up to four damaged places and a corrected length field."""
+    """Returns a copy of the frame with up to four damaged places and a length field that fits the
+    new length."""
     body = bytearray(frame[_HEAD:])
     for _ in range(chance.randint(1, 4)):
         at = chance.randint(0, len(body))
@@ -65,7 +66,7 @@ def mutated(frame: bytes, chance: random.Random) -> bytes:
 
 def cut_everywhere(frame: bytes) -> Iterator[bytes]:
     """Yields the frame's beginnings of every length that contain at least the head (see `_HEAD`).
-    Each has a corrected length field."""
+    Each has a length field that fits its length."""
     for end in range(_HEAD, len(frame)):
         yield framed(frame[4:end])
 

@@ -12,8 +12,8 @@ from skidway.coordination import Versioned
 
 
 class Nodes:
-    """Replaces a `Coordinator`, its kazoo client and the client's transaction by a dictionary. It
-    has only the methods that the broker calls.
+    """Replaces a `Coordinator`, its kazoo client and the client's transaction. The nodes are in a
+    dictionary. Only the methods that the broker calls exist.
 
     `after` contains functions by path. A test uses them to change a node between two requests of
     the broker: each function is called once, after the broker has asked whether the path exists.

@@ -30,8 +30,8 @@ DIFFERENCES = (
 
 
 def make(folder: Path) -> Path:
-    """Adds the older wheels to the wheels on the control node. Returns the folder of the older
-    collection."""
+    """Builds the wheels of the older version and puts them beside the current wheels, where the
+    control node finds them. Returns the folder of the older Ansible collection."""
     tree = folder / "older"
     _unpack(tree)
     command = [sys.executable, "-m", "deploy.packaging.wheels", "--version", VERSION]

@@ -26,8 +26,8 @@ def inventory(
     zookeeper: Sequence[str] = (FIRST,),
     agents: Sequence[str] = (AUDIT,),
 ) -> dict[str, Any]:
-    """Returns the operator's inventory. Each broker and each ZooKeeper server has the same number
-    as its host."""
+    """Returns the operator's inventory. Each broker and each ZooKeeper server has the last digit of
+    its host's name as its id."""
     return {
         "all": {
             "vars": {

@@ -67,7 +67,8 @@ def copy_installed(requirement: str, into: Path, without: Collection[str] = ()) 
 
 
 def required_by(wanted: Requirement) -> Iterator[metadata.Distribution]:
-    """Yields the installed distributions that a requirement needs, each distribution once."""
+    """Yields the installed distributions that a requirement needs, directly or through other
+    distributions, each of them once."""
     pending, seen = [wanted], set[str]()
     while pending:
         each = pending.pop()

@@ -37,7 +37,7 @@ TRIES = 2
 
 
 class PeerMissing(AssertionError):
-    """Raised if the files of a peer are missing."""
+    """Raised if the files of a peer, or of a client or tool that a test needs, are missing."""
 
 
 def jars(peer: str) -> Path:
@@ -135,7 +135,8 @@ def provide(command: str, packages: Sequence[str], why: str) -> str:
 
 
 def is_complete(peer: str) -> bool:
-    """Returns whether the peer was fetched in the version that is currently pinned."""
+    """Returns whether the peer was fetched completely, with the pom.xml that pins its versions
+    now."""
     marker = CACHE / peer / ".complete"
     return marker.exists() and marker.read_text() == _digest(peer)
 

@@ -49,8 +49,8 @@ TOGETHER = (
     ("registry", "count-dc1", "count-offline", "audit"),
     ("agent",),
 )
-"""Groups of programs. The programs of a group start at the same time, because none of them has to
-wait until another program of the group is healthy."""
+"""Groups of programs, in the order in which they start. The programs of a group start at the same
+time, because none of them needs another one of the group."""
 ORDER = tuple(name for names in TOGETHER for name in names)
 COMMANDS: Mapping[str, Sequence[str]] = {
     "zookeeper": ("zookeeper", "run"),
@@ -160,7 +160,8 @@ class Pipeline:
         self.proxy.stop()
 
     def rewrite(self, sources: Sequence[Settings]) -> None:
-        """Writes the agent's settings with these sources, for the agent's next start."""
+        """Writes the agent's settings with these sources. They count from the agent's next start
+        on."""
         self.site.write(sources)
         for name, changed in self.settings.items():
             path = self.site.config(name)
@@ -169,16 +170,16 @@ class Pipeline:
     # --- agent and brokers ------------------------------------------------------------------------
 
     def ledger(self) -> list[dict[str, Any]]:
-        """Returns, for each file, what happened to the file's bytes, as `skidway agent state show`
-        prints it."""
+        """Returns, for each log file, what happened to the file's bytes, as `skidway agent state
+        show` prints it."""
         try:
             return list(ledger.show(self.site.data("agent"))["files"])
         except StateRefused:
-            return []  # the agent has not run yet
+            return []  # the agent has no state yet
 
     def settled_bytes(self, folder: Path) -> int:
-        """Returns how many bytes of a folder's files are acknowledged, rejected, lost or
-        uncertain."""
+        """Returns how many bytes of the log files in a folder the agent counts as acknowledged,
+        rejected, lost or uncertain."""
         below = f"{folder}/"
         return sum(
             file["bytes"] - file["pending"]
@@ -187,8 +188,8 @@ class Pipeline:
         )
 
     def promised_bytes(self, folder: Path) -> int:
-        """Returns how many bytes of a folder's files are acknowledged, rejected, lost, uncertain,
-        or in a durable intent (the agent's promise to send bytes)."""
+        """Returns how many bytes of the log files in a folder the agent counts as acknowledged,
+        rejected, lost or uncertain, or has in a durable intent (a promise to send bytes)."""
         path = self.site.data("agent") / DATABASE
         with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as state:
             found = state.execute(
@@ -300,7 +301,7 @@ def report_of(program: Program) -> dict[str, dict[str, Any]]:
 
 
 class Oracle:
-    """Writes numbered lines, and remembers every line."""
+    """Writes numbered lines to log files in a folder, and remembers every line."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -324,8 +325,8 @@ class Oracle:
         return path
 
     def put(self, path: Path, text: str) -> None:
-        """Appends a text, but does not remember the text's lines. The test itself must remember
-        these lines."""
+        """Appends a text to a file, but does not remember its lines for `expect_exactly`. The test
+        itself must do so."""
         data = text.encode()
         with self._lock, path.open("ab", buffering=0) as out:
             assert out.write(data) == len(data)

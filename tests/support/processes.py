@@ -43,8 +43,8 @@ def eventually(
     every_s: float = 0.05,
     what: str = "",
 ) -> object:
-    """Calls the condition again and again until its value is true, and returns this value. Raises
-    NotReady if the value is not true in time."""
+    """Calls `condition` again and again until it returns a true value, and returns this value.
+    Raises NotReady if this takes longer than `within_s`."""
     deadline = time.monotonic() + within_s
     while True:
         value = condition()
