@@ -1,8 +1,8 @@
 """Collects in memory what an agent's announcements for one source topic say about log files. (With
 an announcement, an agent tells the audit which path a file id has.)
 
-A file id may be announced several times, and the announcements may come in any order. For each
-file, this module makes one `FileNote`. It has the path and the time of the file's earliest
+A file id may be announced several times, and the announcements may come in any order. For each file
+id, this module makes one `FileNote`. It has the path and the time of the file id's earliest
 announcement. The file's creation time comes from any announcement that contains it, because agents
 of older versions do not send the creation time. The audit's ledger keeps the same facts in its
 tables; tests compare the ledger with this module. This module does no input or output.
@@ -33,8 +33,8 @@ class _Key(NamedTuple):
 
 
 class _Known(NamedTuple):
-    """What the announcements so far say about a file id. If a file with new content has taken the
-    place of an earlier file on the same inode, `replaced` is the file id of the earlier file.
+    """What the announcements so far say about a file id. If the file's content was replaced on the
+    same inode, so that a new file id began, `replaced` is the file id of the earlier content.
     """
 
     time_ms: int

@@ -151,8 +151,9 @@ class Proxy:
             connection.close()
 
     def inject(self, fault: Fault, matches: Matches, times: int | None = None) -> Intervention:
-        """Begins a fault that hits `times` frames. If `times` is None, the fault hits all matching
-        frames until the test releases or drops the fault."""
+        """Begins a fault that hits `times` requests for which `matches` returns true, or the
+        answers to such requests. If `times` is None, the fault hits all of them until the test
+        releases or drops the fault."""
         made = Intervention(fault, matches, times, self._changed)
         with self._changed:
             self._interventions.append(made)

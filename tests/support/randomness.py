@@ -1,4 +1,4 @@
-"""Chooses the random schedules and examples of a test run, in such a way that a failure can be
+"""Chooses the seeds and random examples of a test run, in such a way that a failure can be
 repeated.
 
 By default every run tries the same seeds and examples: a test's seeds are written in its code, and
@@ -80,8 +80,8 @@ def share_of(count: int) -> int:
 
 @pytest.fixture
 def seeds(request: pytest.FixtureRequest) -> Seeds:
-    """Returns a function that takes all seeds of a test, and returns the seeds that this run tries
-    instead."""
+    """Returns a function that takes all seeds of a test, and returns the seeds that this run tries:
+    fewer with --share, and others in an exploration."""
     share, moved = request.config.getoption("--share"), STRIDE * (_explored(request.config) or 0)
 
     def chosen(named: range) -> range:

@@ -21,7 +21,8 @@ from support.recovery_inventory import APPLICATIONS, LINES, OFFLINE, SOURCE, inv
 
 OLD, NEXT, BROKEN = "0.1.0", "0.1.1", "0.1.2"
 NAMES = {"dc1-broker": SOURCE, "offline-broker": OFFLINE}
-"""Maps the guide's name for the broker of each cluster to the name of the broker's host."""
+"""Maps the host name that the guide uses for each cluster's broker to the name of the test host on
+which this broker runs."""
 MIRROR_TOPIC = "dc1.nginx"
 _WRITER = "writer.service"
 _ROWS = """

@@ -36,8 +36,8 @@ class MemoryLog:
         self.lose: list[str] = []
         self.meanwhile: list[Callable[[], object]] = []
         self.visible: int | None = None
-        """How many entries the ZooKeeper server of this connection can read before the next sync.
-        None means all entries."""
+        """How many entries of the log this connection can read until the next `sync`, because its
+        ZooKeeper server lags behind. None means all entries."""
         self.reached = threading.Event()
         """This event is set when the registry begins to create an entry."""
         self.missing = 0

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 ALL = "*"
-"""The key for the mode of all subjects that have no mode of their own."""
+"""The key in `Model.modes` for the mode that applies to subjects without a mode of their own."""
 
 READ_ONLY = ("READONLY", "READONLY_OVERRIDE")
 WITH_IDS = ("IMPORT", "FORWARD")
@@ -50,7 +50,7 @@ class Row:
 
 @dataclass
 class Model:
-    """The whole registry."""
+    """The model of the whole registry."""
 
     rows: dict[str, dict[int, Row]] = field(default_factory=dict)
     highest: dict[str, int] = field(default_factory=dict)

@@ -1,5 +1,5 @@
-"""A fleet of hosts and a control node, for tests of the tasks that follow the installation in the
-guide (docs/operations.md)."""
+"""A fleet of hosts and a control node, for tests of what an operator does after the installation
+(docs/operations.md)."""
 
 from __future__ import annotations
 

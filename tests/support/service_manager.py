@@ -28,13 +28,14 @@ class ServiceManager:
         return {"NOTIFY_SOCKET": self.address}
 
     def next(self, within_s: float = 120.0) -> dict[str, str]:
-        """The next message. Raises TimeoutError if none arrives."""
+        """Waits for the next message and returns it. Raises TimeoutError if none arrives in
+        time."""
         self._socket.settimeout(within_s)
         text = self._socket.recv(4096).decode()
         return dict(line.split("=", 1) for line in text.split("\n"))
 
     def wait_for(self, name: str, within_s: float = 120.0) -> dict[str, str]:
-        """The first message that assigns a value to `name`."""
+        """Reads messages until one of them assigns a value to `name`, and returns this message."""
         deadline = time.monotonic() + within_s
         while True:
             message = self.next(max(deadline - time.monotonic(), 0.001))

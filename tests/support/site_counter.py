@@ -40,8 +40,8 @@ def copy(topic: Topic, partition: int, count: int, skipped: int, *, names: bool)
 
 
 def unrepeated(records: list[Record], known: dict[FileKey, int]) -> list[Record]:
-    """Returns the records that are not repeats, and moves the marks in `known` behind these
-    records."""
+    """Returns the records that are not repeats, and moves the marks in `known` forward to the ends
+    of these records."""
     if not records:
         return []
     parts = [[x.line.agent, x.file, x.first, x.length] for x in records]

@@ -338,8 +338,9 @@ class World:
                 return other, place._replace(source=self.copied(self.names[other]).source)
 
     def swapped(self, flat: list[tuple[int, tuple[Placed, Sums]]], loads: int) -> list[Rows]:
-        """Puts rows into a wrong bucket, agent or topic: finds two rows that differ only in the
-        field `misplaces`, and exchanges their values of this field. Returns all rows."""
+        """Puts rows into a wrong bucket, agent or topic: two rows exchange their values of the
+        field that `misplaces` names, if they agree in the other two of bucket, agent and topic.
+        Returns all rows."""
         fields = {"bucket": ("bucket",), "agent": ("agent",), "topic": ("source",)}
         [name] = fields[self.faults.misplaces]
         others = {"bucket", "agent", "source"} - {name}

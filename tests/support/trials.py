@@ -124,7 +124,8 @@ class Trial:
         return self.oracle.write(name, count)
 
     def settle(self, within_s: float = WITHIN_S) -> None:
-        """Waits until every byte that was written is acknowledged, rejected, lost or uncertain."""
+        """Waits until the agent counts every byte that the story has written as acknowledged,
+        rejected, lost or uncertain."""
         try:
             eventually(
                 lambda: self.pipeline.settled_bytes(self.folder) >= self.oracle.bytes,
@@ -135,8 +136,8 @@ class Trial:
             raise NotReady(f"{self.oracle.bytes} bytes were written: {known}") from None
 
     def promised(self) -> int:
-        """The number of bytes up to the end of each file's last durable intent (promise to send
-        bytes), whether or not the agent has sent these bytes."""
+        """The number of bytes of this story's files that the agent has accounted for or has in a
+        durable intent (a promise to send bytes), whether or not it has sent them."""
         return self.pipeline.promised_bytes(self.folder)
 
     def ledger(self) -> list[dict[str, Any]]:

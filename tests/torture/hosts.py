@@ -34,8 +34,8 @@ while. The other ways of rotation compress or truncate the old file at once, so 
 write to this file again."""
 CUT_SELDOM = 8
 """The factor by which logs of the way "copied" (copytruncate) are rotated less often than other
-logs. Each truncation may lose lines, and the audit declares them as lost, so more truncations would
-leave fewer lines that must arrive."""
+logs. At each truncation the agent declares a loss. The torture does not require lines of buckets
+with a declared loss to arrive, so with more truncations it would check fewer lines."""
 END = " ."
 COPY = "/copy-"
 """A part of the path of each copy that a COPY fault makes of a log. The patterns of the agent's

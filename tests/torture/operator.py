@@ -250,8 +250,8 @@ def _known(address: str, names: Sequence[str]) -> Generator[None, None, dict[str
 
 
 def _deleted(address: str, former: Mapping[str, str]) -> bool:
-    """Deletes the topics with these names and ids. Returns True if no topic had to be deleted any
-    more. A new topic with the same name, which a mirror may have made, is not deleted."""
+    """Deletes the topics with these names and ids. Returns True if none of them existed any more. A
+    new topic with the same name, which a mirror may have made, is not deleted."""
     with suppress(SkidwayError), Client(address) as client:
         there = client.metadata(None).topics
         left = [x for x, id_ in former.items() if x in there and str(there[x].topic_id) == id_]

@@ -30,8 +30,8 @@ Said = tuple[str, Sequence[str]]
 
 
 INHERITED_MS = 600_000
-"""If the audit does not list a bucket, the next listed bucket of the topic stands for it, provided
-that this one begins less than INHERITED_MS milliseconds later."""
+"""If the audit does not list a bucket, the verdict on the next listed bucket of the topic applies
+to it, provided that the listed bucket begins less than INHERITED_MS milliseconds later."""
 
 
 @dataclass(slots=True)

@@ -12,8 +12,8 @@ FAULTS = schedule(7, 600.0)
 
 
 def test_what_must_come_together_is_left() -> None:
-    """If a run fails only if three certain faults are in the schedule, the shortened schedule has
-    just these three of many faults, however far apart they are."""
+    """If a run fails exactly when three certain faults are in the schedule, the shortened schedule
+    has just these three of many faults, however far apart they are."""
     needed = {FAULTS[3], FAULTS[30], FAULTS[-1]}
     tried: list[Sequence[Fault]] = []
 
