@@ -43,8 +43,8 @@ class _Known(NamedTuple):
     replaced: int | None
 
     def and_said(self, other: _Known) -> _Known:
-        """Combines the facts from two announcements of one file id. If the two announcements have
-        different times, paths or birth times, the result has the earlier ones. If they differ in
+        """Combines the facts from two announcements of one file id. The result has the time and
+        path of the earlier announcement, and the earlier creation time. If the two differ in
         `replaced`, the result has None."""
         first = min((self.time_ms, self.path), (other.time_ms, other.path))
         births = [x for x in (self.born_ns, other.born_ns) if x is not None]

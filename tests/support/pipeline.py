@@ -160,7 +160,7 @@ class Pipeline:
         self.proxy.stop()
 
     def rewrite(self, sources: Sequence[Settings]) -> None:
-        """Writes the agent's settings with these sources. They count from the agent's next start
+        """Writes the agent's settings with these sources. The agent uses them from its next start
         on."""
         self.site.write(sources)
         for name, changed in self.settings.items():
