@@ -1,8 +1,8 @@
-"""Turns messages into evidence in memory. The audit's ledger does the same in SQLite, and this
-module is a second implementation in plain Python.
+"""Turns audit messages into evidence in memory. The audit's ledger (the collector's store) does the
+same in SQLite. This module is a second implementation in plain Python.
 
-Evidence is the information that the audit gets from messages and uses for its verdicts. This module
-defines which evidence is right, so tests compare the ledger with this module. Models use this
+Evidence is the information that the audit gets from messages and uses for its verdicts. Tests take
+the evidence of this module as right and compare the ledger's evidence with it. Models use this
 module for verdicts, because it is faster than the ledger if there are few messages.
 """
 
@@ -60,10 +60,10 @@ def judge(messages: Iterable[Message], policy: Policy, now_ms: int) -> list[Buck
 
 
 class Fold:
-    """Processes messages one by one, and returns the evidence of all these messages."""
+    """Takes messages one by one, and returns the evidence of all messages so far."""
 
     def __init__(self, messages: Iterable[Message] = ()) -> None:
-        # The senders are in the order of their first messages.
+        # the keys of all senders, in the order of their first messages
         self._senders: dict[SenderKey, None] = {}
         self._messages: dict[SenderKey, dict[int, Delta | Seal]] = {}
         self._others: dict[SenderKey, dict[int, list[Delta | Seal]]] = {}
@@ -171,8 +171,7 @@ class Fold:
                 _add(found, key, message, counted=False)
 
     def _said(self, message: RecountResult | Note) -> None:
-        """Keeps the result of a recount. Ignores a note, which is a message on which no verdict
-        depends."""
+        """Stores the result of a recount. Ignores a note, because no verdict depends on notes."""
         if isinstance(message, RecountResult):
             self._recounts[message.source, message.output] = message
 
@@ -183,8 +182,8 @@ class Fold:
 
     def _host(self, agent: int, said: tuple[int, int, int], host: str) -> None:
         """Stores the host that an agent's message contains. `said` is the message's epoch, number
-        and time. For an announcement, epoch and number are 0. The host of the message with the
-        highest `said` is kept."""
+        and time. For an announcement, epoch and number are 0. If an agent's messages contain
+        different hosts, the host of the message with the highest `said` counts."""
         *_, time_ms = said
         self._hosts[agent] = max(self._hosts.get(agent, (*said, host)), (*said, host))
         self._began[agent] = min(self._began.get(agent, time_ms), time_ms)
@@ -219,7 +218,8 @@ def _add(
     taken_ms: int = NEVER_AHEAD_MS,
 ) -> None:
     """Adds one message to the evidence. If `counted` is false, another message with the same sender
-    and number was added before. In this case, the message's buckets are added, but not its counts.
+    and number was added before. Then only the buckets that the message names are added, but not its
+    counts.
     """
     for source, agent in agents_in(message):
         found.topic(source).agents.add(agent)
