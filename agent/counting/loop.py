@@ -167,7 +167,7 @@ class CountLoop:
             self._changes.put_looked(topic, pattern, exclude)
         self._unreadable.name(self.tracker)
         self.tracker.ignored.end_look()
-        if not self.tracker.unreadable:
+        if not self.tracker.unreadable and not self.tracker.unopened:
             self._looked_ms = now_ms
         self._looks.took(now, self._clock.monotonic())
 
