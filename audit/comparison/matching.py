@@ -179,9 +179,9 @@ def compare(
 ) -> Result:
     """Joins lines and records. files: oldest first. is_whole: whether all records that the topic
     ever had were read. since_ms: all records since this time were read; None if this is unknown.
-    certain_ms: no record with this timestamp or a later one has expired. Other records of the same
-    time as an older record may have expired from another partition, so an older record does not
-    show that the lines after its line are missing."""
+    certain_ms: no record with a later timestamp has expired. Records of an earlier time may have
+    expired from another partition, so a record of this time does not show that the lines after its
+    line are missing."""
     join = _Join(files, records, certain_ms)
     join.by_place()
     join.by_text()
@@ -221,7 +221,7 @@ class _Join:
         self._offsets = np.array(records.offsets, np.int64)
         self._paths = np.array(records.paths, np.int64)
         self._places = (records.partitions, records.log_offsets)
-        self._is_late = np.array(records.times, np.int64) >= certain_ms
+        self._is_certain = np.array(records.times, np.int64) > certain_ms
         self._fits = records.fits()
         self.counts = np.zeros(len(self.begins), np.int64)
         self.line_of = np.full(len(self._offsets), -1, np.int64)
@@ -245,7 +245,7 @@ class _Join:
         """Returns, for each line of a file, whether one of its records is so new that no record of
         its time has expired."""
         found = np.zeros(len(self.begins), np.bool_)
-        found[self.line_of[self._is_late & (self.line_of >= 0)]] = True
+        found[self.line_of[self._is_certain & (self.line_of >= 0)]] = True
         return np.asarray(found[self.rows(file)])
 
     def place(self, record: int) -> tuple[int, int]:
