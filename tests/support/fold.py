@@ -9,6 +9,7 @@ module for verdicts, because it is faster than the ledger if there are few messa
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TypeVar
 
 from skidway.audit.counts import checksum
 from skidway.audit.counts.counts import Sums
@@ -59,6 +60,9 @@ def judge(messages: Iterable[Message], policy: Policy, now_ms: int) -> list[Buck
     return verdicts(Fold(messages).evidence(), policy, now_ms)
 
 
+R = TypeVar("R", RecountResult, SampleResult)
+
+
 class Fold:
     """Takes messages one by one, and returns the evidence of all messages so far."""
 
@@ -93,10 +97,12 @@ class Fold:
             self._announced(message)
         elif isinstance(message, Acceptance | Retirement | Revocation):
             self._decisions.append(message)
-        elif isinstance(message, RecountResult | Note):
-            self._said(message)
+        elif isinstance(message, RecountResult):
+            _store(self._recounts, message)
         elif isinstance(message, SampleResult):
-            self._samples[message.source, message.name] = message
+            _store(self._samples, message)
+        elif isinstance(message, Note):
+            pass  # no verdict depends on notes
 
     def _apply_numbered(self, message: Delta | Seal | Heartbeat, where: Heard | None) -> None:
         key = sender_key(message.sender)
@@ -170,11 +176,6 @@ class Fold:
             for message in clones:
                 _add(found, key, message, counted=False)
 
-    def _said(self, message: RecountResult | Note) -> None:
-        """Stores the result of a recount. Ignores a note, because no verdict depends on notes."""
-        if isinstance(message, RecountResult):
-            self._recounts[message.source, message.output] = message
-
     def _announced(self, message: Announcement) -> None:
         self._host(message.agent, (0, 0, message.time_ms), message.host)
         self._evidence.topic(message.source).agents.add(message.agent)
@@ -203,6 +204,14 @@ class Fold:
             missing=missing,
             cloned_at=min(self._others[key]) if key in self._others else None,
         )
+
+
+def _store(found: dict[tuple[Source, str], R], result: R) -> None:
+    """Stores a result, unless it is good and an earlier one is bad and newer."""
+    key = result.source, result.name
+    before = found.get(key)
+    if before is None or not result.is_good or before.is_good or before.time_ms <= result.time_ms:
+        found[key] = result
 
 
 def _namesakes(hosts: dict[int, str]) -> dict[int, list[int]]:
