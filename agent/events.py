@@ -246,7 +246,7 @@ def pending_from(ask: Callable[[], int]) -> None:
 
 
 def sizes(files: int, unreadable: int) -> None:
-    """A scan of the patterns found `files` files, and `unreadable` paths that cannot be read."""
+    """A look found `files` files, and `unreadable` paths that cannot be read."""
     _FILES.set(files)
     _UNREADABLE.set(unreadable)
 

@@ -184,8 +184,8 @@ class Lives:
         self._found: OrderedDict[str, deque[int]] = OrderedDict()
 
     def end(self, directory: str, life_ms: int) -> None:
-        """Notes the life of a deleted file. Ignores a negative life, which comes from a clock that
-        was set back.
+        """Notes how long a deleted file lived. Ignores a negative `life_ms`, which comes from a
+        clock that was set back.
         """
         if life_ms < 0:
             return
@@ -216,7 +216,7 @@ def then(
     found = [each for each in before if each[0] > tracked.position]
     if not found or end > found[-1][0]:
         found.append((end, now_ms))
-    if len(found) > REACHES_MAX:  # join each two neighbours: later size, earlier time
+    if len(found) > REACHES_MAX:  # joins each two neighbours: the larger size, the earlier time
         pairs = zip(found[:-1:2], found[1::2], strict=False)
         found = [(later[0], earlier[1]) for earlier, later in pairs] + found[len(found) // 2 * 2 :]
     return found

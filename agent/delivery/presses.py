@@ -33,8 +33,8 @@ from skidway.kafka.types import TopicPartition
 PRESSES_MAX = 64
 
 TOGETHER_BYTES = READ_BYTES
-"""The limit for the bytes of the readings of which one call of a press makes batches. (The press
-needs much memory for each line that it rejects.)
+"""One call of a press gets readings of at most this many bytes together, because the press needs
+much memory for each line that it rejects.
 """
 
 

@@ -84,11 +84,13 @@ class Wanted(Protocol):
     """The records that a search looks for, and those of them that it has found."""
 
     def add(self, rows: Rows) -> None:
-        """Adds records of a partition, in the order of their offsets."""
+        """Adds the records that were read from a partition. Each call continues after the offsets
+        of the previous call for this partition.
+        """
         ...
 
     def gap(self, tp: TopicPartition) -> None:
-        """Notes that the next records of a partition are gone."""
+        """Notes that the next records of a partition cannot be read."""
         ...
 
     def has_all(self) -> bool:
