@@ -32,8 +32,8 @@ from skidway.agent.values.set_apart import Unseen
 from skidway.agent.values.tracked import FileState, TrackedFile, Written
 
 WRITE_S = 10.0
-"""A write sets the file's time of change before its size. It may wait for the disk in between: this
-module allows so many seconds for that.
+"""A write sets the file's time of change before its size. In between, the write may wait for the
+disk; this module assumes that it waits at most so many seconds.
 """
 
 

@@ -79,7 +79,7 @@ class CsvParser:
             counts[row] = len(values) if type(values) is list else -1
         if self._header is not None:
             is_header = valid & _is(strings, self._header)
-            # an earlier version of the agent made this reject
+            # an earlier version of the agent rejected headers, with this reason
             if self._header_reason == NO_MATCH:
                 is_header &= counts == len(self._columns)
             rejects += self._headers(is_header)

@@ -175,7 +175,7 @@ class _Scan:
 
 
 _Step = Callable[[_Scan], None]
-_MARGIN = 24  # more than a directive reads
+_MARGIN = 24  # more characters than any directive reads
 
 
 # --- compiling a format -----------------------------------------------------------------------
