@@ -14,6 +14,6 @@ the package `audit.comparison` describes what the directory contains.
     loop      the turn: a look, readings, ONE TRANSACTION with their notes and the new positions
     program   the loop with everything around it
 
-A turn is never divided: if a crash comes before its transaction is durable, the next process reads
-the same bytes again, and makes the same notes.
+A turn is stored completely or not at all: if a crash comes before its transaction is durable, the
+next process reads the same bytes again, and makes the same notes.
 """

@@ -181,7 +181,9 @@ class CountChanges(Changes):
         self._do(f"DELETE FROM unnoted WHERE {_TOO_MANY}", (notes.UNNOTED_MAX,))  # noqa: S608 - ours
 
     def drop(self, segments: Iterable[Segment]) -> None:
-        """Deletes segments, the oldest first, and everything that only they need."""
+        """Deletes the notes of segments, the oldest first, and the rows about files of which no
+        other notes are left.
+        """
         newest_ms = None
         for each in segments:
             newest_ms = each.newest_ms

@@ -102,7 +102,7 @@ class Presses:
             changes.put_intents([replace(intent, recipe=recipe.fingerprint)])
 
     def can_press(self, recipe: Recipe) -> bool:
-        """Learns a recipe. Returns whether this program can compile the recipe."""
+        """Adds a recipe. Returns whether this program can compile the recipe."""
         self.learn(recipe)
         try:
             self._press_of(recipe.fingerprint)

@@ -27,7 +27,8 @@ bytes were declared lost, the audit shows more records than the agent counted.
 While brokers are unreachable, the search waits, and the agent declares no record lost or uncertain.
 The agent may be unable to read all records from the floor on: records were deleted, cut off or
 damaged, or the agent has no right to read them. If so, a record that was not found may have been in
-the log. The search reports the unreadable records as a hole, and the missing bytes are uncertain.
+the log. The search reports the unreadable records as a `Hole`, and the agent declares the bytes
+uncertain whose records were not found.
 """
 
 from __future__ import annotations

@@ -28,9 +28,9 @@ from skidway.dataclass import dataclass
 
 
 class FileState(StrEnum):
-    """OPEN: the agent may read more bytes under this file id. ENDED: it reads no more, but the
-    closure, which is the message with the file's final length, is not durable yet. CLOSED: the
-    closure is durable.
+    """OPEN: the agent may read more bytes under this file id. ENDED: it reads no more, but the last
+    announcement, which tells the audit the file's final length, is not durable yet. CLOSED: this
+    announcement is durable.
     """
 
     OPEN = "open"
