@@ -50,7 +50,7 @@ Key = tuple[int, int, int]
 
 
 class NotReplayed(SkidwayError):
-    """One of the lines cannot be replayed, so no line was replayed."""
+    """Raised if one of the lines cannot be replayed; then no line was replayed."""
 
 
 @dataclass(frozen=True, slots=True)

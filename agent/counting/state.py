@@ -45,7 +45,7 @@ class Note:
 
     @property
     def count(self) -> int:
-        """How many lines it has."""
+        """How many lines the note has."""
         return len(self.lines) // notes.LINE_BYTES
 
 
@@ -112,7 +112,7 @@ class CountChanges(Changes):
     """The statements of one transaction: those of the agent about files, and those about notes."""
 
     def begin_count(self, now_ms: int) -> None:
-        """Notes the time of the first start."""
+        """Stores when `skidway agent count` first started with this directory."""
         self.put_since(SOURCE, now_ms)
         self.put_meta(notes.FORMAT_KEY, notes.FORMAT)
         self.put_meta(notes.COUNTED_FROM, now_ms)

@@ -133,7 +133,7 @@ class Inquiry:
         self._agent = agent
         self._past_at = past_at
         self._asked: list[_Asked] = []
-        self._searching: list[_Asked] = []  # the intents that this search looks for
+        self._searching: list[_Asked] = []  # the intents of the present search
 
         # By file: the value of `Found.news` when the file's records were last gathered, and these
         # records

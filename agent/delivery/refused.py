@@ -106,11 +106,11 @@ class Refused:
         self._agent = agent
         self._wait_s = wait_s
         self._asked: list[Refusal] = []
-        self._searching: list[Refusal] = []  # those that `_search` looks for now
+        self._searching: list[Refusal] = []  # the records of the present search
         self._asked_at = self._past_at = 0.0
         self._unmarked: dict[int, Intent] = {}
         self._marking: dict[int, Intent] = {}
-        self._apart: defaultdict[int, list[SetApart]] = defaultdict(list)  # by intent
+        self._apart: defaultdict[int, list[SetApart]] = defaultdict(list)  # by intent: its ranges
 
     @property
     def is_over(self) -> bool:

@@ -32,7 +32,7 @@ _NUMBERED: Final = re.compile(r"(?P<stem>.+)\.(?P<number>\d{1,4})", re.DOTALL)
 
 
 class Known(Protocol):
-    """The questions about known files that `KnownFiles` answers."""
+    """The methods of `KnownFiles` that `History` calls."""
 
     def knows(self, found: Found) -> bool:
         """Whether the found file is a known file, and not a new file with a deleted file's

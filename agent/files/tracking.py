@@ -107,7 +107,7 @@ class Tracker:
 
     @property
     def files(self) -> dict[int, TrackedFile]:
-        """Every file id that is known."""
+        """By file id: every known file."""
         return self._known.files
 
     @property

@@ -49,8 +49,9 @@ from skidway.kafka.compression import Codec
 from skidway.kafka.types import TopicPartition
 
 LOOK_AGAIN_S = 0.05
-"""The loop tries to read a file that had new bytes lately again after this many seconds, even if no
-event comes."""
+"""If a file had new bytes lately, the loop tries to read it again after this many seconds, even if
+no event comes.
+"""
 
 PATIENCE_S = 0.2
 """The longest time (s) for which the loop sleeps after a turn."""

@@ -189,7 +189,7 @@ class _Scan:
         if self._has_backslash:
             count = np.searchsorted(quotes, self._escaped)
             line = self._line_of(self._escaped)
-            odd[line[(count - self._before[line]) % 2 == 0]] = True  # not in a quoted value
+            odd[line[(count - self._before[line]) % 2 == 0]] = True  # backslash outside of quotes
             slashes = np.flatnonzero(self.text == _BACKSLASH)
             odd[self._line_of(slashes[self.text[slashes + 1] == _BACKSLASH])] = True
         return odd

@@ -62,7 +62,7 @@ class Standing:
             return
         is_first, self._look_at = not self._look_at, now + LOOK_EVERY_S
         if is_first:
-            return  # the settings in use were just read from them
+            return  # the settings in use were just read from these files
         if self._stamp_now() != self._stamp:
             self._compare()
 

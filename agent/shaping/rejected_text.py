@@ -150,4 +150,4 @@ class RejectedText:
 
 
 class _Grown(Exception):
-    """Masks have made a text too long (see `growth`), so the text is withheld."""
+    """Raised if masks have made a text too long (see `growth`), so that the text is withheld."""

@@ -223,12 +223,12 @@ class TrackedFile:
     verified: bool = False
     source: int | None = None  # index of its source; None if no source matches its path
     long_line: LongLine | None = None
-    # says the byte order mark; None until the first two bytes are read
+    # what the byte order mark says; None until the first two bytes are read
     is_big_endian: bool | None = None
     written: Written | None = None
     # whether the first look found that the file had changed while no agent ran
     is_unwatched: bool = False
-    flights: tuple[Flight, ...] = ()  # no list: an empty list of its own takes 60 bytes
+    flights: tuple[Flight, ...] = ()  # a tuple, as each empty list takes 60 bytes
 
     @property
     def file(self) -> int:
