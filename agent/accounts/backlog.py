@@ -8,12 +8,13 @@ already has unsafe bytes at the file's first report, the agent knows only that t
 later than the last write to the file.
 
 The life of a file ends when the agent sees that the file has no name any more. If the agent had
-closed the file, the agent uses the later of two times as the end: the last write, and one hour
-before the hourly search that no longer found the file. The agent expects that each file of a
-directory lives as long as the shortest life among the files of this directory that were deleted
-last, unless the setting `deleted.after.ms` gives another time. If a file is already older, the
-report says that no time is left. The report says the same about a file that has no name any more:
-only the agent still has it open, so the file is lost when the agent ends.
+already announced the file's final length to the audit, the agent uses the later of two times as the
+end: the last write, and one hour before the hourly search that no longer found the file. The agent
+expects that each file of a directory lives as long as the shortest life among the files of this
+directory that were deleted last, unless the setting `deleted.after.ms` gives another time. If a
+file is already older, the report says that no time is left. The report says the same about a file
+that has no name any more: only the agent still has it open, so the file is lost when the agent
+ends.
 """
 
 from __future__ import annotations
@@ -68,8 +69,9 @@ class Backlogs:
         self._last_id = 0
 
     def gone(self, files: Iterable[TrackedFile], now_ms: int) -> None:
-        """Notes how long these files lived. They are closed files that the hourly search for closed
-        files no longer found."""
+        """Notes how long these files lived. Their final lengths were announced to the audit before,
+        and the hourly search for such files no longer found them.
+        """
         for tracked in files:
             if not tracked.is_deleted:
                 written_ms = (tracked.changed_ns or 0) // 1_000_000

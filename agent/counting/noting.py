@@ -39,7 +39,8 @@ class Noting:
 
     def note(self, taken: Taken, changes: CountChanges) -> Note:
         """Returns the note of a reading. Adds to `changes` the byte ranges that the note leaves
-        out, because they are no whole line or too long, each with the reason.
+        out, because they are only a part of a line, or a line that is too long. Each range has its
+        reason.
         """
         intent, data = taken.reading.intent, taken.reading.data
         was_divided = intent.file in self._divided
@@ -71,7 +72,8 @@ class Noting:
 
     def _long_line(self, taken: Taken) -> bytes:
         """Reads the bytes of a line of which the reading has only the head. If the line is longer
-        than LINE_BYTES_MAX, reads only its last byte. Empty if the file now has other bytes there.
+        than LINE_BYTES_MAX, reads only its last byte. Empty if the bytes cannot be read, or have
+        changed.
         """
         intent = taken.reading.intent
         is_too_long = intent.length > LINE_BYTES_MAX

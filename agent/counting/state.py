@@ -28,8 +28,8 @@ UPDATE meta SET value = max(value, coalesce(
     (SELECT max(noted_ms) + 1 FROM unnoted WHERE {_TOO_MANY}), 0)) WHERE key = ?
 """  # noqa: S608 - our own text
 """The statement moves the time since which the notes are complete. The table `unnoted` lists byte
-ranges that are not noted. Its oldest rows are deleted when there are too many. From then on, nobody
-knows which lines from before the deleted rows are not noted.
+ranges that are not noted. Its oldest rows are deleted when there are too many. Then the notes count
+as complete only for the time after the deleted rows.
 """
 
 
@@ -118,8 +118,9 @@ class CountChanges(Changes):
         self.put_meta(notes.COUNTED_FROM, now_ms)
 
     def put_set_back(self, now_ms: int) -> None:
-        """Called if the clock may have been set back to `now_ms`. The times that the state has
-        after `now_ms`, about when lines were written, are no longer certain, so they are reset.
+        """Called if the clock may have been set back to `now_ms`. If the state says that a file's
+        lines were written after a time that is later than `now_ms`, this is no longer certain, so
+        the state forgets that time.
         """
         statement = "UPDATE meta SET value = min(value, ?) WHERE key = ?"
         self._do(statement, (now_ms, notes.COUNTED_FROM))

@@ -133,8 +133,8 @@ def reach_of_any(recipe: Recipe) -> set[TopicPartition]:
 class Marks:
     """Owns the marks. The mark of a file in a partition is the position in the file up to which
     readers of the partition have seen the file's records. Readers drop a record that does not end
-    after the mark. After a gap in the log, the mark is unknown: a record may repeat a record that
-    readers have kept.
+    after the mark. After a gap (records that cannot be read), the mark is unknown: a record may
+    repeat a record that readers have kept.
     """
 
     def __init__(self) -> None:

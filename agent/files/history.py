@@ -245,7 +245,7 @@ class History:
                 if int(found["number"]) < int(said["number"]):
                     there = self._host.look(os.path.join(look.directory, other))
                     if there is None or not self._is_born_after(there, before):
-                        return False  # these names are not numbered by the rule above
+                        return False  # these names are numbered by another rule
         younger = range(1, int(said["number"]))
         return bool(numbers.intersection(younger)) and not numbers.issuperset(younger)
 

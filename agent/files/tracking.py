@@ -15,8 +15,9 @@ ids, and finds out which files are new, renamed, rotated, replaced or gone.
     with the same name, inode and bytes
     unknown, under a name that rotation gave  a new id (module rotations)
 
-The agent declares each loss once, with its reason, when it notices the loss. The agent never skips
-bytes silently.
+A file id is closed when all its bytes are accounted for and the file's final length was announced
+to the audit. The agent declares each loss once, with its reason, when it notices the loss. The
+agent never skips bytes silently.
 """
 
 from __future__ import annotations
