@@ -162,8 +162,8 @@ class Marks:
 
 class Found:
     """Owns the records that the agent has found in the partitions so far, if their bytes belong to
-    the intents that are read back. The memory that this object uses grows with the number of these
-    records.
+    the intents whose records it searches for. The memory that this object uses grows with the
+    number of these records.
     """
 
     def __init__(self, agent: int, intents: Sequence[Intent]) -> None:
