@@ -9,12 +9,11 @@ later than the last write to the file.
 
 The life of a file ends when the agent sees that the file has no name any more. If the agent had
 already announced the file's final length to the audit, the agent uses the later of two times as the
-end: the last write, and one hour before the hourly search that no longer found the file. The agent
-expects that each file of a directory lives as long as the shortest life among the files of this
-directory that were deleted last, unless the setting `deleted.after.ms` gives another time. If a
-file is already older, the report says that no time is left. The report says the same about a file
-that has no name any more: only the agent still has it open, so the file is lost when the agent
-ends.
+end: the last write, and one hour before the hourly search that no longer found the file. The
+setting `deleted.after.ms` says how long files live. Without this setting, the agent expects the
+shortest life among the files of the same directory that were deleted last. If a file is already
+older, the report says that no time is left. The report says the same about a file that has no name
+any more: only the agent still has it open, so the file is lost when the agent ends.
 """
 
 from __future__ import annotations

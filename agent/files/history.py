@@ -212,9 +212,9 @@ class History:
         self, look: Look, base: str, names: Mapping[str, Member], fresh: Sequence[Found]
     ) -> bool:
         """Whether generations of the path that are younger than its newest known file may have been
-        deleted unread. If no earlier look has found a file at the path, the answer is yes if
-        `fresh` (the new generations) has a generation that is older than every known file of the
-        path. (The agent may know such files from events.)
+        deleted unread. If no earlier look has found a file at the path, the agent may still know
+        files of the path from events. Then the answer is yes if one of the new generations
+        (`fresh`) is older than all these files.
         """
         before = look.before.get(base)
         if before is None:

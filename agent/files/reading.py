@@ -284,9 +284,8 @@ class FileReader:
 
     def _note(self, tracked: TrackedFile, status: Status, now: float) -> bool:
         """Notes the file's size and time of change. Returns False if the file has become shorter.
-        If the time of change is new but the file has not grown, this method leaves it to the next
-        look to decide whether the file was rewritten, because a write sets the time of change
-        before the size.
+        A write sets the time of change before the size. So if the time of change is new but the
+        file has not grown, the next look decides whether the file was rewritten.
         """
         if status.size < tracked.size:
             reason = f"it was cut to {status.size} bytes, {tracked.size} were there"

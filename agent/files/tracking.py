@@ -60,7 +60,7 @@ DISOWNED = "no source means it any more, and it was not read to its end"
 
 LEDGER_MS = 7 * 86_400_000
 """If bytes of a file were lost and the file is gone, the agent still remembers the file for this
-long after it was announced to the audit, so that operators can find out what was lost.
+many milliseconds after the last announcement of its id. So operators can find out what was lost.
 """
 
 

@@ -176,8 +176,8 @@ class _Scan:
         """Which lines must be cut one by one, because of their quotation marks or backslashes.
         quoted: the positions of the quotation marks with which values begin.
 
-        In all other lines, the first, third, fifth mark and so on begin a value, and the mark after
-        each of them ends the value, and is followed by a blank or by the line's end.
+        In all other lines, the first, third, fifth quotation mark and so on begin a value. The mark
+        after each of them ends the value, and a blank or the line's end follows it.
         """
         quotes = self._quotes
         odd: Booleans = (np.searchsorted(quotes, self.end) - self._before) % 2 == 1
