@@ -220,8 +220,8 @@ class Accounts:
 
     def begin_seal(self, now: float, now_ms: int, changes: Changes) -> tuple[int, int] | None:
         """Begins a new seal: returns its wall time W, and `at`, the last number that was used for
-        deltas and seals. Returns None if no seal is due. The caller must look for files after this
-        call.
+        deltas and seals. Returns None if no seal is due. After this call, the caller must make a
+        look, so that it finds every line that was in a file at W.
         """
         if now < self._seal_at and not self.leaving.is_asked:
             return None

@@ -18,8 +18,8 @@ from skidway.kafka.types import TopicPartition
 
 
 def has_fallen_back(deliveries: Iterable[Delivery], offsets: Mapping[TopicPartition, int]) -> bool:
-    """Whether one of the delivered batches got an offset at or below the offset that its partition
-    acknowledged last. If so, the partition's log was replaced.
+    """Whether one of the delivered batches got an offset at or below its partition's last
+    acknowledged offset. If so, the partition's log was replaced.
 
     offsets: the last acknowledged offset of each partition.
     """

@@ -1,7 +1,7 @@
 """Finds, for `guess`, the fields in which masks recognize secrets.
 
-`guess` only names the rules; people decide whether the texts are secrets. It does not look for IP
-addresses, because many logs are of no use without them.
+`guess` only says which rules would mask these texts; people decide whether the texts are secrets.
+It does not look for IP addresses, because many logs are of no use without them.
 """
 
 from __future__ import annotations

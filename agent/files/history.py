@@ -106,8 +106,8 @@ class History:
 
     def judge_all(self, look: Look, anchors: dict[str, Found]) -> set[str]:
         """Judges every path that has generations (rotated files) beside it, if its file has
-        changed: decides which generations the agent reads. Returns the new names of the generations
-        of the other paths.
+        changed: decides which generations the agent reads. Returns the names of the new generations
+        of those paths about which this look need not decide (see `Look.is_judged`).
         """
         unjudged: set[str] = set()
         by_base = by_path(look.members)

@@ -116,7 +116,7 @@ class Loop:
     # --- called by the program -----------------------------------------------------------------
 
     def update(self, destinations: Sequence[Destination]) -> None:
-        """Takes new destinations (topics with their partitions and recipes), because topics may
+        """Replaces the destinations (topics with their partitions and recipes), because topics may
         have more partitions than before. Bytes that the agent reads from now on are sent with the
         new recipes.
         """

@@ -185,7 +185,8 @@ class LongLine:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """The agent has noticed a write (a new time of change) of a file that has not grown.
+    """A write that the agent noticed by a file's new time of change, although the file has not
+    grown.
 
     changed_ns: the file's time of change before the write. since: when the agent noticed the new
     time of change (s).
