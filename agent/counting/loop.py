@@ -38,8 +38,8 @@ LOOK_EVERY_S: Final = 60.0
 """Longest time between two looks; it is shorter if there are few files."""
 
 IDLE_FLUSH_S: Final = 3600.0
-"""If a file has not changed for this long, the reader also takes a last line without line end.
-Until then the line may still get its line end, and a shipper waits for the line end, too.
+"""If a file has not changed for this long, its last line is noted even without a line end. Until
+then the line may still get its line end, and a shipper waits for the line end, too.
 """
 
 CLOSE_ROTATED_S: Final = 60.0
