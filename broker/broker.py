@@ -1,5 +1,6 @@
-"""The broker as a whole: the parts that the handlers of requests use, and what happens at the end
-of a turn of the loop."""
+"""The class `Broker`: it has all parts that the handlers of requests use, and does the work at the
+end of a turn of the loop.
+"""
 
 from __future__ import annotations
 

@@ -39,8 +39,9 @@ class KeptAnswers:
     first."""
 
     def __init__(self, pictures: Callable[[], tuple[object, ...]]) -> None:
-        """pictures: a function that returns the current snapshots, from which all answers are
-        made."""
+        """pictures: a function that returns the current snapshots. All answers are made from these
+        snapshots.
+        """
         self._pictures = pictures
         self._made_from: tuple[object, ...] = ()
         self._answers: OrderedDict[_Key, bytes] = OrderedDict()
@@ -58,8 +59,8 @@ class KeptAnswers:
         """The body of the kept answer to a request with this version and body; None if there is no
         kept answer, or if the kept answer is no longer correct.
 
-        If the result is None, the caller makes the answer from the current snapshots, and may
-        `keep` it.
+        If the result is None, the caller makes the answer from the current snapshots, and may pass
+        it to `keep`.
         """
         self._drop_outdated()
         if len(request) > REQUEST_BYTES_MAX:

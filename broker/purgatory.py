@@ -69,8 +69,9 @@ class Purgatory:
     def watch(
         self, operation: Delayed, partitions: Collection[TopicPartition], deadline: float
     ) -> None:
-        """Keeps a waiting request until it completes, or until it expires at `deadline` (monotonic
-        seconds)."""
+        """Keeps a waiting operation until it completes, or until it expires at `deadline`
+        (monotonic seconds).
+        """
         timer = self._timers.call_at(deadline, lambda: self._expire(operation))
         self._waiting[operation] = (partitions, timer)
         self._watched_count += len(partitions)

@@ -127,8 +127,9 @@ def handle(broker: Broker, exchange: Exchange) -> None:
 
 
 def enough(broker: Broker, request: Fetch, found: dict[TopicPartition, int]) -> bool:
-    """Whether at least `min_bytes` bytes can be read, or reading a partition causes an error. If
-    not, `found` gets the number of bytes that can be read in each partition.
+    """Returns whether at least `min_bytes` bytes can be read, or reading a partition causes an
+    error. If the result is False, `found` has then, for each partition, the number of bytes that
+    can be read.
     """
     total, least_bytes = 0, request.min_bytes
     if least_bytes <= 0:

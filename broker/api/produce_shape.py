@@ -147,8 +147,9 @@ class Shapes:
 
 
 def learn(frame: memoryview, version: int, request: Produce, replica: Replica) -> Shape | None:
-    """The shape of a parsed request. None if the request does not have exactly one batch, or does
-    not have it where the module's docstring says."""
+    """Returns the shape of a parsed request. Returns None if the request does not consist of the
+    parts that the module's docstring shows, with exactly one batch as the records.
+    """
     if len(request.data) != 1 or request.transactional_id is not None:
         return None
     records = request.data[0].records

@@ -29,8 +29,10 @@ class DocumentRefused(SkidwayError):
 
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """A broker's registration. directory_id: the id of its log directory; it distinguishes a
-    restarted broker from another broker with the same broker id."""
+    """A broker's registration. directory_id: the id of the broker's log directory. A broker that
+    was restarted has the same directory id as before; another broker that is wrongly configured
+    with the same broker id has another one.
+    """
 
     address: BrokerAddress
     directory_id: str

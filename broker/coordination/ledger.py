@@ -2,8 +2,8 @@
 answers.
 
 One transaction writes the offsets of many groups. A job is everything that one call of `carry_out`
-writes and reads. If ZooKeeper's answer was lost, the same job can be carried out again. ("Ledger"
-is here not the audit's ledger.)
+writes and reads. If ZooKeeper's answer was lost, the same job can be carried out again. (The word
+"ledger" does not mean the audit's ledger here.)
 """
 
 from __future__ import annotations
@@ -70,11 +70,11 @@ class Report:
 
 
 class Ledger:
-    """Writes groups, on the session's thread. Remembers which nodes it has seen, and their
-    versions.
+    """Writes groups, on the session's thread. Remembers which nodes it has seen in ZooKeeper, and
+    their versions.
 
-    If another program has deleted or changed such a node meanwhile, ZooKeeper refuses a write to
-    it, and the ledger reads the node again.
+    If another program has deleted or changed such a node since then, ZooKeeper refuses the ledger's
+    next write to the node, and the ledger reads the node again.
     """
 
     def __init__(self) -> None:

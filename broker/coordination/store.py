@@ -3,8 +3,9 @@ thread calls them.
 
 These functions raise Unreachable if ZooKeeper does not answer, and DocumentRefused if the content
 of a node is invalid. If ZooKeeper's answer to an operation was lost, the operation can be repeated.
-If ZooKeeper then refuses the write, the operation reads the current state before it concludes that
-another broker was faster, because its own first attempt may have made the change.
+If ZooKeeper refuses the repeated write, the reason may be that the first attempt has already made
+the change. So the operation reads the current state before it concludes that another broker was
+faster.
 """
 
 from __future__ import annotations

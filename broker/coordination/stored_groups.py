@@ -46,8 +46,8 @@ class GroupGone(SkidwayError):
 
 
 class Looked(NamedTuple):
-    """What the broker found in ZooKeeper about a group. native: the number of consumers (Skidway's
-    own) that have registered in ZooKeeper.
+    """What the broker found in ZooKeeper about a group. native: the number of Skidway's own
+    consumers that have registered for the group in ZooKeeper.
 
     ids_version: the version of the children of the group's `ids` node; consumers register as
     children of this node. ids_writes: the version of the `ids` node itself; each consumer writes to
@@ -157,8 +157,8 @@ def expire_offsets(coordinator: Coordinator, group: str, offsets: Offsets) -> in
 
 def expire_group(coordinator: Coordinator, group: str, looked: Looked) -> int:
     """Deletes a group if it has not changed since `looked` was read. Returns the number of deleted
-    offsets. If an offset was committed or a member has joined since then, keeps this offset or
-    member, and with it the group.
+    offsets. If an offset was committed since then, keeps this offset and the group. If a member has
+    joined since then, keeps the group.
     """
     count = expire_offsets(coordinator, group, looked.offsets)
     with answered(coordinator) as client:

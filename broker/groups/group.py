@@ -385,7 +385,7 @@ class Group:
         self._prepare(now, ErrorCode.REBALANCE_IN_PROGRESS)
 
     def _disband(self, error: ErrorCode) -> None:
-        """Removes all members, because the group has consumers that coordinate through
+        """Removes all members. Called if the group also has consumers that coordinate through
         ZooKeeper.
         """
         for member in self.roster:

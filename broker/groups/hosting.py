@@ -51,8 +51,8 @@ class Hosted:
     timer: Timer | None = None
     unstored: bool = False
     refused: bool = False
-    """Whether it has been logged that joins are refused. (They are refused while consumers are
-    registered in ZooKeeper.)
+    """Whether the broker has already logged that it refuses joins of this group, because consumers
+    are registered for the group in ZooKeeper.
     """
     empty_since_ms: int = 0
 

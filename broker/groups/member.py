@@ -106,7 +106,7 @@ class Member:
         return next((each.metadata for each in self.protocols if each.name == protocol), b"")
 
     def take(self, joining: Joining) -> None:
-        """Takes the member's protocols, timeouts and client id from its newest JoinGroup
+        """Replaces the member's protocols, timeouts and client id by those of its newest JoinGroup
         request.
         """
         self.protocols = joining.protocols

@@ -98,8 +98,8 @@ class LeaderEpochs:
             self.changed = True
 
     def end_of(self, epoch: int, *, current: int, log_end_offset: int) -> EpochEnd:
-        """Returns the end of `epoch`. If the log has no record of this epoch, returns the end of
-        the highest known epoch below `epoch`.
+        """Returns the end of `epoch`. If the log has no record of this epoch, returns the highest
+        lower epoch that the log has records of, with its end.
 
         `current` is the leader's present epoch. If the present epoch has no record yet, it begins
         at the log end.

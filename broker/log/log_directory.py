@@ -35,8 +35,8 @@ class LogDirectory:
     and the log start offset of each partition.
 
     offline: why the directory is not in use; None while it is in use. full: the operation that
-    failed because the volume had no space, in words for people; None if something was written since
-    then. noted: the partitions for which the checkpoint files may have an entry.
+    failed because the volume had no space, in words for people; None if a later write has
+    succeeded. noted: the partitions for which the checkpoint files may have an entry.
     """
 
     path: Path

@@ -115,8 +115,9 @@ class LogManager:
         raise SkidwayError(f"no log directory can be used: {reasons}")
 
     def offline_words(self) -> str:
-        """The end of a sentence for people, which says which directories are offline; empty if none
-        is offline."""
+        """A clause that says which directories are offline, to be put at the end of a message for
+        people; empty if none is offline.
+        """
         offline = [str(each.path) for each in self.directories if each.offline is not None]
         return f" (offline: {', '.join(offline)})" if offline else ""
 
@@ -126,8 +127,8 @@ class LogManager:
         return self._homes.get(partition)
 
     def discover(self) -> list[tuple[TopicPartition, Found]]:
-        """Finds the partitions' directories. Also removes directories of deleted partitions, whose
-        removal was interrupted.
+        """Finds the partitions' directories. Also removes those directories of deleted partitions
+        that an interrupted removal has left.
 
         The result contains a partition twice if its topic was recreated while a log directory was
         offline.
@@ -442,7 +443,7 @@ class LogManager:
         return [each for each in self.directories if each.offline is None]
 
     def _checkpoint_of(self, home: LogDirectory) -> tuple[Offsets, Offsets]:
-        # For a stopped partition, the file keeps the offset that it had before.
+        # For a stopped partition, the file keeps the recovery point that it already contains.
         points = only(home.recovery_points, self.stopped)
         starts = only(home.log_start_offsets, self.stopped)
         for tp, each in self.logs.items():

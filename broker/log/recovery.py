@@ -326,9 +326,9 @@ def _cut(segment: Segment, partition: TopicPartition, error: scan.InvalidBatch) 
 def _set_aside(
     kept: list[Segment], following: Sequence[Segment], opening: Opening, account: Account
 ) -> list[Segment]:
-    """Removes from the log the segments `following`, which follow a segment that was cut. Their
-    records were never flushed, as the bytes that were cut off were not. Renames segments with
-    records to `.cut` files, and deletes empty segments.
+    """Removes from the log the segments `following`, which follow a segment that was cut. Neither
+    their records nor the bytes that were cut off were ever flushed. Renames segments with records
+    to `.cut` files, and deletes empty segments.
     """
     for segment in following:
         if segment.size:
@@ -347,8 +347,9 @@ def _set_aside(
 
 
 def _drop_empty(kept: list[Segment], following: Sequence[Segment]) -> list[Segment]:
-    """Deletes the files of the segments `following`, which follow a segment that was cut and have
-    no records any more. If they stayed, offsets would be missing between two segments."""
+    """Deletes the files of the segments `following`. They follow a segment that was cut, and have
+    no records. If they stayed, offsets would be missing between the cut segment and them.
+    """
     for segment in following:
         for suffix in names.SEGMENT_SUFFIXES:
             segment.path_of(suffix).unlink(missing_ok=True)

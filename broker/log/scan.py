@@ -127,7 +127,7 @@ def is_whole(descriptor: int, position: int, end: int) -> bool:
     """Whether the bytes at a position are a batch with the right length and CRC. Other fields are
     not checked.
 
-    A crash never leaves such a batch at a wrong position.
+    A crash may leave old bytes at a position, but never such a batch where it does not belong.
     """
     data = os.pread(descriptor, HEADER_BYTES, position)
     if len(data) < HEADER_BYTES:
@@ -183,9 +183,9 @@ def was_never_written(descriptor: int, position: int, end: int) -> bool:
 def valid_batch_after(descriptor: int, start: int, end: int, least_offset: int) -> int | None:
     """The position of the first whole, valid batch from `start` on; None if there is none.
 
-    The result distinguishes damage from a torn tail: valid batches follow damage, but no valid
-    batch follows a torn tail. The function tries every position, because the length of a batch may
-    be damaged.
+    The result distinguishes damage from a torn tail (bytes at the end of a file that a crash left):
+    valid batches follow damage, but no valid batch follows a torn tail. The function tries every
+    position, because the length of a batch may be damaged.
     """
     position = start
     while end - position >= HEADER_BYTES:

@@ -106,7 +106,7 @@ class Segment:
 
     @property
     def is_open(self) -> bool:
-        """Whether the segment has a descriptor open."""
+        """Whether this object refers to an open file."""
         return self._file is not None
 
     def let_go(self) -> None:
@@ -130,9 +130,9 @@ class Segment:
         return max(-(-left // time_index.ENTRY_BYTES), 0)
 
     def note(self, header: BatchHeader, offset: int, position: int, interval_bytes: int) -> bool:
-        """Notes a batch that begins at a position, with `offset` as its base offset. There is about
-        one index entry for every `interval_bytes` of the file. Returns whether this batch got an
-        entry.
+        """Adds an index entry for the batch that begins at `position`, if the last entry is more
+        than `interval_bytes` before it. offset: the batch's base offset. Returns whether this batch
+        got an entry.
         """
         last_offset = offset + header.last_offset_delta
         if header.max_timestamp > self.max_timestamp:
@@ -148,9 +148,9 @@ class Segment:
         return False
 
     def find(self, offset: int) -> int | None:
-        """The position of the batch that contains an offset. If no batch contains it, the position
-        of the first batch after the offset; None if no batch follows the offset. Raises
-        scan.InvalidBatch and OSError. If the index is damaged, the search only takes longer.
+        """The position of the batch that contains `offset`. If no batch contains it, the position
+        of the first batch after it; None if there is no such batch. If the index is damaged, the
+        search only takes longer. Raises scan.InvalidBatch and OSError.
         """
         last_offset, start = self.offset_index.entry_before(offset)
         try:

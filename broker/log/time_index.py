@@ -68,8 +68,8 @@ class TimeIndex:
         return self._base_offset if entry is None else entry[1] + self._base_offset
 
     def cut_tail(self, offset: int) -> None:
-        """Removes the entries for `offset` and later offsets. The write of the batches with these
-        offsets has failed, and their entries are still in memory only.
+        """Removes the entries for `offset` and later offsets. Called if the write of the batches
+        with these offsets has failed; their entries are still in memory only.
         """
         tail = self._entries.tail
         while tail and tail[-1][1] + self._base_offset >= offset:

@@ -1,5 +1,5 @@
-"""Decides for one mirror partition what to do after a batch or an error from the source, which is
-the partition in the other cluster from which the mirror copies.
+"""Decides for one mirror partition what to do after a batch or an error from the source. (The
+source is the partition in the other cluster from which the mirror copies.)
 
 The follower does no I/O: it gets headers and offsets, and returns actions, which the owner of the
 log carries out. The owner also tells the follower where the mirror's log ends, and which batch is
@@ -92,7 +92,7 @@ class Unverifiable:
 
 @dataclass(frozen=True, slots=True)
 class LookAgain:
-    """Fetch from the offset that `Follower.position` returns."""
+    """An action: fetch from the offset that `Follower.position` returns."""
 
 
 Action = Append | NameGap | Stop | Unverifiable | LookAgain
@@ -110,7 +110,7 @@ class Follower:
         self._epoch = -1 if below is None else below.leader_epoch
         # The log start offset of the source, if it is above the end of the mirror's log.
         self._source_start: int | None = None
-        # Whether the source no longer has the records before the gap that is being stored.
+        # Whether the records just before the gap that is being stored have expired in the source.
         self._has_expired = False
 
     def position(self) -> int:
@@ -181,7 +181,7 @@ class Follower:
 
     def nothing_there(self, high_watermark: int) -> NameGap | None:
         """What to do if the source has no batch at the fetched offset yet; None if there is nothing
-        to do. If all records of the source have expired, and the source's log begins at that
+        to do. If all records of the source have expired, so that its log begins and ends at that
         offset, the follower stores the gap at once, without waiting for the next batch.
         """
         if self._source_start is None or high_watermark > self._source_start:
@@ -201,8 +201,8 @@ class Follower:
         self._epoch = header.leader_epoch
 
     def gap_named(self, end: int) -> None:
-        """Continues after a gap that ends at the offset `end`. The gap is now stored in the topic's
-        config.
+        """Called when a gap that ends at the offset `end` is stored in the topic's config. Copying
+        continues after the gap.
 
         If the source still has the batch before the gap, the follower compares this batch again.
         Without this comparison, only the next batch could show that the source's log has diverged.

@@ -85,8 +85,9 @@ class Mirrors:
             self._set_timer()
 
     def written(self) -> None:
-        """Called in each turn of the loop, after its writes. Lets every MirrorSource find out which
-        of its appends were written."""
+        """Called in each turn of the loop, after its writes. Tells every MirrorSource to check
+        which of its appends were written.
+        """
         for source in self._sources:
             if source.has_appended:
                 self._run(source, source.written)
@@ -172,8 +173,9 @@ class Mirrors:
         self._broker.partitions.touch(replica)
 
     def unreadable(self, replica: Replica, error: StorageFailed | DamagedLog) -> None:
-        """Called when the log of a replica cannot be read. The broker then stops using the log or
-        its disk."""
+        """Called when the log of a replica cannot be read. The broker then stops using the log, or
+        the whole log directory.
+        """
         if isinstance(error, DamagedLog):
             self._broker.partitions.damaged(replica.partition, error)
         else:

@@ -161,8 +161,9 @@ def _go_on(
 def _keep(
     made: Plan, cluster: str, source: Cluster, local: Collection[LocalTopic], wanted: set[str]
 ) -> None:
-    """Adds to the plan the mirror topics in this cluster whose topic in the source is no longer
-    mirrored, each with the reason."""
+    """Adds to the plan, each with the reason, the mirror topics in this cluster whose topics in the
+    source are no longer mirrored.
+    """
     for here in local:
         name = here.configs.get(SOURCE_TOPIC, "")
         proper = selection.mirror_name(cluster, name)
@@ -180,8 +181,9 @@ def _keep(
 
 
 def _differ(known: str | None, told: str | None) -> bool:
-    """Whether two ids are known and differ. An id may be unknown, because the source may be too old
-    to send ids."""
+    """Whether both ids are known, and they differ. An id is unknown if the source is too old to
+    send ids.
+    """
     return bool(known) and bool(told) and known != told
 
 

@@ -46,8 +46,9 @@ def is_mirror(configs: Mapping[str, str]) -> bool:
 
 
 def name_refusal(cluster: str, topic: str) -> str | None:
-    """Returns a sentence if the name `mirror_name(cluster, topic)` is too long for a topic;
-    otherwise None."""
+    """Returns None if a topic can have the name `mirror_name(cluster, topic)`. If the name is too
+    long, returns a sentence that says so.
+    """
     name = mirror_name(cluster, topic)
     if len(name) > TOPIC_CHARACTERS_MAX:
         return f"its name here would be longer than {TOPIC_CHARACTERS_MAX}: {len(name)} characters"

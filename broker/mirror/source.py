@@ -163,8 +163,7 @@ class MirrorSource:
         return None if watermark == UNKNOWN else max(watermark - each.follower.log_end, 0)
 
     def kept_back_by(self, each: MirrorPartition) -> str:
-        """Why nothing is copied of a followed partition at present; empty if the copying goes
-        on."""
+        """Why the mirror copies nothing of a followed partition at present; empty if it copies."""
         if each.is_stopped or each.is_paused or self._has_all(each):
             return ""
         if not each.trouble and self._client.cluster.leader(each.tp) is None:
@@ -173,8 +172,9 @@ class MirrorSource:
 
     @property
     def last_failure(self) -> str:
-        """Why a connection, or a request for the source's topics, failed last, as a sentence for
-        people."""
+        """Why the last failed connection, or the last failed request for the source's topics, has
+        failed, as a sentence for people.
+        """
         return self.topics.failure or self._client.last_failure
 
     def _offsets(self) -> dict[TopicPartition, int]:
@@ -235,8 +235,9 @@ class MirrorSource:
         self._seek(each)
 
     def _look_at_end(self, each: MirrorPartition) -> None:
-        """Finds out from the high watermark whether the source has no batch at the fetched offset.
-        This is necessary because the client does not report fetch responses without batches.
+        """Compares the offset from which the mirror fetches with the source's high watermark, to
+        find out whether the source has no batch at this offset. This is necessary because the
+        client does not report fetch responses without batches.
         """
         watermark = self._client.high_watermarks.get(each.tp)
         if watermark is not None and not each.is_stopped:
@@ -414,8 +415,9 @@ class MirrorSource:
         self._client.remove(each.tp)
 
     def _leave(self, each: MirrorPartition) -> None:
-        """Makes this object ignore answers that still arrive for the position from which the
-        partition was fetched until now."""
+        """Called when the partition will be fetched from another position, or no longer. Answers
+        for the old position that still arrive are ignored.
+        """
         each.attempt += 1
         each.retry_at = None
         self._moved.add(each.tp)

@@ -1,7 +1,7 @@
 """The status of mirroring, for /health, `skidway mirror status` and metrics.
 
-The caller's thread makes the status, and not the loop's thread. So this code changes nothing, and
-iterates only over copies of collections.
+This code runs on the caller's thread, and not on the loop's thread. So it changes nothing, and
+iterates only over copies of the collections.
 """
 
 from __future__ import annotations

@@ -31,8 +31,8 @@ _JOIN_MAX = 64
 
 
 class Slot:
-    """The place in the queue for the answer to one request, or to several requests that are
-    answered together.
+    """The place in the connection's queue for the answer to one request, or to several requests
+    that are answered together.
 
     `pieces` is the answer: bytes and slices of files; None until the answer is known.
     """

@@ -24,8 +24,8 @@ from typing import Final
 from skidway.kafka.errors import FrameTooLarge
 
 ARENA_BYTES: Final = 1 << 20
-"""The loop receives at most this many bytes in one turn. If these bytes are the smallest possible
-requests, handling all of them takes 30 ms.
+"""The loop receives at most this many bytes in one turn. If they consist of the smallest possible
+requests, the loop handles them in 30 ms.
 """
 RECEIVE_BYTES_MAX: Final = 1 << 18
 """If no other connection is ready, one receive reads at most this many bytes from a connection. If
@@ -125,8 +125,8 @@ class Inbound:
     def _receive_behind(
         self, sock: socket.socket, arena: Arena, space: memoryview, rest: int
     ) -> int:
-        """Receives into the arena, after the first `rest` bytes of `space`. Then copies the bytes
-        of earlier turns into these first `rest` bytes.
+        """Receives into the arena, but leaves the first `rest` bytes of its free space unused. Then
+        copies the bytes that are left from earlier turns into these first `rest` bytes.
         """
         count = sock.recv_into(space[rest:] if rest else space)
         if rest:
@@ -155,8 +155,8 @@ class Inbound:
         """Called at the end of a turn of the loop. Moves unhandled bytes out of the arena. Raises
         FrameTooLarge.
 
-        Whole frames that were moved out of the arena stay where they are, even if it takes many
-        turns to handle them.
+        If whole frames are among them, they are moved only once, even if it takes many turns to
+        handle them.
         """
         rest = self._end - self._at
         if self._own is not None and (self._at == 0 or self.has_frame):
@@ -167,9 +167,9 @@ class Inbound:
         else:
             held = self._view[self._at : self._end]
             # The next receive copies the unhandled bytes (`held`) back into the arena only if a
-            # frame was handled in this turn. If none was (`_at` is 0), this connection receives few
-            # bytes at a time: the frame might still not be whole after the next receive, and its
-            # bytes would be copied out again.
+            # frame was handled in this turn. If no frame was handled (`_at` is 0), few bytes arrive
+            # on this connection at a time. Then the frame might still be incomplete after the next
+            # receive, and its bytes would have to be copied out of the arena again.
             self._carried = self._at > 0
             self._own = bytearray(self._capacity(held))
             self._own[:rest] = held

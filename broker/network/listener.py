@@ -21,7 +21,7 @@ _PASSING = (
     errno.ENOBUFS,
     errno.ENOMEM,
     errno.EPERM,
-    # The errors from here on are network errors of a new connection. accept(2) reports them, too,
+    # The errors from here on are network errors of one new connection. accept(2) reports them
     # although the listening socket works.
     errno.ENETDOWN,
     errno.ENETUNREACH,
@@ -119,4 +119,4 @@ class Listener:
         try:
             self._spare = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
         except OSError:
-            pass  # another thread has taken the spare descriptor; the next call tries again
+            pass  # another thread has taken the freed descriptor; the next call tries again

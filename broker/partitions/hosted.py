@@ -28,9 +28,8 @@ from skidway.kafka.types import TopicPartition
 SLOW_FLUSH_S = 1.0
 FLUSH_AGAIN_S = 0.1
 _NOT_OPENED = frozenset({errno.EMFILE, errno.ENFILE})
-"""Errors that say that no descriptor is free. If a flush fails with one of them, no fsync has
-failed, because only opening a file raises them. So the data that should be synced is still in the
-page cache.
+"""Errors that say that no descriptor is free. Only opening a file raises them. So if a flush fails
+with one of them, no fsync has failed, and the data to be synced is still in the page cache.
 """
 _log = log.get(__name__)
 

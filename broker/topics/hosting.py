@@ -302,8 +302,8 @@ class Hosting:
         self.session.submit(work, led)
 
     def _give_up(self, topic: Topic, numbers: list[int]) -> None:
-        """Drops partitions whose logs were just made, because their topic was deleted (or deleted
-        and recreated) while the logs were made.
+        """Drops partitions whose logs were just made. Called if their topic was deleted (or deleted
+        and recreated) meanwhile.
         """
         for number in numbers:
             self._take_out(TopicPartition(topic.name, number), names.STRAY_DIRECTORY)
@@ -334,14 +334,14 @@ class Hosting:
 
 
 def _with(own: BrokerAddress, catalog: Catalog) -> Catalog:
-    """The catalog with this broker in it. While this broker registers again after a lost session,
-    ZooKeeper does not list it. But during this time, too, the answers to Metadata requests must
-    name this broker.
+    """Returns the catalog, and adds this broker if it is missing. It is missing while this broker
+    registers again after a lost session. During this time, too, the answers to Metadata requests
+    must name this broker.
     """
     return replace(catalog, brokers={**catalog.brokers, own.broker_id: own})
 
 
 def ignore(_error: SkidwayError | None) -> None:
-    """Ignores the outcome of a deletion for which no client waits: the broker completes it at its
-    start, or after a failed attempt.
+    """Ignores the outcome of a deletion for which no client waits, because the broker itself began
+    it: at its start, or after a failed attempt.
     """

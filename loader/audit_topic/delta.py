@@ -3,8 +3,8 @@
 A load makes its deltas together with its manifest, stores them in the manifest, and publishes them
 after the commit.
 
-The manifest stores deltas as rows of numbers. The rows do not contain the topic and the sender,
-because other fields of the manifest have both:
+The manifest stores deltas as rows of numbers. The rows do not contain topic and sender, because
+these are in other fields of the manifest:
 
     "audit": {"host": "...", "time": ms, "bucket_ms": 60000, "last": 9, "deltas": [
         {"number": 9, "ranges": [[partition, first, end]],
@@ -117,8 +117,10 @@ def note(manifest: Manifest) -> Note:
 
 
 def _rejected(manifest: Manifest) -> RejectedRecord | None:
-    """Returns one of the records that the load rejected; None if it rejected nothing. The name of a
-    file of rejects says which record is the first one in the file."""
+    """Returns one of the records that the load rejected; None if it rejected nothing. It is found
+    without opening a file, because the name of a file of rejects says which record is the first one
+    in the file.
+    """
     paths = (each.path for each in manifest.files if each.kind == REJECTS)
     for hour, partition, offset in filter(None, map(layout.first_reject, paths)):
         return RejectedRecord(hour * layout.HOUR_MS, partition, offset)

@@ -7,8 +7,8 @@ the next load of the topic needs only later messages. The loader stores the anno
 loaded topic's table `names`, next to the table `marks`. One feed (an object that collects the
 messages) serves all topics of a run, so it begins at the lowest position of all these topics.
 Therefore the feed notes where it read each announcement, and a topic's tables get only the
-announcements after the topic's own position. Otherwise the tables would again contain the names of
-closed files, which the loader has dropped from them.
+announcements after the topic's own position. Otherwise the names of closed files, which the loader
+has already dropped from the tables, would come back.
 
 Audit messages may say which records a counter could not read. The loader does not skip these
 records, because the mirrored topic that it loads may still have them. It skips a gap only if the
@@ -75,9 +75,9 @@ class Feed:
 
     positions, since and begins have the keys `topic/partition/topic id`. positions: the next offset
     to read. since: the offsets at which reading began (0 for a partition that is not in `since`).
-    begins: the feed has read all messages from this offset up to the position. unread: whether the
-    feed failed to read a message that may come from an output. places: where the first announcement
-    of a file was read.
+    begins: the offsets from which on the feed has read every message up to the position. unread:
+    whether the feed could not read some message, which may come from an output. places: where the
+    first announcement of a file was read.
     """
 
     locations: dict[tuple[str, str], dict[FileKey, Location]] = field(default_factory=dict)
@@ -90,10 +90,11 @@ class Feed:
     unread: bool = False
 
     def begin(self, wanted: Mapping[str, int]) -> None:
-        """Begins a run that needs every message from these positions on. If a partition has no
-        position, the run needs its messages from offset 0 on. If the feed has read from these or
-        earlier positions on, it keeps the messages that it has read. Otherwise the feed forgets
-        everything."""
+        """Begins a run that needs every message from the positions `wanted` on. If a partition has
+        no position, the run needs its messages from offset 0 on. If the feed began to read after
+        these positions, it forgets everything and begins again at these positions. It also does so
+        to save memory (see `FILES_KEPT_MAX`). Otherwise it keeps the messages that it has read.
+        """
         ahead = [wanted.get(key, 0) - self.since.get(key, 0) for key in self.positions]
         reaches_back = min(ahead, default=-1) >= 0
         files = sum(map(len, self.locations.values()))
@@ -118,8 +119,9 @@ class Feed:
     def new_locations(
         self, source: Source, positions: Mapping[str, int]
     ) -> dict[FileKey, Location]:
-        """Those files of `locations_of` whose announcement a reader with these positions has not
-        read yet."""
+        """Returns those files of `locations_of` whose announcements a reader with these positions
+        has not read yet.
+        """
         known = self.locations_of(source)
         return {key: at for key, at in known.items() if self.places[key].is_new(positions)}
 
@@ -150,8 +152,9 @@ class Feed:
         return 1 + max(self.newest(producer)[0], self._epochs_unheard())
 
     def _epochs_unheard(self) -> int:
-        """An upper bound for the epochs in messages that were not read. The bound is 0 if all
-        messages were read."""
+        """Returns a number that no epoch in the messages that the feed has not read exceeds; 0 if
+        the feed has read all messages.
+        """
         own = {key: end for key, end in self.positions.items() if key.startswith(f"{TOPIC}/")}
         if not self.unread and all(self.begins.get(key) == 0 for key in own):
             return 0
@@ -218,8 +221,8 @@ def read_on(client: Client, topics: Iterable[str], feed: Feed, clock: Clock) -> 
         ranges[tp] = (max(position, first) if position <= end else first, end)
     for tp, offset, value in topic.read(client, Fetcher(client), ranges, clock):
         _take(feed, tp, Place(keys[tp], offset), value)
-    # This second request shows the present log starts. Messages below them have expired, perhaps
-    # before the loader read them.
+    # This second request returns the present log start offsets. Messages below them have expired,
+    # perhaps before the loader read them.
     left = topic.bounds(client, names)
     begins = {keys[tp]: max(begin, left[tp][0]) for tp, (begin, _) in ranges.items() if tp in left}
     feed.heard(begins, {keys[tp]: end for tp, (_, end) in ranges.items()})

@@ -9,7 +9,7 @@ Then come the following columns, which mean the same as in loaded rows
 
 `_topic` is the topic from which the row was read, for example `dc1.nginx`. `_headers` has all
 headers of the record; it is null if the record has no headers. A query has `_host`, `_file` and
-`_headers` only if it asks for them.
+`_headers` only if its options or its list of columns ask for them.
 
 If a query lists its columns (`.schema(...)`), its result has exactly the listed columns.
 """

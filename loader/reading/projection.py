@@ -12,9 +12,9 @@ in the reader's schema, or if a type cannot be cast.
 
 Records, arrays, maps and unions in fields follow Avro's schema resolution. Arrow's casts alone
 would give wrong values, because they ignore aliases and defaults, and match the members of unions
-by position. If Avro's resolution refuses to read a nested type as the reader's type, Arrow casts
-the nested type as it casts plain types. But if the nested type contains a union, or contains
-itself, it is not cast, and all rows become rejects.
+by position. Arrow casts a nested type only if Avro's resolution refuses to read it as the reader's
+type. If such a type contains a union, or contains itself, it is not cast, and all rows become
+rejects.
 """
 
 from __future__ import annotations
