@@ -39,8 +39,9 @@ class Fate(Enum):
     KEPT: nothing is done.
     MARKED: the group's record in ZooKeeper is changed, so that it says that the group is empty.
     WOKEN: the group is read into memory, so that members that send nothing are removed after their
-    timeout. SHORTENED: some of the group's offsets are deleted. DELETED: the group is deleted with
-    all its offsets.
+    timeout.
+    SHORTENED: some of the group's offsets are deleted.
+    DELETED: the group is deleted with all its offsets.
     """
 
     KEPT = "kept"

@@ -20,7 +20,9 @@ from skidway.loader.state.tables import Location
 Bools = npt.NDArray[np.bool_]
 
 NO_LOCATION: Final = -1
-"""Used in place of an index if the record has no origin, or if its file is not announced."""
+"""The code in `Located.codes` of a record without origin, or of a record whose file is not
+announced.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,8 +28,9 @@ from skidway.loader.state.manifest import Manifest
 from skidway.loader.state.operations import Names, Read, Steps
 
 LOOKS_MAX: Final = 20
-"""A reader makes at most this many attempts, because other loaders may change the files while it
-reads them."""
+"""A reader looks at the files at most this many times. It must look again if another loader has
+changed the files while it read them.
+"""
 
 
 class Folded(SkidwayError):
