@@ -136,7 +136,9 @@ class Broker:
         return self.logs.why_full(partition)
 
     def why_not_served(self, topic: str, partition: int) -> ErrorCode:
-        """The error code that a client gets for a partition that this broker does not serve."""
+        """Returns the error code that a client gets for a partition that this broker does not
+        serve.
+        """
         if TopicPartition(topic, partition) in self.logs.stopped:
             return ErrorCode.KAFKA_STORAGE_ERROR
         known = self.topics.catalog.topics.get(topic)

@@ -56,8 +56,8 @@ class KeptAnswers:
         return self._bytes
 
     def get(self, version: int, request: memoryview) -> bytes | None:
-        """The body of the kept answer to a request with this version and body; None if there is no
-        kept answer, or if the kept answer is no longer correct.
+        """Returns the body of the kept answer to a request with this version and body; None if
+        there is no kept answer, or if the kept answer is no longer correct.
 
         If the result is None, the caller makes the answer from the current snapshots, and may pass
         it to `keep`.

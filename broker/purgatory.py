@@ -62,8 +62,9 @@ class Purgatory:
         return len(self._waiting)
 
     def has_room(self, partitions: int) -> bool:
-        """Whether one more request may wait for this many partitions. If not, the request must be
-        answered at once."""
+        """Returns whether one more request may wait for this many partitions. If not, the request
+        must be answered at once.
+        """
         return self._watched_count + partitions <= WATCHED_MAX
 
     def watch(
@@ -79,7 +80,7 @@ class Purgatory:
             self._watched.setdefault(partition, {})[operation] = None
 
     def waits_for(self, partition: TopicPartition) -> bool:
-        """Whether any request waits for a change of this partition."""
+        """Returns whether any request waits for a change of this partition."""
         return partition in self._watched
 
     def check(self, partition: TopicPartition) -> None:

@@ -54,7 +54,7 @@ def describe_topic(
 
 
 def describe_broker(settings: BrokerSettings) -> list[DescribeConfigsResourceResult]:
-    """All settings of the broker. They are read-only, because they come from the broker's
+    """Returns all settings of the broker. They are read-only, because they come from the broker's
     configuration file.
     """
     found = []
@@ -76,7 +76,9 @@ def describe_broker(settings: BrokerSettings) -> list[DescribeConfigsResourceRes
 
 
 def inherited(settings: BrokerSettings) -> dict[str, str]:
-    """For each topic setting, the value that applies to a topic that does not set it itself."""
+    """Returns, for each topic setting, the value that applies to a topic that does not set it
+    itself.
+    """
     defaults = settings.log_defaults()
     return {each.name: _inherited(settings, defaults, each) for each in TOPIC_CONFIGS.values()}
 

@@ -148,8 +148,8 @@ def enough(broker: Broker, request: Fetch, found: dict[TopicPartition, int]) -> 
 def available(
     broker: Broker, partition: TopicPartition, target: FetchTarget, least_bytes: int
 ) -> int:
-    """How many bytes can be read in a partition now. If reading the partition causes an error,
-    returns at least `least_bytes`, so that the error is answered at once.
+    """Returns how many bytes can be read in a partition now. If reading the partition causes an
+    error, returns at least `least_bytes`, so that the error is answered at once.
     """
     replica = broker.partitions.replicas.get(partition)
     if replica is None or _epoch_error(replica, target):

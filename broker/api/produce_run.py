@@ -60,8 +60,8 @@ class Run:
         self._parts: list[_Part] = []
 
     def takes(self, shape: Shape) -> bool:
-        """Whether a request of this shape (see `produce_shape`) may be answered together with the
-        run.
+        """Returns whether a request of this shape (see `produce_shape`) may be answered together
+        with the run.
 
         With acks=all, only requests to the same partition are answered together, so that no answer
         waits for the flush of another log.

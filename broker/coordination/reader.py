@@ -46,7 +46,7 @@ class CatalogReader:
         self._topics = {}
 
     def read(self, cluster_id: str, broker_id: int, time_ms: int) -> Catalog:
-        """The catalog as it is now. Raises Unreachable."""
+        """Returns the catalog as it is now. Raises Unreachable."""
         stale = {self._stale.popleft() for _ in range(len(self._stale))}
         try:
             with answered(self._coordinator) as client:

@@ -134,8 +134,9 @@ class Group:
     def commit_refusal(
         self, now: float, member_id: str, instance_id: str | None, generation: int
     ) -> ErrorCode | None:
-        """The error with which a commit of offsets is refused; None if the offsets may be
-        stored."""
+        """Returns the error with which a commit of offsets is refused; None if the offsets may be
+        stored.
+        """
         if generation < 0 and self.state is GroupState.EMPTY:
             return None  # the consumer has joined no group, and only commits offsets
         if generation < 0 and not member_id and instance_id is None:
@@ -151,7 +152,7 @@ class Group:
     # deadlines, storing and restoring
 
     def deadline(self) -> float | None:
-        """The earliest time at which `tick` has something to do."""
+        """Returns the earliest time at which `tick` has something to do."""
         found = list(self.roster.given.values())
         found += [each.deadline for each in self.roster if not each.is_parked]
         if self.state is GroupState.PREPARING:
@@ -209,7 +210,7 @@ class Group:
                 self._answer(token, self._synced(member))
 
     def record(self) -> GroupRecord:
-        """The group as it is now, as a record that can be stored."""
+        """Returns the group as it is now, as a record that can be stored."""
         return GroupRecord(
             generation=self.generation,
             protocol_type=self.roster.protocol_type or "",

@@ -103,7 +103,7 @@ class HostedGroups:
         return sum(len(each.group.roster) for each in tuple(self.hosted.values()))
 
     def is_loading(self, group_id: str) -> bool:
-        """Whether the broker is reading the group from ZooKeeper."""
+        """Returns whether the broker is reading the group from ZooKeeper."""
         return group_id in self._loading
 
     def use(self, group_id: str, then: Use) -> None:
@@ -240,8 +240,9 @@ class HostedGroups:
                 self._store(hosted, output.number)
 
     def _may_store(self) -> bool:
-        """Whether this broker may write groups: a former coordinator must not overwrite what the
-        present coordinator has stored."""
+        """Returns whether this broker may write groups: a former coordinator must not overwrite
+        what the present coordinator has stored.
+        """
         return not self._stopping and self.is_coordinator()
 
     def _store(self, hosted: Hosted, number: int | None) -> None:

@@ -118,7 +118,7 @@ class LeaderEpochs:
         return EpochEnd(known, entries[behind].offset)
 
     def encode(self) -> bytes:
-        """The content of the file `leader-epoch-checkpoint` with these entries."""
+        """Returns the content of the file `leader-epoch-checkpoint` with these entries."""
         lines = [_VERSION, str(len(self._entries))]
         lines += [f"{epoch} {offset}" for epoch, offset in self._entries]
         return ("\n".join(lines) + "\n").encode()

@@ -96,8 +96,8 @@ class LogDirectory:
             _log.info("log_directory_has_space", directory=str(self.path))
 
     def free_bytes(self) -> int | None:
-        """How many bytes may still be written to the directory's volume; None if the operating
-        system does not say.
+        """Returns how many bytes may still be written to the directory's volume; None if the
+        operating system does not say.
         """
         try:
             status = os.statvfs(self.path)

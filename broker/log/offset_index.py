@@ -64,8 +64,8 @@ class OffsetIndex:
         return self._absolute(self._entries.floor(position, _position))
 
     def last(self) -> tuple[int, int]:
-        """(last offset, position) of the batch in the newest entry; (base offset, 0) if there is no
-        entry.
+        """Returns (last offset, position) of the batch in the newest entry; (base offset, 0) if
+        there is no entry.
         """
         return self._absolute(self._entries.last())
 

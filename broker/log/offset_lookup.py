@@ -32,7 +32,7 @@ class OffsetLookup:
         self.remember(end)
 
     def segment_of(self, offset: int) -> Segment:
-        """The segment whose range of offsets includes `offset`."""
+        """Returns the segment whose range of offsets includes `offset`."""
         at = bisect_right(self._segments, offset, key=_base_offset) - 1
         return self._segments[max(at, 0)]
 
@@ -62,8 +62,8 @@ class OffsetLookup:
             raise DamagedLog(segment.path, error.position, error.reason) from error
 
     def bytes_between(self, offset: int, end: LogPosition, enough: int) -> int:
-        """The number of bytes from an offset up to the position `end`. If there are more than
-        `enough` bytes, the method may stop counting and return any number above `enough`.
+        """Returns the number of bytes from an offset up to the position `end`. If there are more
+        than `enough` bytes, the method may stop counting and return any number above `enough`.
         """
         segment, position = self._locate(offset)
         if segment.base_offset == end.segment:

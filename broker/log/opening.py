@@ -30,8 +30,8 @@ class Opening:
     """The first offset of a log that has no segment yet."""
 
     def may_miss(self, first: int, end: int) -> bool:
-        """Whether the log may lack the offsets [first, end) without being damaged. Only a mirror's
-        log may lack offsets. If `config.gaps` is not None, it may lack only the offsets in
+        """Returns whether the log may lack the offsets [first, end) without being damaged. Only a
+        mirror's log may lack offsets. If `config.gaps` is not None, it may lack only the offsets in
         `config.gaps`.
         """
         return self.config.may_miss(self.partition.partition, first, end)

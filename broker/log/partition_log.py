@@ -195,15 +195,16 @@ class PartitionLog:
         return self._lookup.batches(offset, max_bytes, end, at_least_one=at_least_one)
 
     def bytes_between(self, offset: int, end: LogPosition, enough: int) -> int:
-        """The number of bytes from an offset up to the position `end`, for a fetch that waits. If
-        there are more than `enough` bytes, the method may return any number above `enough`.
+        """Returns the number of bytes from an offset up to the position `end`, for a fetch that
+        waits. If there are more than `enough` bytes, the method may return any number above
+        `enough`.
         """
         if offset >= end.offset or offset < self.log_start_offset:
             return 0
         return self._lookup.bytes_between(offset, end, enough)
 
     def segment_of(self, offset: int) -> Segment:
-        """The segment whose range of offsets includes `offset`."""
+        """Returns the segment whose range of offsets includes `offset`."""
         return self._lookup.segment_of(offset)
 
     def begin_flush(self) -> Flush | None:

@@ -201,7 +201,7 @@ class Snapshot:
 
 
 def encode_snapshot(state: ProducerState, first_append_ms: int) -> bytes:
-    """The bytes of a `.producers` file."""
+    """Returns the bytes of a `.producers` file."""
     parts = [_HEAD.pack(first_append_ms, state.highest_id, len(state.producers))]
     for producer_id, each in state.producers.items():
         parts.append(
@@ -213,7 +213,7 @@ def encode_snapshot(state: ProducerState, first_append_ms: int) -> bytes:
 
 
 def decode_snapshot(data: bytes) -> Snapshot:
-    """The snapshot in a `.producers` file. Raises SnapshotDamaged."""
+    """Returns the snapshot in a `.producers` file. Raises SnapshotDamaged."""
     if len(data) < _SUM.size + _HEAD.size or data[:4] != _MAGIC:
         raise SnapshotDamaged("it is no snapshot of producers")
     body = data[_SUM.size :]

@@ -25,8 +25,8 @@ _log = log.get(__name__)
 def producers_of(
     opening: Opening, segments: Sequence[Segment], end_offset: int, account: Account
 ) -> ProducerState:
-    """The producers at the log's end, made from the newest usable snapshot and from the batches
-    after it.
+    """Returns the producers at the log's end, made from the newest usable snapshot and from the
+    batches after it.
 
     Batches that are read again get the present time as their append time: it is better to remember
     a producer too long than to forget it too early.
@@ -50,8 +50,8 @@ def producers_of(
 def epochs_of(
     opening: Opening, segments: Sequence[Segment], start: int, end_offset: int, account: Account
 ) -> LeaderEpochs:
-    """The leader epochs in the file and in the scanned segments. If there is no file, reads the
-    epochs from the whole log.
+    """Returns the leader epochs from the file `leader-epoch-checkpoint` and from the scanned
+    segments. If there is no such file, reads the epochs from the whole log.
 
     A flush writes an epoch's entry into the file before the epoch's first record counts as flushed.
     So if the file lacks an epoch, the epoch begins at or above the recovery point, where every

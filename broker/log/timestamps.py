@@ -129,8 +129,8 @@ def _in_segment(
 def _in_batch(
     segment: Segment, position: int, header: BatchHeader, timestamp: int, log_start_offset: int
 ) -> TimestampOffset | None:
-    """The first record of a batch whose event time is `timestamp` or later. None if all such
-    records of the batch are below the log start offset, that is, deleted.
+    """Returns the first record of a batch whose event time is `timestamp` or later. None if all
+    such records of the batch are below the log start offset, that is, deleted.
     """
     expired = False
     for found in _records(segment, position, header):

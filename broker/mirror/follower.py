@@ -51,7 +51,7 @@ class Below(NamedTuple):
 
     @classmethod
     def of(cls, header: BatchHeader) -> Below:
-        """The facts that identify a batch, from its header."""
+        """Returns the facts that identify a batch, from its header."""
         return cls(header.base_offset, header.last_offset, header.leader_epoch, header.crc)
 
 
@@ -114,8 +114,8 @@ class Follower:
         self._has_expired = False
 
     def position(self) -> int:
-        """The offset from which to fetch in the source. In the state CHECKING, this is the last
-        offset of the last batch in the mirror's log.
+        """Returns the offset from which to fetch in the source. In the state CHECKING, this is the
+        last offset of the last batch in the mirror's log.
         """
         if self._source_start is not None:
             return self._source_start
@@ -141,8 +141,8 @@ class Follower:
         self._epoch = -1 if below is None else below.leader_epoch
 
     def fetched(self, headers: Sequence[BatchHeader]) -> Action | None:
-        """What to do with fetched batches, which are complete and in the order of offsets; None if
-        there is nothing to do now.
+        """Returns what to do with fetched batches, which are complete and in the order of offsets;
+        None if there is nothing to do now.
         """
         if self.phase not in (Phase.CHECKING, Phase.FOLLOWING):
             return None
@@ -180,9 +180,9 @@ class Follower:
         return LookAgain()  # the source has the offset, so its batch can be compared
 
     def nothing_there(self, high_watermark: int) -> NameGap | None:
-        """What to do if the source has no batch at the fetched offset yet; None if there is nothing
-        to do. If all records of the source have expired, so that its log begins and ends at that
-        offset, the follower stores the gap at once, without waiting for the next batch.
+        """Returns what to do if the source has no batch at the fetched offset yet; None if there is
+        nothing to do. If all records of the source have expired, so that its log begins and ends at
+        that offset, the follower stores the gap at once, without waiting for the next batch.
         """
         if self._source_start is None or high_watermark > self._source_start:
             return None

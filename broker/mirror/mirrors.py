@@ -102,23 +102,27 @@ class Mirrors:
             source.close()
 
     def status(self) -> list[dict[str, Any]]:
-        """The status for /health, metrics and `skidway mirror status`. Any thread may call this."""
+        """Returns the status for /health, metrics and `skidway mirror status`. Any thread may call
+        this.
+        """
         topics = self._broker.topics.catalog.topics
         return [status_of(source, topics) for source in self._sources]
 
     # the methods of broker.mirror.surroundings.Local, which each MirrorSource calls
 
     def topics(self) -> Mapping[str, Topic]:
-        """All topics of this cluster, by name."""
+        """Returns all topics of this cluster, by name."""
         return self._broker.topics.catalog.topics
 
     def busy(self) -> set[str]:
-        """Names of topics that are being created or deleted."""
+        """Returns the names of topics that are being created or deleted."""
         topics = self._broker.topics
         return {*topics.creating, *topics.catalog.deleting}
 
     def replica(self, partition: TopicPartition) -> Replica | None:
-        """The replica of a partition that this broker leads; None for any other partition."""
+        """Returns the replica of a partition that this broker leads; None for any other
+        partition.
+        """
         return self._broker.partitions.get(partition)
 
     def create(self, creation: Creation, done: Done) -> None:

@@ -127,7 +127,7 @@ class MirrorPartition:
 
 
 def last_batch(log: PartitionLog) -> Below | None:
-    """The batch that ends at the log end offset; None if there is no such batch.
+    """Returns the batch that ends at the log end offset; None if there is no such batch.
 
     Must be called between two turns of the loop, because a batch that is appended but not written
     yet cannot be read. Raises DamagedLog and StorageFailed.

@@ -97,14 +97,14 @@ def plan(
 
 
 def topic_key(topic: TopicMetadata) -> TopicKey:
-    """The name and id of a topic, which together distinguish the topic from earlier and later
-    topics of the same name.
+    """Returns the name and id of a topic, which together distinguish the topic from earlier and
+    later topics of the same name.
     """
     return topic.name, _id(topic)
 
 
 def is_mirror_of(local: LocalTopic, cluster: str, topic: str) -> bool:
-    """Whether a topic of this cluster is the mirror of the source cluster's topic."""
+    """Returns whether a topic of this cluster is the mirror of the source cluster's topic."""
     origin = (local.configs.get(SOURCE_CLUSTER), local.configs.get(SOURCE_TOPIC))
     return origin == (cluster, topic)
 
@@ -181,8 +181,8 @@ def _keep(
 
 
 def _differ(known: str | None, told: str | None) -> bool:
-    """Whether both ids are known, and they differ. An id is unknown if the source is too old to
-    send ids.
+    """Returns whether both ids are known, and they differ. An id is unknown if the source is too
+    old to send ids.
     """
     return bool(known) and bool(told) and known != told
 

@@ -19,7 +19,7 @@ TOPIC_CHARACTERS_MAX = 249
 
 
 def mirror_name(cluster: str, topic: str) -> str:
-    """The name of the mirror topic for a topic of a source cluster."""
+    """Returns the name of the mirror topic for a topic of a source cluster."""
     return f"{cluster}.{topic}"
 
 
@@ -41,7 +41,7 @@ def wanted(names: Iterable[str], patterns: Sequence[re.Pattern[str]], here: str)
 
 
 def is_mirror(configs: Mapping[str, str]) -> bool:
-    """Whether a topic with these configs is a mirror in its own cluster."""
+    """Returns whether a topic with these configs is a mirror in its own cluster."""
     return bool(configs.get(CLUSTER_CONFIG))
 
 
@@ -56,6 +56,7 @@ def name_refusal(cluster: str, topic: str) -> str | None:
 
 
 def _is_internal(name: str) -> bool:
-    """Whether the name, without the prefix of a cluster if it has one, begins with an
-    underscore."""
+    """Returns whether the name, without the prefix of a cluster if it has one, begins with an
+    underscore.
+    """
     return name.startswith(INTERNAL) or name.partition(".")[2].startswith(INTERNAL)

@@ -133,7 +133,9 @@ class MirrorSource:
                     each.went_on(by_append=True)
 
     def next_deadline(self) -> float | None:
-        """The time at which the next turn is due even if no data arrives (monotonic seconds)."""
+        """Returns the time at which the next turn is due even if no data arrives (monotonic
+        seconds).
+        """
         if self.broken:
             return None
         times = [each.retry_at for each in self._waiting.values()]
@@ -156,14 +158,16 @@ class MirrorSource:
         self._client.close()
 
     def lag(self, each: MirrorPartition) -> int | None:
-        """How many records of a partition are in the source, but not in the mirror yet; None if the
-        number is not known.
+        """Returns how many records of a partition are in the source, but not in the mirror yet;
+        None if the number is not known.
         """
         watermark = self._watermark(each)
         return None if watermark == UNKNOWN else max(watermark - each.follower.log_end, 0)
 
     def kept_back_by(self, each: MirrorPartition) -> str:
-        """Why the mirror copies nothing of a followed partition at present; empty if it copies."""
+        """Returns why the mirror copies nothing of a followed partition at present; empty if it
+        copies.
+        """
         if each.is_stopped or each.is_paused or self._has_all(each):
             return ""
         if not each.trouble and self._client.cluster.leader(each.tp) is None:
@@ -178,8 +182,9 @@ class MirrorSource:
         return self.topics.failure or self._client.last_failure
 
     def _offsets(self) -> dict[TopicPartition, int]:
-        """For each followed partition, the offset up to which its records are on disk in this
-        cluster."""
+        """Returns, for each followed partition, the offset up to which its records are on disk in
+        this cluster.
+        """
         return {
             tp: each.replica.offset
             for tp, each in self.partitions.items()
@@ -392,16 +397,18 @@ class MirrorSource:
         return self._client.high_watermarks.get(each.tp, each.watermark)
 
     def _is_current(self, each: MirrorPartition) -> bool:
-        """Whether a partition is still followed, and its log is still the log that this broker
-        serves."""
+        """Returns whether a partition is still followed, and its log is still the log that this
+        broker serves.
+        """
         return (
             self.partitions.get(each.tp) is each
             and self._local.replica(each.replica.partition) is each.replica
         )
 
     def _has_all(self, each: MirrorPartition) -> bool:
-        """Whether the mirror has copied all records of the partition, up to the high watermark that
-        the source has sent since the last seek."""
+        """Returns whether the mirror has copied all records of the partition, up to the high
+        watermark that the source has sent since the last seek.
+        """
         end = each.follower.log_end
         return each.follower.position() == end == self._client.high_watermarks.get(each.tp)
 
@@ -462,8 +469,8 @@ class MirrorSource:
 
 
 def _whole(batches: Sequence[memoryview]) -> tuple[list[BatchHeader], str]:
-    """The headers of the batches before the first damaged batch, and a text that says what is wrong
-    with the damaged batch. The text is empty if no batch is damaged.
+    """Returns the headers of the batches before the first damaged batch, and a text that says what
+    is wrong with the damaged batch. The text is empty if no batch is damaged.
     """
     headers: list[BatchHeader] = []
     try:

@@ -23,7 +23,7 @@ entries.
 
 
 def status_of(source: MirrorSource, topics: Mapping[str, Topic]) -> dict[str, Any]:
-    """The status of one source. These keys need an explanation:
+    """Returns the status of one source. These keys need an explanation:
 
         lag: the sum over all partitions whose lag is known, in records.
         stopped: the topics and partitions that wait for an operator, or the whole source if it

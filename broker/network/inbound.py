@@ -62,7 +62,7 @@ class Arena:
         return len(self._buffer) - self._at < RECEIVE_BYTES_MIN
 
     def space(self, size: int = RECEIVE_BYTES_MAX) -> memoryview:
-        """The part of the buffer for the next receive, at most `size` bytes long."""
+        """Returns the part of the buffer for the next receive, at most `size` bytes long."""
         return self._view[self._at : self._at + size]
 
     def take(self, size: int) -> None:
@@ -137,7 +137,9 @@ class Inbound:
         return count
 
     def next_frame(self) -> memoryview | None:
-        """The next whole frame, without its length; None if there is none. Raises FrameTooLarge."""
+        """Returns the next whole frame, without its length; None if there is none. Raises
+        FrameTooLarge.
+        """
         at, view = self._at, self._view
         start = at + LENGTH_BYTES
         if start > self._end:
@@ -183,8 +185,8 @@ class Inbound:
         self._own, self._view = grown, memoryview(grown)
 
     def _capacity(self, held: memoryview) -> int:
-        """How many bytes of memory to allocate: enough for the first frame of `held`, but not more
-        than a few times the number of bytes that have arrived.
+        """Returns how many bytes of memory to allocate: enough for the first frame of `held`, but
+        not more than a few times the number of bytes that have arrived.
         """
         if len(held) < LENGTH_BYTES:
             return LENGTH_BYTES

@@ -70,7 +70,8 @@ class Listener:
 
     def accept(self) -> Iterator[tuple[socket.socket, str]]:
         """Accepts the connections that wait, at most ACCEPTS_MAX. Yields each socket with the
-        address of its client."""
+        address of its client.
+        """
         for _ in range(ACCEPTS_MAX):
             try:
                 sock, address = self.socket.accept()

@@ -56,7 +56,7 @@ class Shares(Generic[Who]):
         self._left = turn_cost
 
     def __len__(self) -> int:
-        """The number of waiting connections."""
+        """Returns the number of waiting connections."""
         return len(self._waiting)
 
     def join(self, who: Who) -> None:

@@ -68,7 +68,9 @@ class HostedPartitions:
         self._idle: list[Callable[[], None]] = []
 
     def get(self, partition: TopicPartition) -> Replica | None:
-        """The replica of a partition that this broker serves; None for any other partition."""
+        """Returns the replica of a partition that this broker serves; None for any other
+        partition.
+        """
         return self.replicas.get(partition)
 
     def host(self, replica: Replica) -> None:
@@ -236,6 +238,7 @@ class HostedPartitions:
 
 
 def _can_be_repeated(error: OSError) -> bool:
-    """Whether a flush that has failed with `error` can be repeated: the data is still in the page
-    cache, and the disk may work again."""
+    """Returns whether a flush that has failed with `error` can be repeated: the data is still in
+    the page cache, and the disk may work again.
+    """
     return error.errno in (PASSING if isinstance(error, NothingSynced) else _NOT_OPENED)

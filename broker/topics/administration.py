@@ -84,7 +84,7 @@ class Topics(Hosting):
         return topic_id
 
     def is_creating(self, name: str) -> bool:
-        """Whether this broker is creating the topic."""
+        """Returns whether this broker is creating the topic."""
         return name in self._creating
 
     @property

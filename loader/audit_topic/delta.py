@@ -48,12 +48,12 @@ class Head:
 
 
 def last_number(newest: Manifest | None) -> int:
-    """The number of the last delta in the chain of manifests, or 0 if there is no delta."""
+    """Returns the number of the last delta in the chain of manifests, or 0 if there is no delta."""
     return int(newest.audit["last"]) if newest else 0
 
 
 def last_key(newest: Manifest) -> tuple[int, int]:
-    """Epoch and number of the last delta in the chain of manifests."""
+    """Returns epoch and number of the last delta in the chain of manifests."""
     return newest.epoch, last_number(newest)
 
 
@@ -89,7 +89,7 @@ def make(
 
 
 def messages(manifest: Manifest) -> list[Delta]:
-    """The audit messages of a manifest, ready to be published."""
+    """Returns the audit messages of a manifest, ready to be published."""
     audit = manifest.audit
     sender = Sender(Tier.HDFS, manifest.cluster, manifest.producer, audit["host"], manifest.epoch)
     return [_delta(manifest, sender, rows) for rows in audit["deltas"]]

@@ -110,7 +110,9 @@ class Feed:
             self._forget()
 
     def locations_of(self, source: Source) -> dict[FileKey, Location]:
-        """The announced files whose lines, or whose rejected lines, agents send to a topic."""
+        """Returns the announced files whose lines, or whose rejected lines, agents send to a
+        topic.
+        """
         found: dict[FileKey, Location] = {}
         for name in _topics_of(source):
             found |= self.locations.get(name, {})
@@ -131,24 +133,28 @@ class Feed:
         return self.endings.closed(_topics_of(source), positions)
 
     def seals(self, source: Source, positions: Mapping[str, int]) -> dict[int, Heard]:
-        """For each agent, its newest seal of a topic. The result leaves out seals that a reader
-        with these positions has already read."""
+        """Returns, for each agent, its newest seal of a topic. The result leaves out seals that a
+        reader with these positions has already read.
+        """
         return self.endings.seals(source, _topics_of(source), positions)
 
     def number(self, producer: str, epoch: int) -> int:
-        """The highest number of an output's messages in an epoch, among the messages that were
-        read."""
+        """Returns the highest number of an output's messages in an epoch, among the messages that
+        were read.
+        """
         return self.numbers.get(producer, {}).get(epoch, 0)
 
     def newest(self, producer: str) -> tuple[int, int]:
-        """Epoch and number of an output's newest message, among the messages that were read. Both
-        are 0 if there is no such message."""
+        """Returns epoch and number of an output's newest message, among the messages that were
+        read. Both are 0 if there is no such message.
+        """
         epoch = max(self.numbers.get(producer, ()), default=0)
         return epoch, self.number(producer, epoch)
 
     def next_epoch(self, producer: str) -> int:
-        """The epoch that an output must use if it begins anew. It is higher than every epoch in
-        which the output may have published messages."""
+        """Returns the epoch that an output must use if it begins anew. It is higher than every
+        epoch in which the output may have published messages.
+        """
         return 1 + max(self.newest(producer)[0], self._epochs_unheard())
 
     def _epochs_unheard(self) -> int:
@@ -195,8 +201,9 @@ class Feed:
 
 
 def audit_topics(sources: Iterable[Source], cluster: str, existing: Iterable[str]) -> list[str]:
-    """The existing audit topics that the loader must read. sources: for each loaded topic that is a
-    mirror, the topic that it mirrors; for any other loaded topic, the topic itself."""
+    """Returns the existing audit topics that the loader must read. sources: for each loaded topic
+    that is a mirror, the topic that it mirrors; for any other loaded topic, the topic itself.
+    """
     clusters = {source.cluster for source in sources} - {cluster}
     wanted = {TOPIC, *(f"{each}.{TOPIC}" for each in clusters)}
     return sorted(wanted.intersection(existing))
