@@ -7,8 +7,8 @@ and on some snapshots, for example of the cluster's topics. A snapshot is an imm
 is replaced by a new object when something changes. So an answer is correct as long as the snapshots
 are the same objects, and code that changes something need not call this module.
 
-The handler of a request must not keep its answer if the answer depends on anything else, or if the
-request has an effect, such as the creation of a topic.
+A handler must not keep an answer that depends on anything else. It must also not keep the answer to
+a request that has an effect, such as the creation of a topic.
 """
 
 from __future__ import annotations

@@ -63,8 +63,9 @@ class SequenceRefused(Exception):
 
 
 class OutOfOrderSequence(SequenceRefused):
-    """Raised if a batch follows a gap in the sequence, or is older than the producer's last five
-    batches, or has the sequence of a stored batch but other bytes.
+    """Raised if a batch does not begin at the producer's next sequence and is no duplicate: it
+    follows a gap, it is older than the last five batches, or it has the sequence of a stored batch
+    but other bytes.
     """
 
 

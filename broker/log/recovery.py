@@ -25,10 +25,11 @@ Recovery divides invalid bytes into three kinds:
 
 A log that ends before its recovery point is also damaged: a file is missing or has lost its end.
 Recovery does not read segments that end before the recovery point, but each of them must end where
-the next segment begins. (Recovery reads a segment that ends exactly at the recovery point, because
-its indexes may not be on disk yet.) In a mirror's log, only the offsets in the gaps of the topic's
-settings may be missing. Recovery makes an index again if it is missing, partial or too short.
-Recovery also makes an index again if the index's last entry does not match its batch.
+the next segment begins. (If a segment ends exactly at the recovery point, recovery reads it,
+because its indexes may not be on disk yet.) In a mirror's log, a segment may begin later than the
+previous one ended, if the topic's settings list the missing offsets as a gap. Recovery makes an
+index again if it is missing, partial or too short. Recovery also makes an index again if the
+index's last entry does not match its batch.
 
 Recovery calls fsync for the valid batches before they count as flushed.
 """

@@ -142,9 +142,8 @@ def is_whole(descriptor: int, position: int, end: int) -> bool:
 def is_cut_short(descriptor: int, position: int, end: int) -> bool:
     """Returns whether the file ends within the batch at a position.
 
-    If the length field points beyond the end of the file, but the CRC matches the bytes up to the
-    end of the file, then the batch is whole and the length field is damaged. In this case the
-    result is False.
+    The length field of the batch may be damaged: it points beyond the end of the file, but the CRC
+    matches the bytes up to the end of the file. Then the batch is whole, and the result is False.
     """
     data = os.pread(descriptor, HEADER_BYTES, position)
     if len(data) < HEADER_BYTES:

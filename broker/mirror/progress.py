@@ -100,7 +100,7 @@ class Progress:
             return
         self.failure = ""
         if len(offsets) == PARTITIONS_A_REQUEST:
-            self.due = 0.0  # the next `turn` looks for further offsets at once
+            self.due = 0.0  # so that the next `turn` commits further offsets at once
 
     def _fail(self, error: SkidwayError) -> None:
         self._coordinator = None

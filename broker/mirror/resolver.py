@@ -2,8 +2,8 @@
 
 If a name server does not answer, a look-up blocks its caller for many seconds. If the loop were the
 caller, all clients would have to wait. So threads look up the names. Two threads never look up the
-same name at the same time. Each result is used once, for the connection for which the name was
-looked up; the next connection looks it up again. Numeric addresses need no look-up.
+same name at the same time. Each result is used for one connection only; the next connection looks
+the name up again. Numeric addresses need no look-up.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
-"""Compares the topics of a source (a cluster from which this cluster mirrors) with the topics of
-this cluster, and decides which mirror topics to create, to extend and to follow (the plan). Does no
-I/O.
+"""Makes the plan for one source (a cluster from which this cluster mirrors): which mirror topics to
+create, to extend and to follow. For this it compares the topics of the source with those of this
+cluster. Does no I/O.
 
 If a wanted topic of the source has no mirror topic in this cluster yet, the plan creates the mirror
-topic, but only after the configs of the source's topic have shown that it is not itself a mirror.
-If the mirror topic exists, its partitions follow those of the source's topic. If the mirror topic
-has fewer partitions than the source's topic, the plan adds the missing partitions. If the source's
-topic or cluster was recreated under the same name, it has another id. The records of the recreated
-topic are not mirrored, so that they are not mixed with the old records. If a wanted topic is not
-mirrored, the plan lists the topic with the reason.
+topic. It does so only after the configs of the source's topic have shown that this topic is not
+itself a mirror. If the mirror topic exists, its partitions follow those of the source's topic. If
+the mirror topic has fewer partitions than the source's topic, the plan adds the missing partitions.
+If the source's topic or cluster was recreated under the same name, it has another id. The records
+of the recreated topic are not mirrored, so that they are not mixed with the old records. If a
+wanted topic is not mirrored, the plan lists the topic with the reason.
 """
 
 from __future__ import annotations

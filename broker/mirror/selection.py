@@ -2,8 +2,8 @@
 
 The audit topic is always mirrored. Other topics whose names begin with `_` are never mirrored, even
 if a pattern matches them. The selection leaves out topics that are themselves mirrors in the
-source. It also leaves out topics of the source whose names say that they are mirrors of this
-cluster's topics, so that two clusters never mirror the same records back and forth.
+source. It also leaves out topics of the source that, by their names, are mirrors of this cluster's
+topics. Otherwise two clusters would mirror the same records back and forth.
 """
 
 from __future__ import annotations

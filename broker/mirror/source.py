@@ -449,8 +449,9 @@ class MirrorSource:
             self._later(each, why, must_append=True)
 
     def _later(self, each: MirrorPartition, why: str, *, must_append: bool = False) -> None:
-        """Lets a partition wait for the reason `why`. After the wait, it begins by comparing its
-        last batch with the source again."""
+        """Makes a partition wait before it continues. why: the reason, for the status. After the
+        wait, the partition begins by comparing its last batch with the source again.
+        """
         each.follower.interrupted()
         self._wait(each, why, must_append=must_append)
 

@@ -121,8 +121,9 @@ class Connection:
         self._unanswered += 1
 
     def fill(self, slot: Slot, pieces: Sequence[Piece]) -> bool:
-        """Fills a slot with an answer. Returns whether answers can be sent now; if the first slot
-        in the queue is still empty, they cannot. Does nothing after `close`."""
+        """Fills a slot with an answer. Returns whether answers can be sent now, that is, whether
+        the first slot in the queue is filled. Does nothing after `close`.
+        """
         if self.closed:
             return False
         slot.pieces = pieces

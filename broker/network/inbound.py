@@ -6,9 +6,8 @@
 views of the arena and **valid until the turn ends**. At the end of the turn, the bytes after the
 last whole frame are copied out of the arena. The next receive copies them back, before the new
 bytes. In this way one receive yields many small frames, even if the received bytes begin within a
-frame. If there is still no whole frame after that receive, the frame gets memory of its own, and
-the rest of the frame is received directly into this memory. So each byte is copied out of the arena
-and back into it at most once.
+frame. If the frame is still not whole after that receive, it gets memory of its own, into which its
+rest is received directly. So each byte is copied out of the arena and back into it at most once.
 
 A frame whose length is negative or above the limit is refused before memory is allocated for it.
 Memory is allocated for the bytes that have arrived, and not for the length that the client has
@@ -102,9 +101,9 @@ class Inbound:
         return start + length <= self._end or length > self._limit_bytes
 
     def receive(self, sock: socket.socket, arena: Arena, size: int = RECEIVE_BYTES_MAX) -> int:
-        """Receives bytes once. Must be called only when all whole frames that were received before
-        are handled. Returns how many bytes were received; 0 if the client has closed the
-        connection. Uses at most `size` bytes of the arena. Raises OSError.
+        """Receives bytes once. Must be called only when all whole frames from earlier receives are
+        handled. Returns how many bytes were received; 0 if the client has closed the connection.
+        Uses at most `size` bytes of the arena. Raises OSError.
         """
         self.keep()
         own = self._own

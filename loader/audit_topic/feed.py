@@ -21,9 +21,9 @@ epoch that it already knows. So a new output chooses an epoch that is one higher
 epoch that its producer has published. Sometimes the loader cannot read the whole audit topic,
 because the first messages have expired, or because a message has an unknown schema. Then the loader
 chooses an epoch higher than the number of messages that the audit topic ever had. This epoch is
-higher than the epoch of every message that the loader missed. The reason is that an output chooses
-an epoch at most one higher than the number of messages at that time, and then publishes at least
-one message with this epoch. So no epoch is higher than the number of messages.
+higher than the epoch of every message that the loader missed, because no epoch is higher than the
+number of messages: an output chooses an epoch that is at most one higher than the present number of
+messages, and then publishes at least one message with this epoch.
 """
 
 from __future__ import annotations
@@ -61,10 +61,11 @@ NOWHERE: Final = Place("", 0)
 """The place of a message that does not come from a topic."""
 
 FILES_KEPT_MAX: Final = 100_000
-"""A feed that serves many runs keeps the announcements of about this many files. If the feed has
-more files when a run begins, and the run does not need all messages that the feed has read, the
-feed forgets all messages to save memory. No announcement is lost, because the tables of the
-committed loads have the files."""
+"""A feed that serves many runs keeps the announcements of about this many files. Suppose that the
+feed has more files when a run begins, and that the run needs only the newer part of the messages
+that the feed has read. Then the feed forgets all messages to save memory, and reads only those that
+the run needs. No announcement is lost, because the tables of the committed loads have the files.
+"""
 
 _log = log.get(__name__)
 
@@ -104,7 +105,9 @@ class Feed:
 
     def expect(self, keys: Iterable[str]) -> None:
         """Forgets everything if one of these topics was deleted and created again after the feed
-        had read it, because messages of the old topic do not apply to the new topic."""
+        had read it. Messages of the old topic do not apply to the new topic. keys:
+        `topic/partition/topic id` of the partitions that exist now.
+        """
         places = {key.rpartition("/")[0] for key in self.begins}
         if any(x not in self.begins and x.rpartition("/")[0] in places for x in keys):
             self._forget()

@@ -1,9 +1,9 @@
 """Turns the rows of an older schema's files into the rows of the newest schema.
 
 A file has the columns of its schema in the types of `column_types`, and the loader's own columns.
-The rewriter converts the columns back to the codec's types, projects the rows to the newest schema
-as the loader projects decoded values (reading/projection.py), and converts the result to the types
-of `column_types` again.
+The rewriter first converts the columns back to the codec's types. Then it projects the rows to the
+newest schema, as the loader projects decoded values (reading/projection.py). Then it converts the
+result to the types of `column_types` again.
 
 If the newest schema lacks a field, the rewriter copies the field's column with its values into the
 new file, because some query may ask for it. Such a column is called *carried*. Its name ends with
