@@ -54,7 +54,7 @@ class Group:
         self.outputs: list[Output] = []
         self._limits = limits
         self._new_id = new_id
-        self._window = JoinWindow(limits.initial_rebalance_delay_s)  # open while preparing
+        self._window = JoinWindow(limits.initial_rebalance_delay_s)  # open during PreparingRebalance
         self._unsynced: set[str] = set()
         self._sync_by = 0.0
         self._stores = 0
@@ -63,7 +63,7 @@ class Group:
         self._is_assigned = False  # whether this generation's assignment is stored
         self._held: dict[int, tuple[Token, Joined]] = {}
 
-    # requests of members
+    # These methods handle the requests of members.
 
     def join(self, now: float, joining: Joining, token: Token) -> None:
         """A member asks to be in the next generation. The answer, which names `token`, is added to
@@ -149,7 +149,7 @@ class Group:
         # generation may get the same number.
         return None if self._is_assigned else ErrorCode.REBALANCE_IN_PROGRESS
 
-    # deadlines, storing and restoring
+    # These methods handle deadlines, and store and restore the group.
 
     def deadline(self) -> float | None:
         """Returns the earliest time at which `tick` has something to do."""
@@ -240,7 +240,7 @@ class Group:
             self._fail_join(member, error)
             self._fail_sync(member, error)
 
-    # joining
+    # These methods handle joins.
 
     def _join_new(self, now: float, joining: Joining, token: Token) -> None:
         member_id = self._new_id(joining.instance_id or joining.client_id)
@@ -322,7 +322,7 @@ class Group:
         member.join = token
         self._prepare(now, ErrorCode.REBALANCE_IN_PROGRESS)
 
-    # rebalancing
+    # These methods carry out a rebalance.
 
     def _prepare(self, now: float, error: ErrorCode) -> None:
         """Begins to prepare a rebalance, unless the group does so already. Answers waiting
@@ -397,7 +397,7 @@ class Group:
         self.state = GroupState.EMPTY
         self._store()
 
-    # helpers
+    # The methods above call the following methods.
 
     def _refusal(
         self, member_id: str, instance_id: str | None, generation: int

@@ -91,7 +91,9 @@ class Segment:
         return self.path_of(names.LOG)
 
     def path_of(self, suffix: str) -> Path:
-        """Returns the path of one of the files of this segment."""
+        """Returns the path of the file of this segment that has this suffix, for example
+        `.index`.
+        """
         return self.directory / names.segment_file(self.base_offset, suffix)
 
     @property

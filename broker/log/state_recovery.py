@@ -36,7 +36,7 @@ def producers_of(
     for segment in segments:
         scanned = account.producers.get(segment.base_offset)
         if segment.base_offset < from_offset:
-            pass  # the snapshot includes this segment
+            pass  # the snapshot already includes this segment
         elif scanned is not None:
             state.go_on(scanned)
         elif segment.size:

@@ -108,7 +108,7 @@ class Mirrors:
         topics = self._broker.topics.catalog.topics
         return [status_of(source, topics) for source in self._sources]
 
-    # the methods of broker.mirror.surroundings.Local, which each MirrorSource calls
+    # Each MirrorSource calls these methods (see the class `Local` in broker.mirror.surroundings).
 
     def topics(self) -> Mapping[str, Topic]:
         """Returns all topics of this cluster, by name."""

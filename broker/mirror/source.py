@@ -75,7 +75,7 @@ class MirrorSource:
         self._waiting: dict[TopicPartition, MirrorPartition] = {}
         self._deadline: float | None = None
 
-    # called by the loop
+    # The loop calls these methods.
 
     def begin_round(self) -> None:
         """Asks for the source's topics again."""
@@ -191,7 +191,7 @@ class MirrorSource:
             if each.follower.phase is Phase.FOLLOWING and each.replica.offset
         }
 
-    # partitions
+    # These methods begin and end the following of partitions.
 
     def _ask(
         self, call: Call, then: Callable[[Answer], None], address: Address | None = None
@@ -250,7 +250,7 @@ class MirrorSource:
             if gap is not None:
                 self._carry_out(each, gap)
 
-    # answers of the source
+    # These methods handle the answers of the source.
 
     def _take(self, fetched: Fetched) -> None:
         each = self.partitions.get(fetched.tp)
@@ -338,7 +338,7 @@ class MirrorSource:
         leader = self._client.cluster.leader(each.tp)
         ask_bounds(self._ask, each.tp, leader, is_stale=is_stale, told=told)
 
-    # carrying out decisions
+    # These methods carry out the decisions of followers.
 
     def _carry_out(self, each: MirrorPartition, action: object) -> None:
         if isinstance(action, NameGap):

@@ -87,7 +87,7 @@ class Listener:
             try:
                 self._prepare(sock)
             except OSError:
-                sock.close()  # the client is gone already
+                sock.close()  # the client has disconnected already
                 continue
             yield sock, f"{address[0]}:{address[1]}"
 

@@ -71,7 +71,7 @@ def check_wanted(wanted: pa.Schema, schemas: Iterable[str]) -> None:
     these Avro schemas and those of `own_fields`."""
     known = {name for schema in schemas for name in value_columns(schema).names}
     if not known:
-        return  # no topic is read
+        return  # the query reads no topic
     known |= {field.name for field in own_fields()}
     for name in wanted.names:
         if name not in known:

@@ -166,6 +166,6 @@ def _refusing(path: str) -> Iterator[None]:
     try:
         yield
     except MemoryError:
-        raise  # another attempt may succeed
+        raise  # such an error may pass, so the task may be tried again
     except (RowsRefused, pa.ArrowException, ArithmeticError, LookupError) as error:
         raise FileRefused(f"{path}: {error}") from error

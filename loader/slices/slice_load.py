@@ -74,7 +74,7 @@ class SliceLoad:
         for raw, header in self._read(batches):
             stop = self._hole(self._position, header.base_offset)
             if stop is None and header.base_offset >= self._piece.end:
-                self._position = self._piece.end  # the range ends with a listed gap
+                self._position = self._piece.end  # a listed gap covers the rest
                 break
             stop = stop or self._take(raw, header, chunk)
             if stop is not None:
@@ -176,8 +176,10 @@ class SliceLoad:
         return walk(origins.agent, origins.file, origins.first, origins.length, self._marks)
 
     def _chosen(self, records: Records, walked: Walked) -> Walked:
-        """Returns `walked` without the records of hours that are not in `job.hours`. The records
-        that are left out have already advanced the marks."""
+        """Leaves out of `walked` (the result of the check for repeats) the records of hours that
+        are not in `job.hours`, and returns the rest. The records that are left out have already
+        advanced the marks.
+        """
         if self._job.hours is None:
             return walked
         chosen = np.isin(hours_of(records.timestamps), list(self._job.hours))

@@ -155,7 +155,7 @@ class BucketSpans:
             hour = new.hours[begin]
             slot = int(np.searchsorted(firsts, hour, "right"))
             if slot and hour < self._spans[slot - 1].end:
-                continue  # a span has this hour
+                continue  # an existing span has this hour already
             if group and group[2] == slot and end - group[0] <= FRESH_ROWS:
                 group = (group[0], end, slot)
                 continue

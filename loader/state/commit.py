@@ -294,7 +294,7 @@ def _by_folder(paths: Iterable[str]) -> dict[str, list[str]]:
 
 def _is_removed(manifest: Manifest, path: str) -> Steps[bool]:
     """Returns whether the file at `path` has been removed by a later load, or the manifest has been
-    replaced by a checkpoint. (Then this load's moves were all done.)
+    replaced by a checkpoint. In the second case, all moves of this load are done.
     """
     newest = yield from chain.newest_manifest(manifest.topic)
     if newest is None or newest.number <= manifest.number:
