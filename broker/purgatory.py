@@ -41,9 +41,9 @@ class Delayed(Protocol):
 
 
 WATCHED_MAX = 1_000_000
-"""All operations together may wait for at most this many partitions. A million entries need about
-200 MB of memory. The limit on connections is not enough, because an operation remains after its
-connection is closed.
+"""An operation needs an entry for each partition for which it waits. All operations together may
+have at most this many entries, which need about 200 MB of memory. The limit on connections is not
+enough, because an operation remains after its connection is closed.
 """
 _log = log.get(__name__)
 

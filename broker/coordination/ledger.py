@@ -49,7 +49,8 @@ class Record(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Job:
     """All the work that the loop submits to the session's thread at one time. The thread does the
-    work in the order of these fields."""
+    work in the order in which the class lists its fields.
+    """
 
     records: Mapping[str, Record] = field(default_factory=dict)
     commits: Mapping[Offset, Committed] = field(default_factory=dict)

@@ -43,8 +43,9 @@ Use = Callable[[Group | ErrorCode], None]
 
 @dataclass(slots=True)
 class Hosted:
-    """A group in memory, with what the broker must know to store it and to remove it from
-    memory."""
+    """A group in memory, and the facts from which the broker decides when to store it and when to
+    remove it from memory.
+    """
 
     group: Group
     used_at: float

@@ -37,9 +37,9 @@ EAGER_BYTES: Final = 1 << 13
 """If a frame is at least this long, at least this many bytes are allocated for it, even if only a
 few of its bytes have arrived."""
 GROWTH: Final = 4
-"""If a frame has not arrived completely, its memory is at most this many times the number of bytes
-that have arrived. So a frame of 1 MiB needs no second allocation and copy if its first receive read
-RECEIVE_BYTES_MAX.
+"""If a frame has not arrived completely, it gets memory for at most this many times the number of
+bytes that have arrived. So a frame of 1 MiB needs no second allocation and copy if its first
+receive read RECEIVE_BYTES_MAX.
 """
 
 _LENGTH = Struct(">i")

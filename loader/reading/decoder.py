@@ -43,7 +43,7 @@ NOT_PROJECTABLE: Final = "not-projectable"
 
 
 class Registry(Protocol):
-    """The part of a schema registry's client that decoding needs."""
+    """The methods of a schema registry's client that decoding needs."""
 
     def schema(self, schema_id: int, /) -> str:
         """Returns the text of a registered schema. Raises RegistryRefused if the registry has no

@@ -28,7 +28,9 @@ _log = log.get(__name__)
 
 
 class Closing:
-    """Changes the tables of one topic when agents have closed files."""
+    """Decides, for one topic and one load, which changes of the tables follow from the closed
+    files.
+    """
 
     def __init__(self, parts: Parts, topic: SourceTopic, newest: Manifest | None) -> None:
         self._parts, self._topic = parts, topic

@@ -96,7 +96,7 @@ class ManifestDraft:
         of the last delta."""
         parts, newest = self._parts, self._newest
         if newest is None:
-            parts.read_on()  # because `next_epoch` must know all published epochs
+            parts.read_on()  # `next_epoch` must know all published epochs
         now = parts.clock.time_ms()
         # The producer's name comes from the newest manifest, so it stays the same if the output has
         # moved to another URL.

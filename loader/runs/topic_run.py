@@ -63,8 +63,9 @@ class _After(Enum):
 
 
 class TopicRun:
-    """Loads one topic in this run, and stores the state of the topic. Call `begin`, `load` and
-    `mark` in this order, once each."""
+    """Loads one topic in this run. The object has the state of the topic in the run. Call `begin`,
+    `load` and `mark` in this order, once each.
+    """
 
     def __init__(
         self,

@@ -27,8 +27,8 @@ announced.
 
 @dataclass(frozen=True, slots=True)
 class Located:
-    """Host and path of records. codes: for each record, the index of its host in `hosts` and of its
-    path in `paths`.
+    """Host and path of the log files of some records. codes: for each record, the index of its
+    file's host in `hosts` and of its file's path in `paths`.
 
     missing: for each record, true if the record's file is not announced yet and the loader still
     waits for the announcement. given_up: for each record, true if the record's file is not
