@@ -128,7 +128,8 @@ def is_whole(descriptor: int, position: int, end: int) -> bool:
     """Returns whether the bytes at a position are a batch with the right length and CRC. Other
     fields are not checked.
 
-    A crash may leave old bytes at a position, but never such a batch where it does not belong.
+    A crash never leaves a batch with the right length and CRC at a position where it does not
+    belong.
     """
     data = os.pread(descriptor, HEADER_BYTES, position)
     if len(data) < HEADER_BYTES:

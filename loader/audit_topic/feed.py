@@ -161,7 +161,7 @@ class Feed:
         return 1 + max(self.newest(producer)[0], self._epochs_unheard())
 
     def _epochs_unheard(self) -> int:
-        """Returns a number that no epoch in the messages that the feed has not read exceeds; 0 if
+        """Returns an upper bound for the epochs of the messages that the feed has not read; 0 if
         the feed has read all messages.
         """
         own = {key: end for key, end in self.positions.items() if key.startswith(f"{TOPIC}/")}

@@ -132,7 +132,7 @@ class GroupRewrite:
 
     def _schema_id(self) -> int | None:
         """Returns the id of the old files' schema if the new file has their columns. Returns None
-        if the new file has the columns of the newest schema, whose id is elsewhere in the manifest.
+        if the new file has the columns of the newest schema, which is the manifest's `schema`.
         """
         return self._group.files[0].schema_id if self._job.reader is None else None
 
