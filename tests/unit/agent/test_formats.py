@@ -281,9 +281,10 @@ def test_fields_of_the_settings_are_in_each_row() -> None:
 
 
 def test_results_are_the_same_each_time(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """If a record has the time of reading, `agent test` shows no time for the record, so that later
-    results can be compared with the present result. The command says how many records have the time
-    of reading, and whether it has read only a part of the file."""
+    """If a line has no usable time of its own, its record gets the time at which the line is read.
+    `agent test` shows no time for such a record, so that its output is the same each time. The
+    command says how many such records there are, and whether it has read only a part of the file.
+    """
     log = write(tmp_path, "a.log", "yesterday\n2099-01-01T00:00:00Z\n" + ("x" * 999 + "\n") * 1_200)
     config = write(
         tmp_path,

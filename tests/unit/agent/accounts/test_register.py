@@ -60,8 +60,8 @@ def test_a_file_is_closed_once_its_records_are_acknowledged(world: World) -> Non
 def test_the_closure_is_in_the_transaction_in_which_the_position_stands_there(
     world: World,
 ) -> None:
-    """One transaction stores a file's closure and its final position, so that a kill after any turn
-    leaves both or neither of them in the database."""
+    """One transaction stores a file's closure and the agent's final position in the file. So a kill
+    after any turn leaves both of them in the database, or neither."""
     ended(world)
     deliveries = world.producer.deliver_all()
     for _ in range(4):

@@ -301,8 +301,8 @@ def test_deleted_generations_of_a_path_that_was_empty_are_declared(world: World)
 @pytest.mark.parametrize("is_restarted", [False, True])
 def test_a_look_between_two_generations_breaks_no_chain(world: World, is_restarted: bool) -> None:
     """If the agent lists the directory in the middle of a rotation, it finds no file at the log's
-    path, but it finds rotated files in the same directory. The newest of these files proves later
-    that no rotated file is missing."""
+    path, but it finds rotated files in the same directory. At the next scan, the agent uses the
+    newest of these files to prove that no rotated file is missing."""
     generations(world, 2)
     rotate(world)
     world.settle(rounds=5)
@@ -329,7 +329,7 @@ def test_deleted_while_the_agent_was_down(world: World) -> None:
 
 def test_deleted_and_written_again_is_no_rotation(world: World) -> None:
     """If a log is deleted and written again, and the directory has no rotated file, the agent
-    assumes that there was no file in between."""
+    assumes that no other file was written in between."""
     for number in range(3):
         world.files.delete(APP)
         world.files.append(APP, b"%d\n" % number)

@@ -177,8 +177,8 @@ def test_only_changes_of_files_without_an_id_are_written() -> None:
 @promise("1 not opened")
 @pytest.mark.parametrize("is_down", [True, False])
 def test_an_unopened_file_whose_source_is_removed(is_down: bool) -> None:
-    """If the source of a file that could not be opened is removed, the agent declares the file's
-    loss."""
+    """If a source is removed from the settings, the agent declares a loss for each of the source's
+    files that it could not open."""
     other = settings(raw("other", "/other/*"))
     world = World(settings(raw("logs", "/log/*.log"), raw("other", "/other/*")))
     world.files.append(LOG, b"line\n").unreadable = True

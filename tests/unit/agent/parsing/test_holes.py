@@ -34,7 +34,8 @@ def records(framer: LineFramer | JoiningFramer, *ranges: bytes) -> list[tuple[by
 
 
 def reference(data: bytes) -> list[tuple[bytes, bool]]:
-    """The lines and holes of a range, found by a regular expression."""
+    """Returns the lines and holes that a regular expression finds in a range, each with whether it
+    is a hole."""
     found, at = [], 0
     while at < len(data):
         nuls = nul_bytes(data[at:])
@@ -62,9 +63,10 @@ def test_holes_are_those_of_a_simple_program(data: bytes) -> None:
 @promise("2 framing")
 @given(PIECES, PIECES, st.booleans())
 def test_holes_never_depend_on_another_range(one: bytes, other: bytes, is_joined: bool) -> None:
-    """A range of bytes has the same holes and records whether the agent splits it alone or together
-    with other ranges. If a range is divided at the end of a record, its parts have the same records
-    as the whole range."""
+    """The agent splits a range of bytes into records; each hole (a run of NUL bytes) is also a
+    record. The records of a range are always the same. It does not matter whether the agent splits
+    only this range or several ranges together. If a range is divided at the end of a record, its
+    parts have the same records as the whole range."""
     framer = JoiningFramer(Rule(START, "^A", 3), 9) if is_joined else LineFramer()
     ranges = [each for each in (one, other) if each]
     if not ranges:

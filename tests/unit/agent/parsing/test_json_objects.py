@@ -45,7 +45,7 @@ def refused(name: str) -> Any:
 
 
 def verdict(line: str) -> str | None:
-    """The reason why a line is not a JSON object; None if it is a JSON object."""
+    """Returns the reason why a line is not a JSON object, or None if it is one."""
     try:
         value = json.loads(line, parse_constant=refused, parse_float=finite)
     except ValueError as error:

@@ -86,9 +86,9 @@ def test_a_record_with_its_end_is_whole_at_once() -> None:
 
 
 def test_pieces_are_counted() -> None:
-    """The framer (the code that splits bytes into records) counts records that are only a piece.
-    The other lines of a piece are in another record, because a limit divided the lines, or in
-    another range of bytes."""
+    """A piece is a record that has only some of the lines that belong together. The other lines are
+    in another record, because there were too many lines or bytes, or in another range of bytes. The
+    framer (the code that splits bytes into records) counts pieces."""
     ends = lambda data: np.array([len(data)])  # noqa: E731
     assert start(2).frame(b"1\nA\n2\n3\n", ends(b"1\nA\n2\n3\n")).pieces == 2
     framer = JoiningFramer(Rule(END, ";$", 500), LARGE)

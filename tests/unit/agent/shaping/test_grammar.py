@@ -116,7 +116,8 @@ def test_an_example_of_all_rules() -> None:
 
 def test_a_backslash_needs_no_second_one() -> None:
     """In a quoted text, a quotation mark needs a backslash before it. Before any other character,
-    one backslash means the same as two."""
+    one backslash means the same as two. For example, `d` after one backslash and `d` after two
+    backslashes give the same text."""
     assert parse(r'drop a matches "\d\"\\d"')[0] == parse(r'drop a matches "\\d\"\\d"')[
         0
     ].__class__(r.Comparison(r.Field("a"), "matches", r'\d"\d'), r'drop a matches "\\d\"\\d"')
