@@ -270,8 +270,8 @@ def test_a_format_takes_the_zone_and_the_joining_of_its_source() -> None:
 
 
 def test_fields_of_the_settings_are_in_each_row() -> None:
-    """Each row has the fields of the setting `fields`. A group with a type has this type, and is
-    null if it is empty."""
+    """Each row has the fields of the setting `fields`. If a group of the format's pattern has a
+    type, its column has this type, and an empty value becomes null."""
     sample = catalog.formats()["access"].sample.encode()
     rows = [
         each.row for each in preview(source("access", fields={"env": "prod"}), sample, "/").rows

@@ -161,7 +161,8 @@ def test_date_and_time_in_two_columns(tmp_path: Path) -> None:
 
 
 def test_times_that_some_lines_lack_do_not_reject_them(tmp_path: Path) -> None:
-    """If some times cannot be read, their records get the time of reading."""
+    """If some lines have a time that cannot be parsed, the proposed settings do not reject these
+    lines. Their records get the time at which the agent reads the lines."""
     lines = [f"time=2026-11-23T08:15:0{n}Z level=info msg=x user=u" for n in range(8)]
     found, results = tried(tmp_path, "\n".join([*lines, "time=never level=info msg=x user=v\n"]))
     assert found.block["timestamp"]["on_error"] == "read_time"

@@ -31,7 +31,7 @@ def values(framer: LineFramer | JoiningFramer, *ranges: bytes) -> list[bytes]:
 
 
 def expected(text: str) -> list[str]:
-    """The lines of a text, each without its line terminator."""
+    """Returns the lines of a text, each without its line terminator."""
     *terminated, last = text.split("\n")
     return [each.removesuffix("\r") for each in terminated] + ([last] if last else [])
 

@@ -1,5 +1,5 @@
-"""The language of the setting `shape`. Every text becomes rules, or is refused with one clear
-sentence."""
+"""Tests how the text of the setting `shape` is parsed. Every text becomes a list of rules, or is
+refused with one clear sentence."""
 
 from __future__ import annotations
 
