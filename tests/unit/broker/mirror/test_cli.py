@@ -1,4 +1,4 @@
-"""The output and the exit status of the command `skidway mirror status`."""
+"""Tests the output and the exit status of the command `skidway mirror status`."""
 
 from __future__ import annotations
 

@@ -55,7 +55,8 @@ def fetch_frame(offset: int, max_wait_ms: int = 0, version: int = 11) -> bytes:
 
 
 def with_unknown_field(frame: bytes, size_bytes: int) -> bytes:
-    """A request of a flexible version with an unknown field at its end, as a newer client may send.
+    """Returns a request of a flexible version with an unknown field at its end, as a newer client
+    may send it.
 
     The field's size is written as a varint of three bytes.
     """
