@@ -1,4 +1,5 @@
-"""The broker's cache of encoded answers to requests that many clients send with the same bytes."""
+"""Tests the broker's cache of encoded answers. The requests for these answers have the same bytes
+for many clients."""
 
 from __future__ import annotations
 
