@@ -164,8 +164,8 @@ def test_closures_of_a_topic_are_those_of_its_rejects() -> None:
 
 
 def test_only_agents_seal() -> None:
-    """Only the seals of agents count for closed files, not the seals of another tier. A seal for a
-    topic that was created later under the same name does not count either."""
+    """The feed keeps only the seals of agents, and ignores those of another tier. It also ignores a
+    seal for another topic that had or has the same name but another topic id."""
     feed = Feed()
     feed.take(seal(6, 20, tier=Tier.HDFS), Place("log", 4))
     feed.take(seal(6, 20, source=Source("dc1", "c", "logs", "9" * 32)), Place("log", 5))

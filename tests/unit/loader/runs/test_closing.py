@@ -1,6 +1,6 @@
 """Tests when a run drops the marks and the names of log files that agents have closed. A mark is
 the position up to which a file is loaded. A name is the file's host and path. The fence of a topic
-is the high watermarks that loads must reach before this."""
+is the set of high watermarks that loads must reach before marks and names are dropped."""
 
 from __future__ import annotations
 
