@@ -1,6 +1,6 @@
-"""A delta is a message with the sums of some buckets. For each bucket it contains the number of the
-bucket's previous delta. So all deltas of a bucket form one chain, whether one transaction or
-several have stored them."""
+"""A delta is a message with the counts of records in some buckets. For each bucket it contains the
+number of the bucket's previous delta. So all deltas of a bucket form one chain, whether one
+transaction or several have stored them."""
 
 from __future__ import annotations
 

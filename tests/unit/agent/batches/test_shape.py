@@ -95,7 +95,7 @@ def test_a_derived_schema_follows_the_rules() -> None:
 def test_a_given_schema_is_that_of_the_shaped_records() -> None:
     """A schema that the settings name must contain renamed fields under their new names. It need
     not contain the fields that rules remove. The conditions of rules can nevertheless use these
-    fields, as texts."""
+    fields; their values are then texts."""
     made = given(
         [member("text"), member("level", default="?")],
         shape='drop status starts with "2" as ok\nrename message to text\nremove status, level',
