@@ -554,9 +554,9 @@ def test_a_rotation_that_takes_many_looks_is_waited_for(
 def test_a_look_into_a_rotation_is_no_look_since_when_a_generation_would_be_old(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """History is the old files that the agent does not read. An unread rotated file counts as
-    history only if it is older than a scan that found all names. A scan during a rotation does not
-    show what is history, because it may miss names."""
+    """Files that are too old for the agent to read are called history. An unread rotated file
+    counts as history only if it is older than a scan that found all names. A scan during a rotation
+    does not count, because it may miss names."""
     read = world.files.list
 
     def rotated_meanwhile(directory: str) -> list[tuple[str, int]]:

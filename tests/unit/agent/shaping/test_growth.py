@@ -76,8 +76,8 @@ def test_a_running_agent_accounts_for_the_line() -> None:
 
 
 def test_texts_of_rejected_lines_are_bounded_too() -> None:
-    """If masks would make the text or the detail of a rejected line too long, the agent withholds
-    this text or detail."""
+    """If masks would make the text or the detail (the reason in words) of a rejected line too long,
+    the agent does not send this text or detail."""
     text = RejectedText(parse('mask a matching "[a-z]"\nmask b matching "[a-z]"'), "utf-8")
     assert text.line(b"abc") == WITHHELD
     assert text.detail("abc") == WITHHELD_DETAIL

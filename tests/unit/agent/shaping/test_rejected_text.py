@@ -37,7 +37,8 @@ def text(shape: str, encoding: str = "utf-8") -> RejectedText:
 )
 def test_a_line_has_no_more_than_the_rules_allow(shape: str, expected: bytes) -> None:
     """Masks are applied to the whole rejected line. If the agent cannot know which part of the line
-    is secret, it withholds the line's text, and the detail of the rejection too."""
+    is secret, it sends neither the line's text nor the detail (a text about the reason of the
+    rejection)."""
     made = text(shape)
     assert made.line(LINE) == expected
     detail = "not 10.0.0.1"

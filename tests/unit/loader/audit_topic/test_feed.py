@@ -142,8 +142,8 @@ def test_the_newest_seal_counts_from_where_it_was_first_read() -> None:
 
 @promise("5 closed files")
 def test_a_seal_in_another_log_follows_no_closure() -> None:
-    """A seal counts as later than the closure of a file only if both messages are in the same log.
-    Messages in different logs have no order."""
+    """A seal counts as later than a file's closure (the message that the agent has closed the file)
+    only if both messages are in the same log. Messages in different logs have no order."""
     feed = Feed()
     feed.take(announce(1, "/a", length=9), Place("log", 3))
     feed.take(seal(6, 20), Place("other", 9))

@@ -494,8 +494,8 @@ def test_rows_of_several_schemas_come_in_order() -> None:
 
 
 def test_a_second_attempt_writes_other_files() -> None:
-    """Two attempts at one slice write different staged files with the same rows and the same target
-    path."""
+    """Two attempts at one slice write different files into the staging directory. The files have
+    the same rows and the same final path."""
     runner = Runner(MemoryStore(), {0: log(lines(3))})
     first, second = runner.one(Slice(0, 0, 3)), runner.one(Slice(0, 0, 3))
     assert first.files[0].staged != second.files[0].staged
@@ -504,8 +504,8 @@ def test_a_second_attempt_writes_other_files() -> None:
 
 
 def test_chunks_do_not_change_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The result is the same whether all batches are decoded together in one chunk, or in many
-    chunks."""
+    """The result is the same whether all batches are decoded together, or in many chunks (groups of
+    batches)."""
     records = [*lines(20), *lines(25), Record(agent=8), *lines(30)]
     whole_store, whole = run(records)
     monkeypatch.setattr("skidway.loader.slices.chunk.CHUNK_ROWS", 4)
