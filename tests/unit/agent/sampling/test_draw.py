@@ -56,8 +56,8 @@ def test_a_draw_is_bounded_and_takes_all_of_a_quiet_period() -> None:
 
 
 def test_each_range_has_the_same_chance() -> None:
-    """Over many periods, each range is drawn equally often, even the first and the last range of a
-    period."""
+    """Over many periods, each range of delivered bytes is drawn (chosen at random) equally often,
+    even the first and the last range of a period."""
     offered = intents(50)
     found = Counter(x.first for day in range(1, 401) for x in kept(offered, 5, day * DAY))
     expected = 400 * 5 / 50
@@ -66,6 +66,6 @@ def test_each_range_has_the_same_chance() -> None:
 
 
 def test_periods_begin_at_multiples_of_their_length() -> None:
-    """With periods of a day, an agent that is started twice on the same day draws for the same
-    period."""
+    """With periods of a day, an agent that is started twice on the same day chooses its sample
+    ranges both times for the same period."""
     assert period_of(DAY + 5, DAY) == period_of(2 * DAY - 1, DAY) == DAY
