@@ -131,9 +131,9 @@ def test_records_that_are_read_back_have_the_labels_that_they_had_first(
 
 @promise("2 labels")
 def test_labels_count_from_an_intent_on(world: World) -> None:
-    """If several intents (stored promises to send lines) are in flight when the agent is killed,
-    the lines of each are sent again with the labels that they had first, even if the labels have
-    changed since."""
+    """The agent may be killed while lines of several intents (stored promises to send lines) are on
+    their way. It sends the lines of each intent again with the labels that they had first, even if
+    the labels have changed since."""
     write(world, labelled("1"))
     world.files.append(LOG, line("a"))
     world.start()

@@ -130,8 +130,9 @@ def test_it_has_left_only_when_all_topics_rest_at_one_look() -> None:
 
 
 def test_what_was_said_does_not_end_it_when_more_is_seen(world: World) -> None:
-    """If the kernel reports a change after the last scan, the agent does not leave yet, although it
-    has sent its last word (the final seal, which says that all lines are delivered)."""
+    """The last word is the final seal, which says that all lines are delivered. Even if the
+    agent has sent it, the agent does not leave if the kernel has reported a change since the
+    last scan."""
     world.files.append(A, b"1\n")
     assert drain(world)
     world.files.append(A, b"2\n")
@@ -161,7 +162,7 @@ def test_no_last_word_of_before_stands_over_what_cannot_be_read(world: World) ->
 
 
 def test_a_file_that_becomes_another_one_takes_the_last_word_back(world: World) -> None:
-    """If the bytes of a file change after the last word (which says that all lines are delivered),
+    """The last word says that all lines are delivered. If the bytes of a file change afterwards,
     the agent takes the last word back and reads the new bytes, even if the file's size stays the
     same."""
     world.files.append(A, b"1\n")
@@ -181,8 +182,9 @@ def test_a_file_that_becomes_another_one_takes_the_last_word_back(world: World) 
 
 @promise("6 last word")
 def test_an_agent_that_runs_again_takes_its_last_word_back_at_once(world: World) -> None:
-    """When an agent that has left runs again, it replaces its last word (which says that all lines
-    are delivered) by an ordinary seal of the same time before it reads a new line."""
+    """The last word says that all lines are delivered. If an agent that has left runs again, it
+    replaces its last word by an ordinary seal of the same time. It does so before it reads a new
+    line."""
     world.files.append(A, b"1\n")
     assert drain(world)
     word = newest(world)

@@ -78,8 +78,8 @@ def test_a_large_hole_is_one_rejected_range(before: bytes, mib: int) -> None:
 
 @promise("2 nul bytes")
 def test_a_hole_that_is_sent_again_is_the_same_record() -> None:
-    """If the agent is killed after it stored an intent (a promise to send) for the rejected record
-    of a large hole (a run of NUL bytes), it sends the same record again."""
+    """A large hole (a run of NUL bytes) becomes one rejected record. If the agent is killed after
+    it stored the intent (the promise to send this record), it sends the same record again."""
     world = World(settings(raw()))
     world.kill_in_flight(bytes(2 * MIB) + b"x\n", arrives=REJECTED)
     world.start()
@@ -189,8 +189,8 @@ def test_holes_between_lines_lose_and_double_nothing(seeds: Seeds) -> None:
 def test_how_much_is_read_at_once_does_not_decide_where_a_long_line_ends(
     encoding: str, before: int
 ) -> None:
-    """If an over-long line ends with NUL bytes, and the agent reads the NUL bytes in two parts, the
-    line ends where the NUL bytes begin, and the line after them is delivered whole."""
+    """NUL bytes may follow an over-long line, and the agent may read them in two parts. The line
+    still ends where the NUL bytes begin, and the line after them is delivered whole."""
     world = running(encoding=encoding)
     unit = len("x".encode(encoding))
     text = "x" * (before // unit)

@@ -111,9 +111,9 @@ def test_a_partition_is_read_up_by_a_watermark_told_anew(
 def test_a_log_that_begins_behind_the_floor_has_a_hole_and_is_read_on(
     logs: FetchedLogs, fetcher: Fetcher
 ) -> None:
-    """The floor is the offset at which the agent begins to read. If the first offset of a log is
-    higher than the floor, the offsets in between count as a hole (a part that cannot be read), and
-    the agent continues to read from the first offset. If the broker's error does not give the first
+    """The floor is the offset at which the agent begins to read. The first offset of a log may be
+    higher than the floor. The offsets in between then count as a hole (a part that cannot be read),
+    and the agent reads from the first offset on. If the broker's error does not give the first
     offset, the agent asks the broker for it."""
     fetcher.next = OffsetOutOfRange(P, 5, 20, 30)
     (hole,) = logs.poll()
