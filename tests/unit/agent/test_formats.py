@@ -303,8 +303,8 @@ def test_results_are_the_same_each_time(tmp_path: Path, capsys: pytest.CaptureFi
 
 
 def test_the_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """`agent formats` lists the formats, `agent guess` proposes a block, and `agent test` shows
-    rows and compares them with expected results."""
+    """`agent formats` lists the formats, `agent guess` proposes settings for a source, and `agent
+    test` shows rows and compares them with expected results."""
     log = write(tmp_path, "access.log", catalog.formats()["access"].sample)
     assert main(["agent", "formats"]) == 0
     assert "nginx and Apache access logs" in capsys.readouterr().out

@@ -336,8 +336,8 @@ OBJECTS = st.dictionaries(
 def test_no_line_of_json_is_rejected(
     tmp_path_factory: pytest.TempPathFactory, objects: list[dict[str, Any]]
 ) -> None:
-    """Whatever JSON objects a log has, `agent test` makes a row from each of them with the
-    proposal."""
+    """Whatever JSON objects a log has, `agent test` with the settings that `guess` proposes makes a
+    row from each object."""
     _, results = tried(tmp_path_factory.mktemp("guess"), as_lines(*objects))
     assert rejects(results) == []
     assert len(rows(results)) == len(objects)

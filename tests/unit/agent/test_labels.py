@@ -321,8 +321,8 @@ POD = {"metadata": {"name": "web-1", "namespace": "shop", "uid": UID, "labels": 
     ],
 )
 def test_the_forms_of_the_file(content: str) -> None:
-    """The keys of labels may be namespace and pod, or the uid. The file may be JSON, YAML, or a
-    list of pods as kubectl prints it."""
+    """In the file with the labels, the key of a pod may be its namespace and name, or its uid. The
+    file may be JSON, YAML, or a list of pods as kubectl prints it."""
     assert labels_of(read(content.encode()), LOG) == {"app": "web"}
 
 

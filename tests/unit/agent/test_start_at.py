@@ -112,8 +112,8 @@ def test_a_pattern_that_is_added_later_is_looked_at_for_the_first_time() -> None
 
 @promise("1 start at the end")
 def test_start_at_does_not_change_what_was_looked_at() -> None:
-    """If `start_at` is changed to `end` later, the agent skips nothing, because it has scanned for
-    the pattern before."""
+    """If `start_at` is changed to `end` later, the agent skips nothing, because it has already
+    scanned for the files of this pattern."""
     world = World(settings(raw()))
     started(world)
     world.kill()

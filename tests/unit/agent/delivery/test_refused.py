@@ -1,5 +1,6 @@
-"""Records that a broker refuses for good. Before the agent declares such a record lost, it reads
-the partition back to find out whether an earlier attempt to send the record arrived."""
+"""Tests what the agent does with records that a broker refuses for good. Before the agent declares
+such a record lost, it reads the partition back to find out whether an earlier attempt to send the
+record arrived."""
 
 from __future__ import annotations
 

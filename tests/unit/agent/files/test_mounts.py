@@ -48,7 +48,7 @@ def rotate(world: World) -> None:
 
 def go_on(world: World) -> None:
     """Writes a line to the log, then rotates the log twice, and writes a line to each new log.
-    Called while the agent cannot access the files."""
+    Tests call this function while the agent cannot access the files."""
     world.files.append(APP, b"second\n")
     for line in (b"third\n", b"fourth\n"):
         world.clock.advance(60)

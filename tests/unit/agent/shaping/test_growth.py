@@ -52,8 +52,8 @@ def test_a_record_that_masks_make_too_long_is_named() -> None:
 @promise("2 filtered")
 def test_the_reject_says_why() -> None:
     """If masks make a record too long, its line goes to `<topic>.rejected`, with a reason and a
-    detail that names the field. The line's text is withheld, because masks would make this text too
-    long, too."""
+    detail (a short text) that names the field. The line's own text is not sent, because masks would
+    make it too long, too."""
     shape = 'mask line matching "[a-z]"\n' * 3
     found = press(recipe(shape=shape), reading(b"secret\n12\n"))
     assert [record.value[6:] for record in records(found)] == [b"12"]

@@ -217,8 +217,8 @@ def test_an_answer_that_goes_wrong_is_nobody_elses(outcome: Report | SkidwayErro
 
 
 def test_offsets_of_a_topic_that_is_gone_are_dropped() -> None:
-    """Committed offsets for a topic that was deleted before they are written are dropped. Otherwise
-    a new topic of the same name would begin with these offsets."""
+    """If a topic is deleted before the offsets that were committed for it are written, these
+    offsets are dropped. Otherwise a new topic of the same name would begin with these offsets."""
     world = World()
     world.commit("g", 1)
     world.topics.clear()

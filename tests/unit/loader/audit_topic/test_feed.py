@@ -65,9 +65,9 @@ def test_rejected_lines_are_of_the_files_of_their_topic() -> None:
 
 
 def test_own_numbers_are_noted() -> None:
-    """The loader's feed from the audit topic keeps, for each output, the highest number of a
-    message that was published for the output. If the output itself has stored a lower number, it is
-    an older copy (for example from a backup)."""
+    """From the audit topic the loader learns, for each output, the highest number of a message that
+    was published for the output. If the number in the output's own state is lower, the output is an
+    older copy (for example from a backup)."""
     feed = Feed()
     feed.take(delta(Tier.HDFS, 4))
     feed.take(delta(Tier.HDFS, 2))

@@ -1,5 +1,5 @@
-"""Tests the choice of hours. The loader asks the audit's collector whether the chosen hours are
-complete."""
+"""Tests which hours the loader chooses in a run. It asks the audit's collector whether the chosen
+hours are complete."""
 
 from __future__ import annotations
 
