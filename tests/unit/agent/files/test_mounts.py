@@ -1,5 +1,5 @@
-"""File systems that are mounted only after the agent's start, and files that the agent for a while
-has no right to access."""
+"""Tests file systems that are mounted only after the agent's start, and files that the agent has no
+right to access for a while."""
 
 from __future__ import annotations
 

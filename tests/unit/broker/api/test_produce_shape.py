@@ -1,5 +1,5 @@
-"""The shape of a Produce request. Two requests have the same shape if they differ only in the
-correlation id and the records."""
+"""The shape of a Produce request is everything but its correlation id and its records. Two requests
+with the same shape differ only in these two parts."""
 
 from __future__ import annotations
 
