@@ -1,5 +1,5 @@
-"""An agent that is asked to leave. Its last word on a topic is a final seal, which says that all
-lines are delivered. The tests show what prevents a last word, and what makes the agent take it
+"""Tests an agent that is asked to leave. Its last word on a topic is a final seal, which says that
+all lines are delivered. The tests show what prevents a last word, and what makes the agent take it
 back."""
 
 import pytest

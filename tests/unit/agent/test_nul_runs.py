@@ -1,5 +1,5 @@
-"""Runs of NUL bytes in place of lines, as a power loss or a truncation leaves them. Such a run is
-called a hole."""
+"""Tests runs of NUL bytes in place of lines, as a power loss or a truncation leaves them. Such a
+run is called a hole."""
 
 from __future__ import annotations
 

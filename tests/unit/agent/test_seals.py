@@ -1,5 +1,5 @@
-"""The agent's seals. A seal of a topic contains a time, here called W. The seal guarantees that all
-lines that were in the topic's files at the time W are acknowledged and counted."""
+"""Tests the agent's seals. A seal of a topic contains a time, here called W. The seal guarantees
+that all lines that were in the topic's files at the time W are acknowledged and counted."""
 
 from collections.abc import Sequence
 

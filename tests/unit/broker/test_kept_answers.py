@@ -1,5 +1,5 @@
-"""Tests the broker's cache of encoded answers. The requests for these answers have the same bytes
-for many clients."""
+"""Tests the broker's cache of encoded answers. Many clients send requests with the same bytes, and
+all of them get the cached answer."""
 
 from __future__ import annotations
 

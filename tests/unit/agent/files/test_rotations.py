@@ -1,5 +1,5 @@
-"""Rotations of `app.log`, with an agent and files in memory. The agent's pattern matches `app.log`
-but none of the names that rotation gives to the file."""
+"""Tests rotations of the log `app.log`, with an agent and files in memory. The agent's pattern
+matches `app.log` but none of the names that rotation gives to the file."""
 
 import errno
 

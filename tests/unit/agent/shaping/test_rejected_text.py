@@ -60,8 +60,8 @@ def test_lines_in_other_encodings_are_masked() -> None:
 
 @pytest.mark.parametrize("encoding", ["latin-1", "utf-16le", "utf-16be", "shift-jis", "gb18030"])
 def test_a_masked_line_keeps_its_encoding(encoding: str) -> None:
-    """A masked line has the encoding of its source, like any other rejected line. If this is not
-    possible, the line is withheld."""
+    """A masked line has the encoding of its source, like any other rejected line. If the masked
+    text cannot be written in this encoding, the agent does not send the line's text."""
     word = "表" if encoding in ("shift-jis", "gb18030") else "ü"
     made = text("mask a for cards", encoding)
     found = made.line(f"{word} 4111111111111111".encode(encoding))
