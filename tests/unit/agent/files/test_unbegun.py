@@ -68,8 +68,8 @@ def test_lines_written_and_rotated_between_two_looks(
 
 @pytest.mark.parametrize("is_down", [True, False])
 def test_a_log_that_is_empty_again_after_it_was_copied(is_down: bool) -> None:
-    """If a log is empty at two scans, and was copied and truncated in between, the agent reads the
-    copy."""
+    """If lines are written to an empty log, and the log is copied and truncated before the next
+    scan, the agent reads the copy, although the log is empty again."""
     world = make()
     if is_down:
         stop(world)

@@ -126,10 +126,10 @@ def seal(number: int, offset: int, *, tier: Tier = Tier.AGENT, source: Source = 
 
 @promise("5 closed files")
 def test_the_newest_seal_counts_from_where_it_was_first_read() -> None:
-    """A seal is a message that all lines up to a time have arrived. After a crash, an agent may
-    send its newest seal again. The loader uses the position of the first copy in the audit topic. A
-    later copy may come after the message that a file was closed, although the first copy came
-    before it. So the later copy proves nothing about the closed file."""
+    """A seal is a message which says that all lines up to a time have arrived. After a crash, an
+    agent may send its newest seal again. The loader uses the position of the first copy in the
+    audit topic. A later copy may come after the message that a file was closed, although the first
+    copy came before it. So the later copy proves nothing about the closed file."""
     feed = Feed()
     messages = [seal(4, 10), seal(5, 20), announce(1, "/a", length=9), seal(4, 10), seal(5, 20)]
     for offset, message in enumerate(messages):
