@@ -190,7 +190,8 @@ def test_windows_text_with_local_dates(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("encoding", ["koi8-r", "shift-jis", "utf-16le", "gb18030", "windows-1252"])
 def test_a_named_encoding_is_used(encoding: str, tmp_path: Path) -> None:
-    """With `--encoding`, the file is read in this encoding, and the proposal has it."""
+    """With `--encoding`, `guess` reads the file in the given encoding, and the settings that it
+    proposes name this encoding."""
     texts = {"koi8-r": "заказ", "shift-jis": "注文", "gb18030": "订单"}
     word = texts.get(encoding, "für")
     content = "".join(f"2026-11-23T08:15:0{n}Z {word} {n}\n" for n in range(5))

@@ -48,7 +48,8 @@ def line(text: str) -> bytes:
 
 
 def write(world: World, content: object) -> None:
-    """Replaces the file with the labels by a rename."""
+    """Writes `content` to a new file, and renames this file to the path of the file with the
+    labels."""
     data = content if isinstance(content, bytes) else json.dumps(content).encode()
     world.files.append(f"{LABELS}.new", data)
     world.files.rename(f"{LABELS}.new", LABELS)

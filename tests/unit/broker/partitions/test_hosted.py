@@ -152,7 +152,7 @@ def test_a_full_disk_leaves_the_directory_online(world: World) -> None:
 
 
 def test_a_broken_disk_takes_its_partitions_with_it(world: World) -> None:
-    """An EIO on a write takes the directory offline, with all its partitions."""
+    """An EIO on a write takes the log directory offline, with all its partitions."""
     path = world.logs.directories[0].path / "logs-0"
     world.hosted.storage_failed(StorageFailed("append to", path, OSError(errno.EIO, "broken")))
     assert world.hosted.get(PARTITION) is None
