@@ -64,8 +64,8 @@ def test_the_sample_of_a_format_has_the_fields_that_a_reader_sees(name: str) -> 
 
 @pytest.mark.parametrize("log", sorted(REAL))
 def test_the_format_of_a_real_log_is_guessed(log: str) -> None:
-    """For a real log of each system, `guess` finds the log's format, and every line fits this
-    format."""
+    """The test has a real log of each of several systems. `guess` finds the format of each log, and
+    every line of the log fits this format."""
     found = guess(DATA / "logs" / f"{log}.log", 1_000)
     assert found.block["format"] == REAL[log]
     assert found.preview.share == 1.0

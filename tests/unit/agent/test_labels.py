@@ -119,7 +119,7 @@ def test_records_that_are_read_back_have_the_labels_that_they_had_first(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """If another version of the program finds that records are missing on the brokers, it sends
-    them with the labels that they had first."""
+    these records with the labels that they had first."""
     write(world, labelled("1"))
     world.kill_in_flight(line("a"), path=LOG)
     write(world, labelled("2"))

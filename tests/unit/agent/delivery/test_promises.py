@@ -1,7 +1,7 @@
-"""Lines that are too long to be read at once, and for which the agent stored an intent (a promise
-to send certain bytes) before it was killed. Before the restarted agent sends an over-long line
-again, it computes the checksum of all the line's bytes, and compares it with the checksum in the
-intent."""
+"""Tests lines that are too long to be read at once. In these tests, the agent has stored an intent
+(a promise to send certain bytes) for such a line before it is killed. Before the restarted agent
+sends an over-long line again, it computes the checksum of all the line's bytes, and compares it
+with the checksum in the intent."""
 
 import pytest
 
