@@ -154,8 +154,9 @@ def test_labels_count_from_an_intent_on(world: World) -> None:
 
 
 def test_without_labels_nothing_waits(world: World) -> None:
-    """If the file with the labels is missing, or does not name a pod, the records are delivered
-    with empty fields. As soon as the file names the pod, further records have the pod's labels."""
+    """If the file with the labels is missing, or does not name the pod of a log, the log's records
+    are delivered with empty fields. As soon as the file names the pod, further records have the
+    pod's labels."""
     world.files.append(LOG, line("a"))
     world.start()
     world.settle()

@@ -13,8 +13,8 @@ KEEP_BYTES, KEEP_MS = 64_000, 64_000
 
 
 def test_the_oldest_notes_are_dropped_if_there_are_too_many() -> None:
-    """If the notes take more bytes than allowed, the oldest segments are dropped, but no more
-    segments than necessary."""
+    """If the notes take more bytes than allowed, the oldest segments (groups of notes) are dropped,
+    but no more segments than necessary."""
     segments = Segments([], KEEP_BYTES, KEEP_MS)
     numbers = [segments.add(500, 1) for _ in range(140)]
     assert numbers[:5] == [1, 1, 2, 2, 3]
@@ -24,8 +24,8 @@ def test_the_oldest_notes_are_dropped_if_there_are_too_many() -> None:
 
 
 def test_old_notes_are_dropped() -> None:
-    """A segment is dropped if its newest note is too old. The newest segment stays, so that its
-    number is not used again."""
+    """A segment (a group of notes) is dropped if its newest note is too old. The newest segment
+    stays, so that its number is not used again."""
     segments = Segments([Segment(1, 0, 900, 10), Segment(2, 1_000, 1_500, 10)], KEEP_BYTES, KEEP_MS)
     assert segments.drop(900 + KEEP_MS) == []
     assert [each.number for each in segments.drop(901 + KEEP_MS)] == [1]
@@ -35,8 +35,8 @@ def test_old_notes_are_dropped() -> None:
 
 
 def test_a_segment_ends_after_a_part_of_the_time() -> None:
-    """The notes of one segment were written within a fixed part (1 / PARTS) of the time for which
-    notes are kept."""
+    """The notes of one segment (a group that is dropped as a whole) were written within a fixed
+    part (1 / PARTS) of the time for which notes are kept."""
     segments = Segments([], KEEP_BYTES, KEEP_MS)
     part_ms = KEEP_MS // PARTS
     assert [segments.add(1, at) for at in (0, part_ms - 1, part_ms, part_ms + 1)] == [1, 1, 2, 2]

@@ -451,8 +451,8 @@ def test_another_file_under_the_inode_of_one_deleted_meanwhile(world: World, las
 
 def test_truncated_while_the_agent_was_down_is_no_rotation(world: World) -> None:
     """If a log is truncated while the agent is down, the agent continues to read in the copy beside
-    the log and reads no line twice. A loss declares the bytes that may have been written between
-    the copy and the truncation."""
+    the log and reads no line twice. It declares a loss for the bytes that may have been written
+    between the copy and the truncation."""
     world.kill()
     world.files.append(f"{APP}.1", b"seen\nmore\n")
     world.files.truncate(APP)

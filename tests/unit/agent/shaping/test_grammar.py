@@ -97,8 +97,8 @@ def test_every_text_becomes_rules_or_a_sentence(text: str) -> None:
 
 
 def test_an_example_of_all_rules() -> None:
-    """The example has a rule of each kind. Each line is one rule, except blank lines and
-    comments."""
+    """Parses a text with a rule of each kind. Each line of the text is one rule, except blank lines
+    and comments."""
     found = parse(EXAMPLE)
     level, path = r.Field("level"), r.Field("path")
     debug = r.Comparison(level, "=", "DEBUG")

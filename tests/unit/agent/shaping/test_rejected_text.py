@@ -95,8 +95,8 @@ CARD = "4111111111111111"
     ],
 )
 def test_escapes_hide_nothing_from_the_masks(line: str) -> None:
-    """If the masks find more in a rejected line after its escapes are decoded, the line and its
-    detail are withheld."""
+    """If the masks find more in a rejected line after its escapes are decoded, the agent sends
+    neither the line's text nor the detail (the reason in words)."""
     made = text('mask a for cards, emails, keys, tokens\nmask a matching "pin \\"[0-9]+\\""')
     assert made.line(line.encode()) == WITHHELD
     assert made.detail(line) == WITHHELD_DETAIL
@@ -117,7 +117,8 @@ def test_escapes_alone_withhold_nothing(line: str, expected: str | None) -> None
 
 
 def test_what_masks_cannot_read_is_withheld() -> None:
-    """If a source has masks, a line that is not in the source's encoding is withheld."""
+    """If a source has masks, the agent does not send the text of a line that is not in the source's
+    encoding."""
     made = text("mask a for keys")
     assert made.line("password=geheim".encode("utf-16-le")) == WITHHELD
     assert made.unreadable("passw\xf6rter".encode("latin-1")) == WITHHELD
@@ -125,7 +126,7 @@ def test_what_masks_cannot_read_is_withheld() -> None:
 
 
 def test_a_head_keeps_no_piece_of_a_private_text() -> None:
-    """The agent has only the beginning of an over-long line. It withholds this beginning if a
+    """The agent has only the beginning of an over-long line. It does not send this beginning if a
     private text may continue after it."""
     long = b"x " * HEAD_BYTES_LEFT_OUT
     assert text('mask a matching "<s>.*?</s>"').line(b"<s>" + long, is_head=True) == WITHHELD
