@@ -87,7 +87,7 @@ class ExistingFleet:
                     sums[each["topic"], agent["host"], place["tier"]] += place["count"]
         return dict(sums)
 
-    # A load, and the contents of the services
+    # The next methods run a load, and return what the services contain.
 
     def load(self) -> None:
         """Starts the loader's service, as its timer does at night, and waits until the load has
