@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from skidway.audit.topic.count_columns import Count, Filtered
+from skidway.audit.topic.count_columns import FARTHEST_MS, LONGEST_MS, Count, Filtered
 from skidway.audit.topic.messages import (
     Announcement,
     Bounds,
@@ -31,7 +31,7 @@ senders = st.builds(
     Sender, st.sampled_from(Tier), words, words, words, longs, st.builds(Bounds, longs, longs)
 )
 counts = st.builds(
-    Count, sources, longs, st.integers(-(2**63), 2**63 - 2), st.integers(1, 2**31 - 1),
+    Count, sources, longs, st.integers(-FARTHEST_MS, FARTHEST_MS), st.integers(1, LONGEST_MS),
     longs, longs, longs, longs, longs, longs,
     st.just(()) | st.just((Filtered("rule", 1, 2),)),
 )  # fmt: skip

@@ -2675,6 +2675,37 @@ MUTANTS = (
         ("tests/unit/audit/topic/test_columns.py::test_buckets_that_cannot_exist_are_refused",),
     ),
     Mutant(
+        "a bucket of any length keeps the collector from answering",
+        "audit/topic/count_columns.py",
+        " or sizes.max() > LONGEST_MS",
+        "",
+        ("tests/unit/audit/topic/test_columns.py::test_buckets_that_cannot_exist_are_refused",),
+    ),
+    Mutant(
+        "a bucket may begin after all buckets in which programs count",
+        "audit/topic/count_columns.py",
+        " or starts.max() > FARTHEST_MS",
+        "",
+        ("tests/unit/audit/topic/test_columns.py::test_buckets_that_cannot_exist_are_refused",),
+    ),
+    Mutant(
+        "a bucket may begin before all buckets in which programs count",
+        "audit/topic/count_columns.py",
+        "starts.min() < -FARTHEST_MS or ",
+        "",
+        ("tests/unit/audit/topic/test_columns.py::test_buckets_that_cannot_exist_are_refused",),
+    ),
+    Mutant(
+        "an old bucket of any length keeps the collector from answering",
+        "audit/collector/hours.py",
+        "min(x, LONGEST_MS)",
+        "x",
+        (
+            "tests/unit/audit/collector/test_hours.py::"
+            "test_a_bucket_of_an_older_store_is_looked_for_in_a_day_at_most",
+        ),
+    ),
+    Mutant(
         "checksums become narrow before they were equal",
         "audit/collector/judge.py",
         "if verdict.status is Status.COMPLETE or (columns is not None and columns.is_balanced):\n",

@@ -24,7 +24,7 @@ from skidway.audit.judgement.standing import NEWEST_BUCKETS, judged
 from skidway.audit.judgement.topic_judgement import verdicts
 from skidway.audit.judgement.verdict import Status
 from skidway.audit.reports import report
-from skidway.audit.topic.count_columns import Count
+from skidway.audit.topic.count_columns import FARTHEST_MS, LONGEST_MS, Count
 from skidway.audit.topic.decisions import Revocation
 from skidway.audit.topic.messages import (
     Certainty,
@@ -121,7 +121,7 @@ def test_what_was_not_judged_yet_is_never_called_complete(monkeypatch: pytest.Mo
 
 
 @given(st.lists(st.one_of(deltas, seals, heartbeats, announcements), min_size=1, max_size=4))
-@example([Delta(AGENT, 1, 5, (), (Count(LOGS, 7, 2**63 - 2, 2**31 - 1, 1, 1, 1),))])
+@example([Delta(AGENT, 1, 5, (), (Count(LOGS, 7, FARTHEST_MS, LONGEST_MS, 1, 1, 1),))])
 def test_no_message_ends_the_collector(said: list[Message]) -> None:
     """Any program that may write to the audit topic can send messages with any numbers. The
     collector stores and judges all messages that it does not refuse, however odd their numbers

@@ -24,7 +24,7 @@ from skidway.audit.judgement.topic_judgement import verdicts
 from skidway.audit.judgement.verdict import Status
 from skidway.audit.reports import report
 from skidway.audit.topic import messages
-from skidway.audit.topic.count_columns import Count
+from skidway.audit.topic.count_columns import FARTHEST_MS, Count
 from skidway.audit.topic.messages import (
     Announcement,
     Bounds,
@@ -244,7 +244,7 @@ def test_times_that_no_calendar_holds_harm_nobody(moment: int) -> None:
     number, and the message makes no bucket complete."""
     sender = Sender(Tier.AGENT, "dc1", "7", "h", 1)
     count = Count(LOGS, 7, 0, 100, 1, 2, 3)
-    bucket = min(moment, (1 << 63) - 2)  # a message cannot have a later bucket
+    bucket = max(min(moment, FARTHEST_MS), -FARTHEST_MS)  # a message cannot have a farther bucket
     chosen: list[Message] = [
         Delta(sender, 1, moment, counts=(count, replace(count, bucket=bucket))),
         Seal(sender, 2, moment, (SealedTopic(LOGS, moment, 1),)),
