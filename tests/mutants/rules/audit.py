@@ -317,6 +317,16 @@ MUTANTS = (
             "test_a_settled_number_that_comes_later_is_another_message",
         ),
     ),
+    Mutant(
+        "a message with the greatest number ends the collector at each start",
+        "audit/evidence/number_rows.py",
+        "                if key[0] == _LAST_BLOCK:\n                    break\n",
+        "",
+        (
+            "tests/unit/audit/evidence/test_number_rows.py::"
+            "test_a_message_with_the_greatest_number_does_not_end_the_settling",
+        ),
+    ),
     # These mutants concern a store that is rebuilt from the audit topics.
     Mutant(
         "a store that is being rebuilt is judged",
@@ -2704,6 +2714,13 @@ MUTANTS = (
             "tests/unit/audit/collector/test_hours.py::"
             "test_a_bucket_of_an_older_store_is_looked_for_in_a_day_at_most",
         ),
+    ),
+    Mutant(
+        "rejects and negative counts keep the first page from being made",
+        "audit/collector/pages/rejects.py",
+        "self.rejected / self.of if self.of else 0.0",
+        "self.rejected / self.of if self.rejected else 0.0",
+        (f"{_PAGES}test_parts.py::test_negative_counts_have_a_share_of_rejects",),
     ),
     Mutant(
         "checksums become narrow before they were equal",
