@@ -2723,6 +2723,36 @@ MUTANTS = (
         (f"{_PAGES}test_parts.py::test_negative_counts_have_a_share_of_rejects",),
     ),
     Mutant(
+        "counts whose sum cannot be stored end the collector at each start",
+        "audit/collector/arrivals.py",
+        "storable(sums.count)",
+        "sums.count",
+        (
+            "tests/unit/audit/collector/test_history.py::"
+            "test_a_sum_that_is_too_great_for_the_store_is_noted",
+        ),
+    ),
+    Mutant(
+        "a rereading before all times ends the collector at each start",
+        "audit/evidence/ledger_seals.py",
+        "storable(bounds.until - 1)",
+        "bounds.until - 1",
+        (
+            "tests/unit/audit/evidence/test_ledger.py::"
+            "test_a_rereading_at_the_end_of_all_times_harms_nobody",
+        ),
+    ),
+    Mutant(
+        "messages of the least time end the search for old buckets",
+        "audit/collector/pruning.py",
+        "return max(min(present, heard), FOREVER[0])",
+        "return min(present, heard)",
+        (
+            "tests/unit/audit/evidence/test_pruning.py::"
+            "test_messages_of_the_least_time_do_not_end_the_deletion",
+        ),
+    ),
+    Mutant(
         "checksums become narrow before they were equal",
         "audit/collector/judge.py",
         "if verdict.status is Status.COMPLETE or (columns is not None and columns.is_balanced):\n",

@@ -260,6 +260,25 @@ def test_times_that_no_calendar_holds_harm_nobody(moment: int) -> None:
     ledger.close()
 
 
+@pytest.mark.parametrize("moment", [-(1 << 63), (1 << 63) - 1])
+def test_a_rereading_at_the_end_of_all_times_harms_nobody(moment: int) -> None:
+    """Two agents announced the same file, at the least or the greatest time that a message can
+    have. The ledger still finds the agents' seals before and after that time."""
+    said: list[Message] = []
+    for agent in (7, 8):
+        sender = Sender(Tier.AGENT, "dc1", str(agent), "h", 1)
+        said += [
+            Announcement(moment, agent, 1, "h", "/log", 1, 1, b"f", 1, LOGS, born_ns=5),
+            Delta(sender, 1, moment, (), (Count(LOGS, agent, 0, 100, 1, 2, 3),)),
+            Seal(sender, 2, moment, (SealedTopic(LOGS, 500, 1),)),
+        ]
+    ledger = ledger_of(_encoded(said))
+    evidence = ledger.evidence()
+    assert set(evidence.topic(LOGS).rereadings) == {7, 8}
+    assert verdicts(evidence, POLICY, 300) == verdicts(Fold(said).evidence(), POLICY, 300)
+    ledger.close()
+
+
 def _old(message: Message) -> bytes:
     """Encodes the message in the format of an older program that does not support last words (final
     seals)."""
