@@ -15,6 +15,7 @@ from skidway.agent.parsing.byte_order import WIDE
 from skidway.agent.parsing.framing import READ_BYTES
 from skidway.agent.parsing.joins import CONTINUATION, END, START, TRACES, Rule
 from skidway.agent.parsing.runtimes import CRI, KUBERNETES
+from skidway.audit.topic.count_columns import LONGEST_MS
 from skidway.dataclass import dataclass
 from skidway.errors import ConfigurationRefused
 from skidway.kafka.source import check_cluster_name
@@ -545,7 +546,11 @@ class AgentSettings(RegistrySecuritySettings):
         at_least=0,
     )
     audit_bucket_ms: int = setting(
-        "audit.bucket.ms", 60_000, help="Size of a bucket of event time.", at_least=1_000
+        "audit.bucket.ms",
+        60_000,
+        help="Size of a bucket of event time.",
+        at_least=1_000,
+        at_most=LONGEST_MS,
     )
     batch_size: int = setting(
         "batch.size",

@@ -20,7 +20,8 @@ from skidway.errors import SkidwayError, StateRefused
 
 BUSY_TIMEOUT_S = 10.0
 IN_MEMORY = ":memory:"
-
+LEAST, GREATEST = -(1 << 63), (1 << 63) - 1
+"""The least and the greatest number that SQLite stores."""
 
 _NO_ROOM = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_READONLY)
 
@@ -75,6 +76,12 @@ def failures(path: Path | str) -> Iterator[None]:
             f"The database {path} cannot be used now: {error}. Nothing is lost: make room, or"
             " repair the disk, and start the program again; it goes on after its last transaction."
         ) from error
+
+
+def storable(number: int) -> int:
+    """The number that SQLite can store (64 bits) and that is nearest to this number. Every number
+    of a message can be stored, but a sum or a difference of such numbers perhaps cannot."""
+    return max(LEAST, min(number, GREATEST))
 
 
 @contextmanager

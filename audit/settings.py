@@ -19,6 +19,7 @@ from skidway.audit.judgement.policy import (
     Policy,
 )
 from skidway.audit.judgement.roster import Roster, RosterEntry
+from skidway.audit.topic.count_columns import LONGEST_MS
 from skidway.audit.topic.messages import Tier
 from skidway.errors import ConfigurationRefused
 from skidway.kafka.source import DEFAULT_CLUSTER, check_cluster_name
@@ -67,6 +68,7 @@ class CounterSettings:
         DEFAULT_BUCKET_MS,
         help="Size of the buckets of event time; must be the same everywhere.",
         at_least=1_000,
+        at_most=LONGEST_MS,
     )
     commit_interval_ms: int = setting(
         "commit.interval.ms", 10_000, help="How often counts are made durable.", at_least=10
@@ -192,6 +194,7 @@ class AuditSettings:
         DEFAULT_BUCKET_MS,
         help="Size of the buckets of event time; must be the same everywhere.",
         at_least=1_000,
+        at_most=LONGEST_MS,
     )
     roster_file: Path | None = setting(
         "roster.file",

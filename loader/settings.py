@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from skidway.audit.topic.count_columns import LONGEST_MS
 from skidway.errors import ConfigurationRefused
 from skidway.kafka.source import DEFAULT_CLUSTER, check_cluster_name
 from skidway.loader.planning import plan, topics
@@ -63,7 +64,11 @@ class LoaderSettings(RegistrySecuritySettings):
         at_least=0,
     )
     bucket_ms: int = setting(
-        "bucket.ms", 60_000, help="Size of the audit's buckets of event time.", at_least=1000
+        "bucket.ms",
+        60_000,
+        help="Size of the audit's buckets of event time.",
+        at_least=1000,
+        at_most=LONGEST_MS,
     )
     compression: str = setting(
         "compression.type",

@@ -14,6 +14,7 @@ import sqlite3
 from collections import OrderedDict
 from collections.abc import Sequence
 
+from skidway.audit.database import storable
 from skidway.audit.judgement.verdict import BucketVerdict
 from skidway.audit.reports.latencies import Arrival
 from skidway.audit.topic.messages import Tier
@@ -99,8 +100,10 @@ class Arrivals:
 
 
 def _counts(verdict: BucketVerdict) -> Counts:
+    """The counts of all places. A sum of many counts may be too great for the table; then the
+    greatest number that can be stored takes its place."""
     return tuple(
-        (place.tier.value, place.name, sums.count)
+        (place.tier.value, place.name, storable(sums.count))
         for place, sums in verdict.places().items()
         if sums is not None and sums.count
     )

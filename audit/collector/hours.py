@@ -35,6 +35,7 @@ from skidway.audit.judgement.standing import Standing
 from skidway.audit.reports import completeness_report, report
 from skidway.audit.reports.completeness_question import question, topics_of, window_of
 from skidway.audit.reports.topic_names import is_named, topics_named, with_rejects
+from skidway.audit.topic.count_columns import LONGEST_MS
 from skidway.audit.topic.messages import Tier
 from skidway.cli.moments import parse_moment
 from skidway.clock import Clock
@@ -121,9 +122,10 @@ def _lossy(edition: Edition, topic: str, hours: Iterable[int]) -> list[int]:
 
 def _reach(edition: Edition) -> int:
     """A bucket may begin before an hour and end inside the hour. Returns how many blocks before the
-    hour may contain the start of such a bucket."""
+    hour may contain the start of such a bucket. A store of an older version may have buckets that
+    are longer than LONGEST_MS; they count as if they were that long."""
     sizes = (x for x in edition.ledger.bucket_sizes() if BLOCK_MS % x)
-    return max((-(-x // BLOCK_MS) for x in sizes), default=0)
+    return max((-(-min(x, LONGEST_MS) // BLOCK_MS) for x in sizes), default=0)
 
 
 def _document(hour: int, *, is_complete: bool, judged_ms: int) -> dict[str, Any]:

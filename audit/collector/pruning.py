@@ -119,11 +119,12 @@ class OldBuckets:
 
     def _now_ms(self) -> int:
         """The time from which the age of buckets and messages is counted. The clocks of the senders
-        must agree, too, so that nothing is deleted only because the audit's clock is ahead."""
+        must agree, too, so that nothing is deleted only because the audit's clock is ahead. The
+        result lies within FOREVER, so that it can be stored after some days are subtracted."""
         evidence = self._ledger.evidence(NO_BUCKETS)
         present = present_ms(evidence, self._policy(), self._clock.time_ms())
         heard = max(evidence.last_seen.values(), default=FOREVER[0])
-        return min(present, heard)
+        return max(min(present, heard), FOREVER[0])
 
     def _old(self, evidence: Evidence, before_ms: int) -> Iterator[OldBucket]:
         found = verdicts(evidence, self._policy(), self._clock.time_ms())

@@ -11,10 +11,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from skidway.audit.topic.count_columns import FARTHEST_MS
+
 DEFAULT_BUCKET_MS = 60_000
-FARTHEST_MS = 1 << 60
-"""2^60 ms are 36 million years. No clock shows such a time, but a record's timestamp can be any
-64-bit number."""
 
 
 def start(timestamps_ms: npt.NDArray[np.int64], size_ms: int) -> npt.NDArray[np.int64]:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
+from skidway.audit.database import storable
 from skidway.audit.evidence.evidence import (
     NEVER_AHEAD_MS,
     LossNote,
@@ -176,7 +177,7 @@ class LedgerSeals:
         that contains the topic."""
         values = {
             **whose._asdict(),
-            "until": min(bounds.until, 1 << 63) - 1, "since": max(bounds.since + 1, -(1 << 63)),
+            "until": storable(bounds.until - 1), "since": storable(bounds.since + 1),
             "first": bounds.behind // BLOCK, "last": bounds.before // BLOCK,
         }  # fmt: skip
         found = self._connection.execute(query, values)

@@ -34,6 +34,9 @@ KEPT_BLOCKS_MAX: Final = 40_000
 SETTLED_MAX: Final = 16
 """At most this many blocks of one sender are settled at a time."""
 
+_LAST_BLOCK: Final = ((1 << 63) - 1) // BLOCK
+"""The block of the greatest number that a message can have."""
+
 _BITS_BYTES: Final = 8
 _DIGEST_BYTES: Final = 4
 _FACTOR: Final = 0x9E3779B97F4A7C15
@@ -118,13 +121,16 @@ class NumberRows:
     def settle(self, senders: Iterable[tuple[int, int]], before_ms: int) -> list[_Key]:
         """Settles blocks whose messages are all older than this time. senders: the ids of senders,
         and their first numbers. Returns the settled blocks. Stops at a missing number, so that the
-        number stays missing."""
+        number stays missing. Does not settle the last block of all numbers, because no number of 64
+        bits comes after it."""
         settled = []
         for sender, first in senders:
             found = self._settled.get(sender, _Settled(first - first % BLOCK, -(1 << 63)))
             before = found
             for _ in range(SETTLED_MAX):
                 key = found.below // BLOCK, sender
+                if key[0] == _LAST_BLOCK:
+                    break
                 block = _read(self._connection, key)
                 needed = _FULL if found.below > first else _FULL << first % BLOCK & _FULL
                 if block.bits & needed != needed or block.newest >= before_ms:

@@ -25,8 +25,16 @@ COLUMNS: Final = (
 """The names of the columns, in the order in which a message has them. `source` is the index of the
 source topic in the message's list of source topics."""
 
+FARTHEST_MS: Final = 1 << 60
+"""No bucket begins farther from 1970 than this. 2^60 ms are 36 million years. No clock shows such a
+time, but a record's timestamp can be any 64-bit number."""
+
+LONGEST_MS: Final = 86_400_000
+"""No bucket is longer than a day. The collector has no verdict on a bucket before the bucket's end,
+so nobody needs a longer bucket. Some answers of the collector visit each hour that a bucket reaches
+into; this limits their work."""
+
 _LONG: Final = np.dtype("<i8")
-_LAST_MS: Final = (1 << 63) - 1
 _EMPTY: Final = np.zeros((len(COLUMNS), 0), _LONG)
 
 
@@ -173,11 +181,16 @@ class CountColumns(Sequence[Count]):
 
 
 def _checked(table: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Returns the table. Raises ValueError if a bucket has no length or if no time comes after its
-    start, because the audit could not compute with such a bucket."""
+    """Returns the table. Raises ValueError if a bucket has no length, is longer than LONGEST_MS, or
+    begins farther than FARTHEST_MS from 1970. No program counts in such a bucket, and the audit
+    could not compute with it."""
     starts, sizes = table[COLUMNS.index("bucket")], table[COLUMNS.index("bucket_ms")]
-    if len(starts) and (sizes.min() < 1 or starts.max() >= _LAST_MS):
-        raise ValueError("a bucket has no length, or begins at the end of all times")
+    if not len(starts):
+        return table
+    if sizes.min() < 1 or sizes.max() > LONGEST_MS:
+        raise ValueError("a bucket has no length, or is longer than a day")
+    if starts.min() < -FARTHEST_MS or starts.max() > FARTHEST_MS:
+        raise ValueError("a bucket begins too far from 1970")
     return table
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from skidway.audit.topic.count_columns import Count, Filtered
+from skidway.audit.topic.count_columns import FARTHEST_MS, LONGEST_MS, Count, Filtered
 from skidway.audit.topic.messages import (
     Announcement,
     Bounds,
@@ -21,17 +21,28 @@ from skidway.audit.topic.messages import (
 )
 from skidway.audit.topic.seal_columns import SealedTopic
 from skidway.kafka.source import Source
+from support.audit_senders import LOGS, REJECTED
+from support.clock import ManualClock
 
-longs = st.integers(-(2**63), 2**63 - 1)
-ints = st.integers(-(2**31), 2**31 - 1)
+TIME_MS = ManualClock().time_ms()
+longs = st.integers(-(2**63), 2**63 - 1) | st.sampled_from(
+    [-(2**63), -(2**62), -1, 0, 1, 2, 3, 7, 8, TIME_MS, 2**62, 2**63 - 2, 2**63 - 1]
+)
+ints = st.integers(-(2**31), 2**31 - 1) | st.just(0)
 words = st.text(max_size=8) | st.just("long" * 40)
 maybe = st.none() | longs
-sources = st.builds(Source, words, words, words, words)
+sources = st.builds(Source, words, words, words, words) | st.sampled_from([LOGS, REJECTED])
 senders = st.builds(
-    Sender, st.sampled_from(Tier), words, words, words, longs, st.builds(Bounds, longs, longs)
+    Sender, st.sampled_from(Tier), words, words | st.sampled_from(["7", "8"]), words,
+    longs | st.just(1), st.builds(Bounds, longs, longs),
+)  # fmt: skip
+"""Some of the senders are agents in their first epoch, so that examples often have several messages
+of one agent."""
+buckets = st.integers(-FARTHEST_MS, FARTHEST_MS) | st.sampled_from(
+    [TIME_MS - TIME_MS % 60_000 - 600_000, -FARTHEST_MS, FARTHEST_MS]
 )
 counts = st.builds(
-    Count, sources, longs, st.integers(-(2**63), 2**63 - 2), st.integers(1, 2**31 - 1),
+    Count, sources, longs, buckets, st.integers(1, LONGEST_MS) | st.just(60_000),
     longs, longs, longs, longs, longs, longs,
     st.just(()) | st.just((Filtered("rule", 1, 2),)),
 )  # fmt: skip

@@ -60,9 +60,15 @@ class Rejected:
         return self.by_agents + self.by_loader
 
     @property
+    def of(self) -> int:
+        """The number of all lines, including lines that rules left out."""
+        return self.rejected + self.rest
+
+    @property
     def share(self) -> float:
-        """The share of rejects among all lines, including lines that rules left out."""
-        return self.rejected / (self.rejected + self.rest) if self.rejected else 0.0
+        """The share of rejects among all lines; 0 without lines. Counts may be negative, so there
+        may be no lines in the sum although there are rejects."""
+        return self.rejected / self.of if self.of else 0.0
 
 
 def table(facts: Facts, *, shown_max: int = 500, everything: bool = False) -> Table:
@@ -125,11 +131,11 @@ def _row(found: Rejected, *, everything: bool) -> tuple[Cell, ...]:
     status = words.WARNED if found.is_warned else ""
     return (
         Cell(found.name, href=words.link("/buckets", topic=found.name)),
-        Cell(words.share(found.rejected, found.rejected + found.rest), found.share, status=status),
+        Cell(words.share(found.rejected, found.of), found.share, status=status),
         Cell(f"{found.rejected:,}", found.rejected),
         Cell(f"{found.by_agents:,}", found.by_agents),
         Cell(f"{found.by_loader:,}", found.by_loader),
-        Cell(f"{found.rejected + found.rest:,}", found.rejected + found.rest),
+        Cell(f"{found.of:,}", found.of),
         _example_cell(found.example),
         _line_cell(found.line, everything=everything),
         _line_cell(found.record, everything=everything),

@@ -53,6 +53,7 @@ from skidway.audit.judgement.verdicts_of_agents import gravest_first
 from skidway.audit.reports import host_report, report
 from skidway.audit.reports.latencies import latencies_ms
 from skidway.audit.reports.topic_names import is_named, topic_names, topics_named
+from skidway.audit.topic.count_columns import LONGEST_MS
 from skidway.clock import Clock
 from skidway.errors import SkidwayError
 
@@ -247,7 +248,8 @@ class Dashboard:
         if not bad or not count:
             return []
         first = min(x.bucket for x in bad)
-        end = first + count * max(x.bucket_ms for x in bad)
+        longest = max(x.bucket_ms for x in bad)
+        end = first + count * min(longest, LONGEST_MS)  # an older store may have longer buckets
         return [x for x in self._edition.verdicts((first + 1, end), names)[0] if is_bad(x)]
 
     def _noted(self, verdict: BucketVerdict) -> BucketHistory | None:

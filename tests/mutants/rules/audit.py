@@ -337,6 +337,16 @@ MUTANTS = (
             "test_a_settled_number_that_comes_later_is_another_message",
         ),
     ),
+    Mutant(
+        "a message with the greatest number ends the collector at each start",
+        "audit/evidence/number_rows.py",
+        "                if key[0] == _LAST_BLOCK:\n                    break\n",
+        "",
+        (
+            "tests/unit/audit/evidence/test_number_rows.py::"
+            "test_a_message_with_the_greatest_number_does_not_end_the_settling",
+        ),
+    ),
     # These mutants concern a store that is rebuilt from the audit topics.
     Mutant(
         "a store that is being rebuilt is judged",
@@ -2693,6 +2703,74 @@ MUTANTS = (
         "sizes.min() < 1 or ",
         "",
         ("tests/unit/audit/topic/test_columns.py::test_buckets_that_cannot_exist_are_refused",),
+    ),
+    Mutant(
+        "a bucket of any length keeps the collector from answering",
+        "audit/topic/count_columns.py",
+        " or sizes.max() > LONGEST_MS",
+        "",
+        ("tests/unit/audit/topic/test_columns.py::test_buckets_that_cannot_exist_are_refused",),
+    ),
+    Mutant(
+        "a bucket may begin after all buckets in which programs count",
+        "audit/topic/count_columns.py",
+        " or starts.max() > FARTHEST_MS",
+        "",
+        ("tests/unit/audit/topic/test_columns.py::test_buckets_that_cannot_exist_are_refused",),
+    ),
+    Mutant(
+        "a bucket may begin before all buckets in which programs count",
+        "audit/topic/count_columns.py",
+        "starts.min() < -FARTHEST_MS or ",
+        "",
+        ("tests/unit/audit/topic/test_columns.py::test_buckets_that_cannot_exist_are_refused",),
+    ),
+    Mutant(
+        "an old bucket of any length keeps the collector from answering",
+        "audit/collector/hours.py",
+        "min(x, LONGEST_MS)",
+        "x",
+        (
+            "tests/unit/audit/collector/test_hours.py::"
+            "test_a_bucket_of_an_older_store_is_looked_for_in_a_day_at_most",
+        ),
+    ),
+    Mutant(
+        "rejects and negative counts keep the first page from being made",
+        "audit/collector/pages/rejects.py",
+        "self.rejected / self.of if self.of else 0.0",
+        "self.rejected / self.of if self.rejected else 0.0",
+        (f"{_PAGES}test_parts.py::test_negative_counts_have_a_share_of_rejects",),
+    ),
+    Mutant(
+        "counts whose sum cannot be stored end the collector at each start",
+        "audit/collector/arrivals.py",
+        "storable(sums.count)",
+        "sums.count",
+        (
+            "tests/unit/audit/collector/test_history.py::"
+            "test_a_sum_that_is_too_great_for_the_store_is_noted",
+        ),
+    ),
+    Mutant(
+        "a rereading before all times ends the collector at each start",
+        "audit/evidence/ledger_seals.py",
+        "storable(bounds.until - 1)",
+        "bounds.until - 1",
+        (
+            "tests/unit/audit/evidence/test_ledger.py::"
+            "test_a_rereading_at_the_end_of_all_times_harms_nobody",
+        ),
+    ),
+    Mutant(
+        "messages of the least time end the search for old buckets",
+        "audit/collector/pruning.py",
+        "return max(min(present, heard), FOREVER[0])",
+        "return min(present, heard)",
+        (
+            "tests/unit/audit/evidence/test_pruning.py::"
+            "test_messages_of_the_least_time_do_not_end_the_deletion",
+        ),
     ),
     Mutant(
         "checksums become narrow before they were equal",

@@ -323,3 +323,22 @@ def test_histories_are_found_by_their_reasons(site: Site) -> None:
     assert site.history.search("%", 0, 10) == [], "the text is no pattern"
     assert site.history.search("12 more", site.bucket + 1, 10) == []
     assert site.history.search("12 more", 0, 0) == []
+
+
+@pytest.mark.parametrize("count", [2**62, -(2**62) - 1])
+def test_a_sum_that_is_too_great_for_the_store_is_noted(site: Site, count: int) -> None:
+    """The counts of several hosts in one bucket may add up to more than SQLite stores. The history
+    then notes the greatest (or least) number that can be stored, so that such counts do not end the
+    collector at each start."""
+    site.bucket = site.clock.time_ms() // SIZE * SIZE
+    for agent in (7, 8):
+        sender = Sender(Tier.AGENT, "dc1", str(agent), f"h{agent}", 1)
+        counted = Count(LOGS, agent, site.bucket, SIZE, count, 1, 1)
+        site.ledger.take([encode(Delta(sender, 1, 5, (), (counted,)))])
+    for _ in range(2):
+        site.step()
+        site.start()
+    [verdict] = verdicts(site.ledger.evidence(), POLICY, site.clock.time_ms())
+    arrivals = site.history.arrivals(verdict)
+    assert verdict.count(Tier.AGENT) == 2 * count
+    assert {x.records for x in arrivals.values()} == {2**63 - 1 if count > 0 else -(2**63)}

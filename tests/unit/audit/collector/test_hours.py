@@ -11,12 +11,16 @@ from urllib.parse import urlencode
 
 import pytest
 
-from skidway.audit.collector.judge import BLOCK_MS
+from skidway.audit.collector.editions import Editions, step_of
+from skidway.audit.collector.hours import _reach
+from skidway.audit.collector.judge import BLOCK_MS, Judge
 from skidway.audit.evidence.ledger import ledger_of
 from skidway.audit.judgement.policy import Policy
 from skidway.audit.reports import report
+from skidway.audit.topic.count_columns import LONGEST_MS
 from skidway.audit.topic.messages import Heartbeat, Message, encode
 from support.audit_senders import AGENT, BROKER, LOGS
+from support.clock import ManualClock
 from support.dashboard import ask
 from support.one_bucket import (
     COUNTERS,
@@ -141,6 +145,20 @@ def test_a_bucket_that_reaches_into_the_next_hour_belongs_to_both(later: int) ->
     ]
     found = got(said, "/hours.json", until=report.time_text(2 * BLOCK_MS))[1]["hours"]
     assert [each["complete"] for each in found] == [False, False]
+
+
+def test_a_bucket_of_an_older_store_is_looked_for_in_a_day_at_most() -> None:
+    """A store of an older version may have a bucket of any length, because older versions did not
+    refuse the message with it. The collector then looks for buckets in the day before an hour, and
+    not in all hours of the bucket, so it still answers."""
+    ledger = ledger_of(map(encode, heard()))
+    ledger._connection.execute("UPDATE tallies SET bucket_ms = ?", (2**63 - 1,))
+    clock = ManualClock(NOW)
+    judge = Judge(ledger, lambda: POLICY, clock)
+    editions = Editions([ledger], lambda: None)
+    editions.publish(step_of(judge, judge.step(), NOW))
+    with editions.newest() as edition:
+        assert _reach(edition) == LONGEST_MS // BLOCK_MS
 
 
 @pytest.mark.parametrize(

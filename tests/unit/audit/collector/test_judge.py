@@ -7,13 +7,16 @@ import random
 from dataclasses import replace
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from starlette.testclient import TestClient
 
 from skidway.audit.collector import judge
-from skidway.audit.collector.editions import step_of
+from skidway.audit.collector.editions import Editions, step_of
+from skidway.audit.collector.history_store import HistoryStore
 from skidway.audit.collector.judge import BLOCK_MS, Judge
 from skidway.audit.collector.judging_times import next_step_s
+from skidway.audit.collector.web.dashboard import Dashboard
 from skidway.audit.evidence.evidence import Evidence
 from skidway.audit.evidence.hearing import Heard
 from skidway.audit.evidence.ledger import Ledger
@@ -24,7 +27,7 @@ from skidway.audit.judgement.standing import NEWEST_BUCKETS, judged
 from skidway.audit.judgement.topic_judgement import verdicts
 from skidway.audit.judgement.verdict import Status
 from skidway.audit.reports import report
-from skidway.audit.topic.count_columns import Count
+from skidway.audit.topic.count_columns import FARTHEST_MS, LONGEST_MS, Count
 from skidway.audit.topic.decisions import Revocation
 from skidway.audit.topic.messages import (
     Certainty,
@@ -43,9 +46,18 @@ from support.any_messages import announcements, deltas, heartbeats, seals
 from support.audit_senders import AGENT, BROKER, LOGS, OTHER, REJECTED
 from support.clock import ManualClock
 from support.promises import promise
+from support.randomness import share_of
 
 SIZE = 60_000
 POLICY = Policy(tiers=(Tier.AGENT, Tier.BROKER), lateness_ms=0)
+_OPPOSITE = Count(LOGS, 7, 0, SIZE, 1, 1, 1)
+"""The rejects of a topic and its other records may add up to nothing."""
+_COMPLETE = "/complete.json?topic=dc1.logs&since=2h&until=5m"
+_PAGES = (
+    "/", "/index.json", "/buckets", "/topics", "/hosts", "/rejects", "/history.json",
+    "/hours.json?topic=dc1.logs&since=2h&until=5m",
+    _COMPLETE,
+)  # fmt: skip
 
 
 class Site:
@@ -121,12 +133,14 @@ def test_what_was_not_judged_yet_is_never_called_complete(monkeypatch: pytest.Mo
 
 
 @given(st.lists(st.one_of(deltas, seals, heartbeats, announcements), min_size=1, max_size=4))
-@example([Delta(AGENT, 1, 5, (), (Count(LOGS, 7, 2**63 - 2, 2**31 - 1, 1, 1, 1),))])
+@example([Delta(AGENT, 1, 5, (), (Count(LOGS, 7, FARTHEST_MS, LONGEST_MS, 1, 1, 1),))])
 def test_no_message_ends_the_collector(said: list[Message]) -> None:
     """Any program that may write to the audit topic can send messages with any numbers. The
     collector stores and judges all messages that it does not refuse, however odd their numbers
-    are."""
+    are. It also notes the verdicts in its history, and settles old messages."""
     site = Site()
+    history = HistoryStore(now_ms=0)
+    site.judge = Judge(site.ledger, lambda: POLICY, site.clock, history.note)
     now_ms = site.clock.time_ms()
     places = [
         Heard("audit", "", 0, offset, now_ms, now_ms, is_live=True) for offset in range(len(said))
@@ -136,6 +150,31 @@ def test_no_message_ends_the_collector(said: list[Message]) -> None:
     assert step_of(site.judge, standing, now_ms).standing is standing
     judged(site.ledger.evidence(), POLICY, now_ms)
     assert next_step_s(1.0, site.judge.due) > 0
+    site.judge.step()  # the history gets its rows in the second step
+    for before_ms in (now_ms, 2**62):
+        site.ledger.prune([], before_ms)
+        site.judge.step()
+        assert site.judge.evidence.senders.keys() == site.ledger.evidence().senders.keys()
+
+
+@settings(max_examples=share_of(40))
+@given(st.lists(st.one_of(deltas, seals, announcements), min_size=2, max_size=3))
+@example([Delta(AGENT, 1, 5, (), (Count(REJECTED, 7, 0, SIZE, -1, 1, 1), _OPPOSITE))])
+@example([Delta(BROKER, 1, 5, (), (Count(LOGS, 7, FARTHEST_MS, LONGEST_MS, 2**63 - 1, 1, 1),))])
+def test_no_messages_keep_a_page_from_being_made(said: list[Message]) -> None:
+    """Whatever numbers the messages have, the collector makes all pages and documents. It may only
+    refuse a span of time that has too many buckets, because buckets may be short."""
+    site, history = Site(), HistoryStore(now_ms=0)
+    site.judge = Judge(site.ledger, lambda: POLICY, site.clock, history.note)
+    site.ledger.take(map(encode, said), {}, site.clock.time_ms())
+    site.judge.step()
+    editions = Editions([site.ledger], lambda: None)
+    editions.publish(step_of(site.judge, site.judge.step(), site.clock.time_ms()))
+    client = TestClient(Dashboard(editions, site.clock, history).application())
+    starts = site.ledger.newest_buckets(2)
+    for path in (*_PAGES, *(f"/buckets.json?bucket={x}" for x in starts)):
+        status = client.get(path).status_code
+        assert status == 200 or (status, path) == (400, _COMPLETE), path
 
 
 def test_the_judge_says_when_buckets_become_due(monkeypatch: pytest.MonkeyPatch) -> None:

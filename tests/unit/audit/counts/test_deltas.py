@@ -6,6 +6,7 @@ from __future__ import annotations
 from skidway.audit.counts.counts import Counts, Sums
 from skidway.audit.counts.deltas import number_deltas, number_seals
 from skidway.audit.topic import messages
+from skidway.audit.topic.count_columns import FARTHEST_MS, LONGEST_MS
 from skidway.audit.topic.messages import Certainty, Gap, Loss, Range, Sender, Tier
 from skidway.audit.topic.seal_columns import SealedTopic
 from skidway.kafka.source import Source
@@ -79,9 +80,9 @@ def test_no_message_is_larger_than_its_limit() -> None:
     more messages are sent than necessary."""
     limit = 50_000
     for source in (WIDE, NARROW):
-        counts = Counts(MOST)
+        counts = Counts(LONGEST_MS)
         for agent in range(MOST, MOST + 2_000):
-            counts.put((source, agent, MOST), Sums(MOST, MOST, -MOST, MOST, MOST))
+            counts.put((source, agent, FARTHEST_MS), Sums(MOST, MOST, -MOST, MOST, MOST))
         losses = [
             Loss(source, MOST, MOST, MOST, MOST, Certainty.LOST, reason, MOST, MOST)
             for reason in [LONG_TEXT, ""] * 200

@@ -24,7 +24,7 @@ from skidway.audit.judgement.topic_judgement import verdicts
 from skidway.audit.judgement.verdict import Status
 from skidway.audit.reports import report
 from skidway.audit.topic import messages
-from skidway.audit.topic.count_columns import Count
+from skidway.audit.topic.count_columns import FARTHEST_MS, Count
 from skidway.audit.topic.messages import (
     Announcement,
     Bounds,
@@ -244,7 +244,7 @@ def test_times_that_no_calendar_holds_harm_nobody(moment: int) -> None:
     number, and the message makes no bucket complete."""
     sender = Sender(Tier.AGENT, "dc1", "7", "h", 1)
     count = Count(LOGS, 7, 0, 100, 1, 2, 3)
-    bucket = min(moment, (1 << 63) - 2)  # a message cannot have a later bucket
+    bucket = max(min(moment, FARTHEST_MS), -FARTHEST_MS)  # a message cannot have a farther bucket
     chosen: list[Message] = [
         Delta(sender, 1, moment, counts=(count, replace(count, bucket=bucket))),
         Seal(sender, 2, moment, (SealedTopic(LOGS, moment, 1),)),
@@ -257,6 +257,25 @@ def test_times_that_no_calendar_holds_harm_nobody(moment: int) -> None:
         assert found
         assert found[0].status is not Status.COMPLETE
         report.table(found, POLICY.tiers)
+    ledger.close()
+
+
+@pytest.mark.parametrize("moment", [-(1 << 63), (1 << 63) - 1])
+def test_a_rereading_at_the_end_of_all_times_harms_nobody(moment: int) -> None:
+    """Two agents announced the same file, at the least or the greatest time that a message can
+    have. The ledger still finds the agents' seals before and after that time."""
+    said: list[Message] = []
+    for agent in (7, 8):
+        sender = Sender(Tier.AGENT, "dc1", str(agent), "h", 1)
+        said += [
+            Announcement(moment, agent, 1, "h", "/log", 1, 1, b"f", 1, LOGS, born_ns=5),
+            Delta(sender, 1, moment, (), (Count(LOGS, agent, 0, 100, 1, 2, 3),)),
+            Seal(sender, 2, moment, (SealedTopic(LOGS, 500, 1),)),
+        ]
+    ledger = ledger_of(_encoded(said))
+    evidence = ledger.evidence()
+    assert set(evidence.topic(LOGS).rereadings) == {7, 8}
+    assert verdicts(evidence, POLICY, 300) == verdicts(Fold(said).evidence(), POLICY, 300)
     ledger.close()
 
 

@@ -89,3 +89,22 @@ def test_a_settled_number_that_comes_later_is_another_message() -> None:
         assert again.add(1, 2 * BLOCK, digest_of(b"new"), 500) == digest_of(b"old")
     assert first_missing(connection, 1, 1) == 2 * BLOCK + 5
     connection.close()
+
+
+@promise("6 numbers")
+@pytest.mark.parametrize("first", [MOST, MOST - 1, MOST - BLOCK + 1, MOST - BLOCK, LEAST])
+def test_a_message_with_the_greatest_number_does_not_end_the_settling(first: int) -> None:
+    """Any program can send a message with the greatest number. The ledger never settles this
+    number, because no number comes after it. It settles the blocks before this number's block."""
+    connection = open_database(IN_MEMORY, SCHEMA, FORMAT)
+    rows = NumberRows(connection)
+    with transaction(connection):
+        for number in range(first, min(first + 2 * BLOCK, MOST + 1)):
+            rows.add(1, number, digest_of(b"old"), 5)
+        rows.write()
+        settled = rows.settle([(1, first)], 1_000)
+    assert (MOST // BLOCK, 1) not in settled
+    assert len(settled) == {LEAST: 2, MOST - BLOCK: 1}.get(first, 0)
+    for again in (rows, NumberRows(connection)):
+        assert again.add(1, first, digest_of(b"old"), 5) == digest_of(b"old")
+    connection.close()

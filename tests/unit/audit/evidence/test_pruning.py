@@ -208,6 +208,18 @@ def test_a_bucket_stays_while_its_rejects_are_not_accepted() -> None:
     assert _deletable(old, clock) == [LOGS, REJECTED]
 
 
+def test_messages_of_the_least_time_do_not_end_the_deletion() -> None:
+    """If the only messages have the least time that a message can have, nothing is old, and the
+    collector goes on to look for old buckets."""
+    ledger, clock = Ledger(), ManualClock()
+    old = OldBuckets(ledger, lambda: _POLICY, clock, 35)
+    counted = Count(LOGS, 7, 0, 60_000, 5, 5, 5)
+    ledger.take([encode(Delta(AGENT, 1, -(2**63), counts=(counted,)))])
+    assert _deletable(old, clock) == []
+    assert old.before_ms is not None
+    assert ledger.prune([], old.before_ms, old.settled_ms) == 0
+
+
 def _deletable(old: OldBuckets, clock: ManualClock) -> list[Source]:
     clock.advance(max(AGAIN_S, CLOCK_S))
     while old.look():

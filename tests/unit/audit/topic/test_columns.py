@@ -7,8 +7,15 @@ from typing import Any
 
 import pytest
 
+from skidway.audit.counts.bucket import start_of
 from skidway.audit.topic import usual_messages
-from skidway.audit.topic.count_columns import Count, CountColumns, Filtered
+from skidway.audit.topic.count_columns import (
+    FARTHEST_MS,
+    LONGEST_MS,
+    Count,
+    CountColumns,
+    Filtered,
+)
 from skidway.audit.topic.messages import (
     Delta,
     Message,
@@ -99,16 +106,40 @@ def test_an_index_that_points_nowhere_is_refused(index: int) -> None:
         decode(damaged(Delta(SENDER, 1, 0, counts=COUNTS), "columns", table=table.tobytes()))
 
 
-@pytest.mark.parametrize(("bucket", "bucket_ms"), [(0, 0), (0, -60_000), (2**63 - 1, 60_000)])
-def test_buckets_that_cannot_exist_are_refused(bucket: int, bucket_ms: int) -> None:
-    """A message with a bucket that has no length, or that begins at the end of all times, is
-    refused. Otherwise one message could end the collector at each start."""
+@pytest.mark.parametrize(
+    ("bucket", "bucket_ms", "reason"),
+    [
+        (0, 0, "a bucket has no length"),
+        (0, -60_000, "a bucket has no length"),
+        (0, LONGEST_MS + 1, "or is longer than a day"),
+        (0, 2**63 - 1, "or is longer than a day"),
+        (FARTHEST_MS + 1, 60_000, "a bucket begins too far from 1970"),
+        (2**63 - 1, 60_000, "a bucket begins too far from 1970"),
+        (-FARTHEST_MS - 1, 60_000, "a bucket begins too far from 1970"),
+        (-(2**63), 60_000, "a bucket begins too far from 1970"),
+    ],
+)
+def test_buckets_that_cannot_exist_are_refused(bucket: int, bucket_ms: int, reason: str) -> None:
+    """A message is refused if one of its buckets has no length, is longer than a day, or begins
+    farther from 1970 than any program counts. Otherwise one message could end the collector at each
+    start, or keep it from answering."""
     table = CountColumns.of(COUNTS).table.copy()
     table[2:4, 1] = bucket, bucket_ms
     value = damaged(Delta(SENDER, 1, 0, counts=COUNTS), "columns", table=table.tobytes())
     for decoded in (decode, usual_messages.decode):
-        with pytest.raises(MessageRefused, match="a bucket has no length"):
+        with pytest.raises(MessageRefused, match=reason):
             decoded(value)
+
+
+@pytest.mark.parametrize("bucket_ms", [1_000, 60_000, 7 * 60_000, LONGEST_MS])
+@pytest.mark.parametrize("time_ms", [-(2**63), 2**63 - 1])
+def test_no_message_of_a_program_is_refused_for_its_buckets(time_ms: int, bucket_ms: int) -> None:
+    """The buckets in which a program counts the least and the greatest timestamp are buckets that a
+    message can have, for every size that the settings allow."""
+    count = Count(LOGS, 7, start_of(time_ms, bucket_ms), bucket_ms, 1, 2, 3)
+    said = Delta(SENDER, 1, 0, counts=(count,))
+    for decoded in (decode, usual_messages.decode):
+        assert decoded(encode(said)) == said
 
 
 def test_a_source_that_nothing_names_is_refused() -> None:

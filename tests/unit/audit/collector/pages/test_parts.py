@@ -8,6 +8,7 @@ import io
 import pytest
 
 from skidway.audit.collector.pages import words
+from skidway.audit.collector.pages.rejects import Rejected
 from skidway.audit.collector.pages.table import Cell, Column, Table, csv_text
 
 
@@ -77,3 +78,11 @@ def test_programs_read_values_and_statuses() -> None:
         "t", "c", (Column("a", "A"), Column("b", "B")), ((Cell("x", 5, status="lost"), Cell()),)
     )
     assert table.records() == [{"a": 5, "a_status": "lost", "b": None}]
+
+
+@pytest.mark.parametrize(("rejected", "rest", "share"), [(0, 0, 0), (5, -5, 0), (5, 15, 0.25)])
+def test_negative_counts_have_a_share_of_rejects(rejected: int, rest: int, share: float) -> None:
+    """Counts may be negative, so rejects and other records may add up to nothing. The page of
+    rejects is made all the same."""
+    found = Rejected("dc1.logs", "", rejected, 0, rest, is_warned=False, example=None)
+    assert found.share == share
