@@ -13,6 +13,7 @@ _SURVEY = "tests/unit/audit/sampling/test_survey.py::"
 _EVIDENCE = "tests/unit/audit/evidence/test_samples.py::"
 _WHY = "tests/unit/audit/explanation/test_explanation.py::"
 
+_HIDDEN = f"{_COMPARE}test_no_row_hides_another_row_of_its_line"
 _FILE = f"{_COMPARE}test_host_and_path_of_a_row_are_compared"
 _REMOVED = f"{_SURVEY}test_a_row_without_a_line_counts_until_it_is_removed"
 _LEFT_OUT = f"{_SURVEY}test_a_run_that_left_rows_out_takes_nothing_back"
@@ -128,16 +129,37 @@ MUTANTS = (
     Mutant(
         "a second row of a line is overlooked",
         "audit/sampling/comparison.py",
-        "        elif len(rows) > 1:\n",
-        "        elif len(rows) > 2:\n",
+        "    if len(rows) > 1:\n",
+        "    if len(rows) > 2:\n",
         (f"{_COMPARE}test_rows_are_equal_or_differ",),
     ),
     Mutant(
         "of two rows only the first is compared",
         "audit/sampling/comparison.py",
-        "next((each for each in rows if _row_words(wanted, each, content)), rows[0])",
-        "rows[0]",
+        "    for row in rows:\n",
+        "    for row in rows[:1]:\n",
         (f"{_COMPARE}test_rows_are_equal_or_differ",),
+    ),
+    Mutant(
+        "a reject hides a changed row of its line",
+        "audit/sampling/comparison.py",
+        "    if difference is None and len(kept) < len(rows):\n",
+        "    if len(kept) < len(rows):\n",
+        (_HIDDEN,),
+    ),
+    Mutant(
+        "a row that cannot be compared hides other rows of its line",
+        "audit/sampling/comparison.py",
+        "    elif difference is None and kept[0].content is None:\n",
+        "    elif kept[0].content is None:\n",
+        (_HIDDEN,),
+    ),
+    Mutant(
+        "a line with a row and a reject is equal",
+        "audit/sampling/comparison.py",
+        "is None and len(kept) < len(rows):\n",
+        "is None and not kept:\n",
+        (f"{_COMPARE}test_a_line_with_a_row_and_a_reject_is_not_equal",),
     ),
     Mutant(
         "the host of a row is not compared",

@@ -46,6 +46,44 @@ def test_rows_are_equal_or_differ() -> None:
     assert [(x.found.first, x.words) for x in surplus.differing] == [(25, comparison.NO_LINE)]
 
 
+REJECT = found(10, b"", is_reject=True)
+LACKING = found(10, obstacle="no column x")
+CHANGED = found(10, b"other")
+
+
+@promise("6 content")
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        ([REJECT, CHANGED], comparison.OTHER_CONTENT),
+        ([CHANGED, REJECT], comparison.OTHER_CONTENT),
+        ([LACKING, CHANGED], comparison.OTHER_CONTENT),
+        ([CHANGED, LACKING], comparison.OTHER_CONTENT),
+        ([LACKING, found(10)], comparison.SEVERAL),
+        ([LACKING, LACKING], comparison.SEVERAL),
+        ([REJECT, found(10), found(10)], comparison.SEVERAL),
+    ],
+)
+def test_no_row_hides_another_row_of_its_line(rows: list[Found], words: str) -> None:
+    """A changed row is a difference even if another row of the line is a reject or cannot be
+    compared. So are two rows of a line."""
+    result = compare(WANTED, [found(0), *rows, found(20)], [], {})
+    (differing,) = result.differing
+    assert differing.words.startswith(words)
+    assert (differing.found.first, result.equal, result.uncompared) == (10, 2, {})
+    if words == comparison.OTHER_CONTENT:
+        assert differing.found == CHANGED
+
+
+def test_a_line_with_a_row_and_a_reject_is_not_equal() -> None:
+    """If a line has a right row and also a reject, the line counts as neither equal nor
+    different."""
+    for rows in ([REJECT, found(10)], [found(10), REJECT], [REJECT, LACKING]):
+        result = compare(WANTED, [found(0), *rows, found(20)], [], {})
+        assert (result.equal, result.differing) == (2, [])
+        assert dict(result.uncompared) == {comparison.REJECTED: 1}
+
+
 @promise("6 content")
 def test_host_and_path_of_a_row_are_compared() -> None:
     """A row whose host or path is not the one that the sample names is a difference, even if its
