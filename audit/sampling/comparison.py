@@ -50,6 +50,33 @@ class Differing:
     is_row: bool
     words: str
 
+    @property
+    def has_line(self) -> bool:
+        """Whether the sample names the line."""
+        return self.wanted.sum_at(self.found.first) is not None
+
+    @property
+    def is_time_proven(self) -> bool:
+        """Whether `found` is known to have the line's event time. A sample has the content sum of
+        each line, which includes the event time, but only the least and the greatest event time of
+        its lines. So the time is proven if the sums are equal. If they differ, the time may differ,
+        too, unless `time_ms` is the only time that a line of the sample can have.
+        """
+        part, content = self.wanted.part, self.wanted.sum_at(self.found.first)
+        if content is None:
+            return False
+        return content == self.found.content or part.least_ms == part.greatest_ms
+
+    @property
+    def time_ms(self) -> int:
+        """The event time, in ms, of the bucket in which the difference counts: that of the row or
+        the record, or the nearest time that a line of the sample can have. If the sample names no
+        such line, always that of the row or the record."""
+        part = self.wanted.part
+        if not self.has_line:
+            return self.found.time_ms
+        return min(max(self.found.time_ms, part.least_ms), part.greatest_ms)
+
 
 @dataclass(slots=True)
 class Compared:

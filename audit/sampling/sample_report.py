@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from skidway.audit.reports.report import time_text
 from skidway.audit.reports.topic_names import topic_name
-from skidway.audit.sampling.comparison import OTHER_FILE, Differing
+from skidway.audit.sampling.comparison import OTHER_FILE, Compared, Differing
 from skidway.audit.sampling.survey import Closer, Surveyed
 from skidway.audit.sampling.told import Told
 from skidway.audit.sampling.wanted import Found
@@ -128,6 +128,11 @@ def results(
     files, it may have missed rows of any line, so all earlier differences stay. Earlier results may
     also count differences that they do not list. If this run could not read all files or compare
     all lines, these differences stay, too.
+
+    If a row or record is not known to have its line's event time, the line may be in any bucket
+    between the least and the greatest event time of its sample. The result says these times as
+    those of unlisted differences, so that no bucket between them counts as complete. A later result
+    has them as long as it has one of the earlier differences.
     """
     for each in found:
         for day, compared in sorted(each.by_day.items()):
@@ -138,7 +143,7 @@ def results(
             seen = {(x.agent, x.file, x.first) for x in differences}
             seen |= set() if each.unread else compared.lines
             before = [x for x in earlier if (x.source, x.name) == (each.source, made.name)]
-            differences += [
+            kept = [
                 x
                 for result in before
                 for x in result.differences
@@ -147,7 +152,17 @@ def results(
             unlisted = []
             if each.unread or compared.uncompared:
                 unlisted = [x for x in before if x.unlisted]
-            yield _with_differences(made, differences, unlisted)
+            times = _unproven_times(compared)
+            if kept or unlisted:
+                times += [ms for x in before for ms in x.unlisted_times]
+            yield _with_differences(made, [*differences, *kept], unlisted, times)
+
+
+def _unproven_times(compared: Compared) -> list[int]:
+    """The least and the greatest event time (ms) that the line of a difference can have, for each
+    difference whose row or record is not known to have the line's event time."""
+    parts = [x.wanted.part for x in compared.differing if not x.is_time_proven]
+    return [ms for part in parts for ms in (part.least_ms, part.greatest_ms)]
 
 
 def _is_removed(surveyed: Surveyed, earlier: ContentDifference) -> bool:
@@ -162,13 +177,16 @@ def _is_removed(surveyed: Surveyed, earlier: ContentDifference) -> bool:
 
 
 def _with_differences(
-    made: SampleResult, differences: Sequence[ContentDifference], earlier: Sequence[SampleResult]
+    made: SampleResult,
+    differences: Sequence[ContentDifference],
+    earlier: Sequence[SampleResult],
+    times_ms: Sequence[int],
 ) -> SampleResult:
     """The result `made`, with the given differences added, and with the number of differences that
-    the earlier results count but do not list."""
+    the earlier results count but do not list. times_ms: event times between which a line with a
+    difference may be, although no listed difference has its time."""
     listed, others = differences[:DIFFERENCES_MAX], differences[DIFFERENCES_MAX:]
-    times = [x.time_ms for x in others]
-    times += [ms for x in earlier for ms in (x.unlisted_least, x.unlisted_greatest)]
+    times = [*times_ms, *(x.time_ms for x in others)]
     return replace(
         made,
         differing=len(differences) + sum(x.unlisted for x in earlier),
@@ -179,9 +197,9 @@ def _with_differences(
 
 
 def _difference(surveyed: Surveyed, differing: Differing) -> ContentDifference:
-    sample, part, found = differing.wanted.sample, differing.wanted.part, differing.found
+    sample, found = differing.wanted.sample, differing.found
     return ContentDifference(
-        time_ms=min(max(found.time_ms, part.least_ms), part.greatest_ms),
+        time_ms=differing.time_ms,
         agent=sample.agent,
         host=sample.host,
         file=sample.file,

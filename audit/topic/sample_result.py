@@ -59,7 +59,8 @@ class SampleResult:
     UTC. compared, equal, differing: how many rows and records were compared, how many of them are
     equal to their samples, and how many differ. differences: the first of those that differ.
     unlisted_least, unlisted_greatest: the least and the greatest event time (ms) of the differences
-    that are not listed."""
+    that are not listed, and of the lines whose row or record is not known to have the line's event
+    time; both 0 if there is neither."""
 
     time_ms: int
     host: str
@@ -77,6 +78,13 @@ class SampleResult:
     def unlisted(self) -> int:
         """How many differences the list leaves out."""
         return max(0, self.differing - len(self.differences))
+
+    @property
+    def unlisted_times(self) -> tuple[int, int] | tuple[()]:
+        """The times (ms) between which a line may be with a difference that no listed difference
+        puts into its bucket; empty if there is no such line."""
+        times = self.unlisted_least, self.unlisted_greatest
+        return times if self.unlisted or any(times) else ()
 
     @property
     def name(self) -> str:

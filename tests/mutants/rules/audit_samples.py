@@ -13,6 +13,8 @@ _SURVEY = "tests/unit/audit/sampling/test_survey.py::"
 _EVIDENCE = "tests/unit/audit/evidence/test_samples.py::"
 _WHY = "tests/unit/audit/explanation/test_explanation.py::"
 
+_TIME = f"{_COMPARE}test_the_event_time_of_a_line_is_proven_by_its_sum_only"
+_BETWEEN = f"{_SURVEY}test_a_result_says_between_which_times_a_changed_line_may_be"
 _HIDDEN = f"{_COMPARE}test_no_row_hides_another_row_of_its_line"
 _FILE = f"{_COMPARE}test_host_and_path_of_a_row_are_compared"
 _REMOVED = f"{_SURVEY}test_a_row_without_a_line_counts_until_it_is_removed"
@@ -276,8 +278,8 @@ MUTANTS = (
     Mutant(
         "a difference belongs to every bucket of its topic",
         "audit/judgement/topic_judgement.py",
-        "                if start <= each.time_ms < start + size:\n",
-        "                if start <= start + size:\n",
+        "[x for x in result.differences if start <= x.time_ms < start + size]\n",
+        "[x for x in result.differences if start <= start + size]\n",
         (f"{_WHY}test_where_content_differs",),
     ),
     Mutant(
@@ -349,15 +351,50 @@ MUTANTS = (
     Mutant(
         "a bucket with differences that no list has is complete",
         "audit/judgement/topic_judgement.py",
-        "            if result.unlisted and least < start + size and greatest >= start:\n",
-        "            if result.unlisted and start <= least < start + size:\n",
+        "and times[0] < start + size and times[1] >= start:\n",
+        "and start <= times[0] < start + size:\n",
         (f"{_WHY}test_differences_that_no_list_has_leave_no_bucket_complete",),
     ),
     Mutant(
         "the times of differences that no list has are forgotten by the next comparison",
         "audit/sampling/sample_report.py",
-        "    times += [ms for x in earlier for ms in (x.unlisted_least, x.unlisted_greatest)]\n",
-        "",
+        "                times += [ms for x in before for ms in x.unlisted_times]\n",
+        "                pass\n",
         (f"{_SURVEY}test_a_result_says_when_the_lines_were_that_it_does_not_list",),
+    ),
+    Mutant(
+        "a changed row has its line's event time",
+        "audit/sampling/comparison.py",
+        "        return content == self.found.content or part.least_ms == part.greatest_ms\n",
+        "        return True\n",
+        (_TIME,),
+    ),
+    Mutant(
+        "a changed row makes a bucket incomplete in which its line cannot be",
+        "audit/sampling/comparison.py",
+        "        if not self.has_line:\n",
+        "        if part:\n",
+        (_TIME,),
+    ),
+    Mutant(
+        "a result does not say between which times a changed line may be",
+        "audit/sampling/sample_report.py",
+        "            times = _unproven_times(compared)\n",
+        "            times: list[int] = []\n",
+        (_BETWEEN,),
+    ),
+    Mutant(
+        "a kept difference loses the times between which its line may be",
+        "audit/sampling/sample_report.py",
+        "            if kept or unlisted:\n",
+        "            if unlisted:\n",
+        (_BETWEEN,),
+    ),
+    Mutant(
+        "a bucket in which a line of a listed difference may be is complete",
+        "audit/topic/sample_result.py",
+        "        return times if self.unlisted or any(times) else ()\n",
+        "        return times if self.unlisted else ()\n",
+        (f"{_WHY}test_lines_of_unknown_event_times_leave_no_bucket_complete",),
     ),
 )

@@ -266,6 +266,33 @@ def test_a_result_says_when_the_lines_were_that_it_does_not_list(world: LineWorl
     assert messages.decode(messages.encode(cut)) == cut
 
 
+@promise("6 content")
+def test_a_result_says_between_which_times_a_changed_line_may_be(world: LineWorld) -> None:
+    """If a row has other content than its line, its event time may differ, too. So the result says
+    the least and the greatest event time of the sample's lines. A later result that keeps the
+    difference says them again, and a result without differences does not."""
+    world.append(batch(VALUES))
+    path, output = load(world, "first", "2nd", "third"), str(world.root)
+    part = replace(PART, least_ms=NOW_MS - 60_000, greatest_ms=NOW_MS)
+    (wanted,) = wanted_of([replace(SAMPLE, parts=(part,))])
+
+    def found() -> Surveyed:
+        (only,) = survey(world.site(), [wanted], lambda schema_id: CODEC)
+        return only
+
+    (made,) = sample_report.results([found()], [], 1, "l1", output)
+    times = NOW_MS - 60_000, NOW_MS
+    assert (made.differing, made.unlisted, made.unlisted_times) == (1, 0, times)
+    assert made.differences[0].time_ms == NOW_MS
+    pq.write_table(_with_messages(path, TEXTS), path)
+    healed = found()
+    (whole,) = sample_report.results([healed], [made], 2, "l1", output)
+    assert (whole.differing, whole.unlisted_times) == (0, ())
+    healed.unread.append("another file cannot be read")
+    (kept,) = sample_report.results([healed], [made], 2, "l1", output)
+    assert (kept.differences, kept.unlisted_times) == (made.differences, times)
+
+
 @pytest.mark.parametrize("change", [{"day": 1 << 62}, {"day": -1}])
 def test_a_result_of_no_day_is_refused(change: dict[str, int]) -> None:
     """If the day in a message with a comparison's result is no valid day, the collector refuses the
