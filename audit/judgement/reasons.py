@@ -179,8 +179,8 @@ def of_unlisted_content(result: SampleResult) -> str:
             " content, perhaps another event time, too, and some of the lines may be in this bucket"
         )
     return (
-        f"the samples of {day_text(result.day)} have {result.unlisted:,} more lines whose rows or"
-        " records have other content, and some of them may be in this bucket"
+        f"the samples of {day_text(result.day)} have at least {result.unlisted:,} more lines"
+        " whose rows or records have other content, and some of them may be in this bucket"
     )
 
 

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from skidway.audit.topic.sample import Sample, SamplePart
-from skidway.audit.topic.sample_result import DAY_MS
 
 
 class Span(NamedTuple):
@@ -54,7 +53,7 @@ class Wanted:
     @property
     def day(self) -> int:
         """The day (UTC) of the sample, as the time in ms at which the day starts."""
-        return self.sample.period - self.sample.period % DAY_MS
+        return self.sample.day
 
 
 @dataclass(frozen=True, slots=True)
