@@ -49,11 +49,11 @@ mutable state has one owner:
     files.unbegun.Unbegun         empty files, and too old ones     memory; `unbegun`
     files.reading.FileReader      files to be looked at next        memory, made anew at start
     files.pod_labels.PodLabels    files with the labels of pods     memory, made anew at start
-    delivery.replay.Replay        promises of the last process      memory, from `intents`
-    delivery.inquiry.Inquiry      intents that are read back        memory, from `intents`
+    delivery.replay.Replay        intents of the last process       memory, from `intents`
+    delivery.inquiry.Inquiry      intents searched for in logs      memory, from `intents`
     delivery.refused.Refused      records that brokers refused      memory; a mark in `intents`
     delivery.search.Search        records found in brokers' logs    memory
-    delivery.logs.FetchedLogs     how far partitions are read back  memory
+    delivery.logs.FetchedLogs     how far each log was searched     memory
     delivery.presses.Presses      recipes, and a press for each     memory; `recipes`
     delivery.outbound.Outbound    batches on their way              memory, made anew from intents
     values.intents.Numbers        sequence numbers of intents       memory, from `intents`
@@ -75,7 +75,7 @@ TURN_BYTES together, the turn begins no further reading. One search of the broke
 the records of at most SEARCH_BYTES of files. The agent reads nothing in two cases: while
 `buffer.memory` bytes of batches are unacknowledged, and while it has not decided about RECORDS_MAX
 records that brokers refused. At most `max.open.files` descriptors are open. While the disk of the
-state is full, the agent reads and promises no more bytes.
+state is full, the agent reads no more bytes, and makes no intents.
 
 The agent cannot yet read journal or syslog (docs/open.md).
 
@@ -86,7 +86,7 @@ Reading order, from the lowest package to the highest:
     settings       all settings of the program
     formats        well-known logs by name
     configuration  the settings from all their files
-    values         what a file is, and which of its bytes are promised
+    values         what a file is, and which of its bytes have an intent
     batches        recipe and press: from lines to record batches
     state          the database
     files          finding, knowing and reading the host's files

@@ -151,7 +151,7 @@ def pressed(topic: str, result: Pressed) -> None:
 
 def lines_rejected(what: Untold) -> None:
     """Lines of a topic were rejected, and no log entry has counted them yet. Logs an entry that
-    gives the place of one of these lines.
+    gives the path and position of one of these lines.
     """
     _log.warning(
         "lines_rejected",
@@ -246,7 +246,7 @@ def pending_from(ask: Callable[[], int]) -> None:
 
 
 def sizes(files: int, unreadable: int) -> None:
-    """A scan of the patterns found `files` files, and `unreadable` paths that cannot be read."""
+    """A look found `files` files, and `unreadable` paths that cannot be read."""
     _FILES.set(files)
     _UNREADABLE.set(unreadable)
 

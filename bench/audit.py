@@ -70,7 +70,7 @@ lean_arrow.leave_out()
 from bench.audit_load import main
 main(sys.argv[1:])
 """
-"""Runs audit_load without pandas, as the collector runs."""
+"""Runs audit_load, and keeps pyarrow from importing pandas, as the collector does."""
 
 
 def run() -> SidesTable:

@@ -184,7 +184,8 @@ class Fleet:
         return Seal(teller.sender, teller.next(), self.time_ms, topics)
 
     def _counted(self, teller: _Teller, topics: Sequence[int], seconds: int) -> Iterator[Delta]:
-        """The deltas of a counter or a loader about the last `seconds`."""
+        """The deltas in which a counter or a loader counts the records of the last `seconds`
+        seconds."""
         first, end = self.second - seconds, self.second
         ranges = tuple(Range(self.sources[x], 0, first * 100, end * 100) for x in topics)
         running = np.flatnonzero(self._running(self.second))

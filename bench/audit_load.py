@@ -77,11 +77,12 @@ SENDS = ("audit.interval.ms", "seal.interval.ms")
 """The settings that say how often an agent sends counts and seals."""
 
 RECENT = ("numbers", "seals")
-"""The tables of the store that have the digests and seals of each message. After two days, the
-collector keeps only one of them: the last seal of each 64 messages."""
+"""The tables of the store with the digest of each message and with the seals. After two days, the
+collector deletes all digests and most seals: of each 64 messages of an agent, it keeps the last
+seal."""
 
 KEPT_SEAL_BYTES = 43
-"""How many bytes such a seal takes in the store, with its key."""
+"""How many bytes each of the kept seals (see RECENT) takes in the store, with its key."""
 
 ASKED = 3
 SLOW_S = 2.0

@@ -1,8 +1,8 @@
 """Measures a day of small loads by one loader that keeps running. Does the loader need more memory,
 or more CPU time for a load, at the end of the day than at its beginning? There is no peer.
 
-The event times of each load's rows are within one minute. But between two loads the loader waits
-only EVERY_S seconds instead of a minute.
+The rows of each load have event times within one minute, as if the loader loaded once a minute. To
+save time, the loader waits only EVERY_S seconds between two loads.
 """
 
 from __future__ import annotations

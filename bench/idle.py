@@ -98,8 +98,8 @@ def agent(folder: Path, address: str, schemas: str) -> Figures:
 
 
 def peer(folder: Path, address: str, files: int) -> Figures:
-    """Measures rsyslog with the log files in the folder `fewer`, because it cannot open all files
-    that the agent gets. files: the number of files in this folder."""
+    """Measures rsyslog with the log files in the folder `fewer`, because rsyslog cannot open as
+    many files as the agent gets. files: the number of files in this folder."""
     topic = "bench-idle-rsyslog"
     create(address, topic)
     work = folder / topic

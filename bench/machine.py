@@ -49,8 +49,8 @@ def family_cpu_seconds(pid: int) -> float:
 
 class Family:
     """A program that runs in a POSIX session of its own, and all other processes of that session.
-    For a process that has ended, `cpu_seconds` counts the CPU time that its last call before the
-    end of the process has read."""
+    If a process has ended, `cpu_seconds` still counts its CPU time, as read by the last call of
+    `cpu_seconds` before the process ended."""
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self.process = process

@@ -1,5 +1,6 @@
-"""The broker as a whole: the parts that the handlers of requests use, and what happens at the end
-of a turn of the loop."""
+"""The class `Broker`: it has all parts that the handlers of requests use, and does the work at the
+end of a turn of the loop.
+"""
 
 from __future__ import annotations
 
@@ -135,7 +136,9 @@ class Broker:
         return self.logs.why_full(partition)
 
     def why_not_served(self, topic: str, partition: int) -> ErrorCode:
-        """The error code that a client gets for a partition that this broker does not serve."""
+        """Returns the error code that a client gets for a partition that this broker does not
+        serve.
+        """
         if TopicPartition(topic, partition) in self.logs.stopped:
             return ErrorCode.KAFKA_STORAGE_ERROR
         known = self.topics.catalog.topics.get(topic)

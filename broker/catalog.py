@@ -64,8 +64,9 @@ class Catalog:
     """Topics that are being deleted; they are no longer in `topics`."""
 
     def has_others(self, broker_id: int) -> bool:
-        """Whether the cluster has other brokers than this one. A broker that is not live counts if
-        it has partitions."""
+        """Returns whether the cluster has other brokers than this one. A broker that is not live
+        counts if it has partitions.
+        """
         of_partitions = (
             each
             for topic in self.topics.values()
@@ -75,5 +76,5 @@ class Catalog:
         return any(each != broker_id for each in (*self.brokers, *of_partitions))
 
     def by_id(self, topic_id: uuid.UUID) -> Topic | None:
-        """The topic with this id; None if there is none."""
+        """Returns the topic with this id; None if there is none."""
         return next((each for each in self.topics.values() if each.topic_id == topic_id), None)

@@ -7,8 +7,8 @@ and on some snapshots, for example of the cluster's topics. A snapshot is an imm
 is replaced by a new object when something changes. So an answer is correct as long as the snapshots
 are the same objects, and code that changes something need not call this module.
 
-The handler of a request must not keep its answer if the answer depends on anything else, or if the
-request has an effect, such as the creation of a topic.
+A handler must not keep an answer that depends on anything else. It must also not keep the answer to
+a request that has an effect, such as the creation of a topic.
 """
 
 from __future__ import annotations
@@ -39,8 +39,9 @@ class KeptAnswers:
     first."""
 
     def __init__(self, pictures: Callable[[], tuple[object, ...]]) -> None:
-        """pictures: a function that returns the current snapshots, from which all answers are
-        made."""
+        """pictures: a function that returns the current snapshots. All answers are made from these
+        snapshots.
+        """
         self._pictures = pictures
         self._made_from: tuple[object, ...] = ()
         self._answers: OrderedDict[_Key, bytes] = OrderedDict()
@@ -55,11 +56,11 @@ class KeptAnswers:
         return self._bytes
 
     def get(self, version: int, request: memoryview) -> bytes | None:
-        """The body of the kept answer to a request with this version and body; None if there is no
-        kept answer, or if the kept answer is no longer correct.
+        """Returns the body of the kept answer to a request with this version and body; None if
+        there is no kept answer, or if the kept answer is no longer correct.
 
-        If the result is None, the caller makes the answer from the current snapshots, and may
-        `keep` it.
+        If the result is None, the caller makes the answer from the current snapshots, and may pass
+        it to `keep`.
         """
         self._drop_outdated()
         if len(request) > REQUEST_BYTES_MAX:

@@ -29,7 +29,7 @@ class BrokerCollector(Collector):
         self._mirrors = mirrors
 
     def collect(self) -> Iterator[Metric]:
-        """All metrics, with their current values."""
+        """Returns all metrics, with their current values."""
         broker, counts, traffic = self._broker, self._broker.counts, self._broker.loop.traffic
         flushes = broker.partitions.flushes
         yield _counter("batches", "Batches appended.", counts.batches)

@@ -41,9 +41,9 @@ class Delayed(Protocol):
 
 
 WATCHED_MAX = 1_000_000
-"""All operations together may wait for at most this many partitions. A million entries need about
-200 MB of memory. The limit on connections is not enough, because an operation remains after its
-connection is closed.
+"""An operation needs an entry for each partition for which it waits. All operations together may
+have at most this many entries, which need about 200 MB of memory. The limit on connections is not
+enough, because an operation remains after its connection is closed.
 """
 _log = log.get(__name__)
 
@@ -62,15 +62,17 @@ class Purgatory:
         return len(self._waiting)
 
     def has_room(self, partitions: int) -> bool:
-        """Whether one more request may wait for this many partitions. If not, the request must be
-        answered at once."""
+        """Returns whether one more request may wait for this many partitions. If not, the request
+        must be answered at once.
+        """
         return self._watched_count + partitions <= WATCHED_MAX
 
     def watch(
         self, operation: Delayed, partitions: Collection[TopicPartition], deadline: float
     ) -> None:
-        """Keeps a waiting request until it completes, or until it expires at `deadline` (monotonic
-        seconds)."""
+        """Keeps a waiting operation until it completes, or until it expires at `deadline`
+        (monotonic seconds).
+        """
         timer = self._timers.call_at(deadline, lambda: self._expire(operation))
         self._waiting[operation] = (partitions, timer)
         self._watched_count += len(partitions)
@@ -78,7 +80,7 @@ class Purgatory:
             self._watched.setdefault(partition, {})[operation] = None
 
     def waits_for(self, partition: TopicPartition) -> bool:
-        """Whether any request waits for a change of this partition."""
+        """Returns whether any request waits for a change of this partition."""
         return partition in self._watched
 
     def check(self, partition: TopicPartition) -> None:

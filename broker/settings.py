@@ -377,18 +377,19 @@ class BrokerSettings:
             )
 
     def mirrors_as(self, topic: str) -> str | None:
-        """The source cluster of a topic with this name; None if a topic with this name is not a
-        mirror."""
+        """Returns the source cluster of a topic with this name; None if a topic with this name is
+        not a mirror.
+        """
         cluster, dot, _ = topic.partition(".")
         mirrored = bool(dot) and cluster in {each.cluster for each in self.mirror_sources}
         return cluster if mirrored else None
 
     def endpoints(self) -> list[Endpoint]:
-        """The addresses to listen on."""
+        """Returns the addresses to listen on."""
         return [parse_endpoint(text, "listeners") for text in self.listeners]
 
     def advertised(self, port: int) -> Endpoint:
-        """The address for clients. `port` is the port that the broker has bound. Without
+        """Returns the address for clients. `port` is the port that the broker has bound. Without
         advertised.listeners the host is never `localhost`, because clients may try ::1 for that
         name, and the broker listens only on 127.0.0.1.
         """
@@ -400,7 +401,7 @@ class BrokerSettings:
         return Endpoint(first.protocol, host, port)
 
     def group_limits(self) -> GroupLimits:
-        """The limits of groups."""
+        """Returns the limits of groups."""
         return GroupLimits(
             session_timeout_min_s=self.group_session_timeout_min_ms / 1000,
             session_timeout_max_s=self.group_session_timeout_max_ms / 1000,
@@ -409,7 +410,7 @@ class BrokerSettings:
         )
 
     def log_defaults(self) -> LogConfig:
-        """The log settings of a topic that has no settings of its own."""
+        """Returns the log settings of a topic that has no settings of its own."""
         hours = self.retention_hours
         by_hours = UNLIMITED if hours < 0 else hours * _HOUR_MS
         return LogConfig(

@@ -79,8 +79,8 @@ class Accounts:
         self._deltas = Deltas(self._sender, number, size, self._mail, state.touched, sums, losses)
 
     def take_settings(self, settings: AgentSettings) -> None:
-        """Takes the intervals of reloaded settings. The bucket size and `lateness.ms` must not have
-        changed.
+        """Uses the intervals of the reloaded settings from now on. The bucket size and
+        `lateness.ms` must not have changed.
         """
         self._settings = settings
         self._cut_at = self._seal_at = 0.0
@@ -96,7 +96,7 @@ class Accounts:
         self.leaving.committed()
 
     def passed(self, counts: Iterable[Counts], changes: Changes) -> None:
-        """Adds counts of records that the checkpoint passed in this transaction."""
+        """Adds counts of records that the checkpoint passes in this turn's transaction."""
         self._deltas.passed(counts, changes)
 
     # --- losses ---------------------------------------------------------------------------------
@@ -220,8 +220,8 @@ class Accounts:
 
     def begin_seal(self, now: float, now_ms: int, changes: Changes) -> tuple[int, int] | None:
         """Begins a new seal: returns its wall time W, and `at`, the last number that was used for
-        deltas and seals. Returns None if no seal is due. The caller must look for files after this
-        call.
+        deltas and seals. Returns None if no seal is due. After this call, the caller must make a
+        look, so that it finds every line that was in a file at W.
         """
         if now < self._seal_at and not self.leaving.is_asked:
             return None
@@ -233,8 +233,8 @@ class Accounts:
         self, wall_ms: int, at: int, topics: Iterable[str], tracker: Tracker, reader: FileReader
     ) -> None:
         """Notes, for each topic, the positions in its files that the checkpoint must pass before
-        the topic's seal (W = `wall_ms`, `at`) is sent. If a topic waits for an earlier seal, its
-        earlier positions stay.
+        the topic's seal is sent. The seal has the wall time `wall_ms` and the number `at`. If an
+        earlier seal of a topic is not sent yet, the positions that were noted for that seal stay.
         """
         waiting = {noted.topic for noted in self._noted}
         for topic in topics:

@@ -8,12 +8,12 @@ already has unsafe bytes at the file's first report, the agent knows only that t
 later than the last write to the file.
 
 The life of a file ends when the agent sees that the file has no name any more. If the agent had
-closed the file, the agent uses the later of two times as the end: the last write, and one hour
-before the hourly search that no longer found the file. The agent expects that each file of a
-directory lives as long as the shortest life among the files of this directory that were deleted
-last, unless the setting `deleted.after.ms` gives another time. If a file is already older, the
-report says that no time is left. The report says the same about a file that has no name any more:
-only the agent still has it open, so the file is lost when the agent ends.
+already announced the file's final length to the audit, the agent uses the later of two times as the
+end: the last write, and one hour before the hourly search that no longer found the file. The
+setting `deleted.after.ms` says how long files live. Without this setting, the agent expects the
+shortest life among the files of the same directory that were deleted last. If a file is already
+older, the report says that no time is left. The report says the same about a file that has no name
+any more: only the agent still has it open, so the file is lost when the agent ends.
 """
 
 from __future__ import annotations
@@ -68,8 +68,9 @@ class Backlogs:
         self._last_id = 0
 
     def gone(self, files: Iterable[TrackedFile], now_ms: int) -> None:
-        """Notes how long these files lived. They are closed files that the hourly search for closed
-        files no longer found."""
+        """Notes how long these files lived. Their final lengths were announced to the audit before,
+        and the hourly search for such files no longer found them.
+        """
         for tracked in files:
             if not tracked.is_deleted:
                 written_ms = (tracked.changed_ns or 0) // 1_000_000
@@ -184,8 +185,8 @@ class Lives:
         self._found: OrderedDict[str, deque[int]] = OrderedDict()
 
     def end(self, directory: str, life_ms: int) -> None:
-        """Notes the life of a deleted file. Ignores a negative life, which comes from a clock that
-        was set back.
+        """Notes how long a deleted file lived. Ignores a negative `life_ms`, which comes from a
+        clock that was set back.
         """
         if life_ms < 0:
             return
@@ -216,7 +217,7 @@ def then(
     found = [each for each in before if each[0] > tracked.position]
     if not found or end > found[-1][0]:
         found.append((end, now_ms))
-    if len(found) > REACHES_MAX:  # join each two neighbours: later size, earlier time
+    if len(found) > REACHES_MAX:  # joins each two neighbours: the larger size, the earlier time
         pairs = zip(found[:-1:2], found[1::2], strict=False)
         found = [(later[0], earlier[1]) for earlier, later in pairs] + found[len(found) // 2 * 2 :]
     return found

@@ -21,8 +21,8 @@ take a last word back, the agent sends an ordinary seal with the same W and `at`
 the state again, to run or to drain, it takes all last words back in its first transaction. If a
 look finds more bytes, the agent sends the ordinary seal in the transaction of that look.
 
-A last word closes no file id, because a closure cannot be taken back. If the host stays in use, its
-agent must still notice when a known file vanishes unread.
+A last word closes no file id, because the message that closes a file id cannot be taken back. If
+the host stays in use, its agent must still notice when a known file vanishes unread.
 """
 
 from __future__ import annotations

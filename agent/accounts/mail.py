@@ -49,7 +49,9 @@ class Mail:
         return waiting is not None and waiting.id <= id_
 
     def write(self, changes: Changes) -> None:
-        """Writes the staged messages and removes the published messages, in the transaction."""
+        """Adds to `changes` (this turn's transaction) the rows of the new messages, and the removal
+        of the published ones.
+        """
         for message in self._staged:
             changes.put_message(message.id, message.value, number=message.number, file=message.file)
         changes.forget_messages(message.id for message in self._forgetting)

@@ -5,7 +5,7 @@ and remember nothing.
     program_versions  the versions of code that are a part of a recipe
     source_recipes    makes a source's recipe from its settings, and a schema if it names none
     parsers           the framer and the parser of a recipe
-    framed_lines      the lines of readings, each with its place in its file
+    framed_lines      the lines of readings, each with its position in its file
     records           records of one topic, as columns
     range_records     the records of a delivered range, and their content sums, for the audit
     press             a compiled recipe: bytes become records, datums, batches

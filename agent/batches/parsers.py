@@ -1,8 +1,8 @@
 """Builds a recipe's framer, which divides bytes into records, and the recipe's parser, which turns
 records into columns.
 
-Some functions import the module of a parser or framer, so that an agent loads only those modules
-that its sources need.
+Some functions import the module of a parser or framer only when they are called, so that an agent
+loads only those modules that its sources need.
 """
 
 from __future__ import annotations

@@ -244,9 +244,9 @@ class Press:
         )
 
     def _refused(self, owner: int, line: RejectedLine) -> tuple[int, RejectedLine]:
-        """If a repaired line is rejected again, takes the line out of its envelope (the JSON object
-        in the replay's file), and gives it the host and path of the line that was rejected first,
-        so that people find that line. Returns any other line unchanged.
+        """Changes a repaired line that is rejected again: takes it out of its envelope (the JSON
+        object in the replay's file), and gives it the host and path of the line that was rejected
+        first. So people can find that line. Returns any other line unchanged.
         """
         envelope = replayed.read(line.line) if self.recipe.is_replay else None
         raw = None if envelope is None else envelope.line_in(self.recipe.encoding)

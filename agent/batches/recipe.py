@@ -84,7 +84,9 @@ class Recipe:
 
     @property
     def fills_by_name(self) -> bool:
-        """Whether the parser finds the names of the fields in the records."""
+        """Whether the parser finds the names of a record's fields in the record itself, as in
+        JSON.
+        """
         return fills_by_name(self.parser, self.json_field)
 
     def to_json(self) -> str:
@@ -149,7 +151,9 @@ _REFUSED = " refused"
 
 
 def fills_by_name(parser: str, json_field: str | None) -> bool:
-    """Whether a parser finds the names of the fields in the records. parser: the parser's type."""
+    """Whether a parser finds the names of a record's fields in the record itself, as in JSON.
+    parser: the parser's type.
+    """
     return parser in _BY_NAME or json_field is not None
 
 

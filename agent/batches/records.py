@@ -38,7 +38,7 @@ class Records:
         return sizes_of(self.values, self.keys)
 
     def files(self) -> Iterator[tuple[int, Int64s]]:
-        """Yields each file of the records, with its rows."""
+        """Yields each file from which the records were made, with the rows of its records."""
         for file in distinct(self.file):
             yield file, np.flatnonzero(self.file == file)
 

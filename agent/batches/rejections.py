@@ -1,9 +1,9 @@
 """Counts the rejected lines of each topic, for the log, and computes their share of the
 topic's recent lines.
 
-A log entry gives the topic, the reasons, the number of lines and the place of one of these lines,
-but never a line's content. The share covers the last one to two minutes in which lines came. So if
-no more lines come, the share stays as it was after the last lines.
+A log entry gives the topic, the reasons, the number of lines, and the path and position of one of
+these lines, but never a line's content. The share covers the last one to two minutes in which lines
+came. So if no more lines come, the share stays as it was after the last lines.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ LINES_MIN: Final = 10
 @dataclass(frozen=True, slots=True)
 class Untold:
     """Rejected lines of a topic about which the agent has made no log entry yet. path, position:
-    the place of the first of these lines.
+    where the first of these lines begins.
     """
 
     topic: str

@@ -18,8 +18,8 @@ from skidway.kafka.types import TopicPartition
 
 
 def has_fallen_back(deliveries: Iterable[Delivery], offsets: Mapping[TopicPartition, int]) -> bool:
-    """Whether one of the delivered batches got an offset at or below the offset that its partition
-    acknowledged last. If so, the partition's log was replaced.
+    """Whether one of the delivered batches got an offset at or below its partition's last
+    acknowledged offset. If so, the partition's log was replaced.
 
     offsets: the last acknowledged offset of each partition.
     """
@@ -35,7 +35,9 @@ class Topics:
     def __init__(
         self, cluster: Cluster, known: Mapping[str, TopicState], *, same_cluster: bool
     ) -> None:
-        """same_cluster: whether the topics in `known` belong to this cluster."""
+        """same_cluster: whether the topics in `known` belong to the cluster to which the agent
+        sends now.
+        """
         self._cluster = cluster
         self._known = dict(known)
         self._former = set(known) if same_cluster else set()
@@ -114,7 +116,9 @@ class Topics:
         return self.named(tracked.birth.topic, tracked.birth.topic_id)
 
     def named(self, topic: str, topic_id: str) -> Source:
-        """A topic of this cluster by name and id."""
+        """The topic with this name and id, as audit messages name a topic of the agent's
+        cluster.
+        """
         return Source(self._cluster.name, self._cluster.id, topic, topic_id)
 
     def _put(self, topic: str, state: TopicState, changes: Changes) -> None:

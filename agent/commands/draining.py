@@ -28,7 +28,7 @@ SENTENCES_MAX = 20
 
 
 class NotDrained(SkidwayError):
-    """Some topics have no last word, because lines of the host are not delivered yet."""
+    """Raised if some topics have no last word, because lines of the host are not delivered yet."""
 
 
 def drain(settings: AgentSettings, shutdown: Shutdown, timeout_s: float) -> str:

@@ -1,11 +1,12 @@
 """Proposes, for `guess`, a schema for JSON lines that the agent can fill.
 
-`infer` proposes a schema that accepts all values. If the values of a member have several types, it
-proposes a union, which the agent cannot fill. So the schema of this module gives such a field the
-type of most values, and `_extra` takes the other values. If most values are objects or arrays, and
-a type inside them is a union, `_extra` takes the whole member. The schema also has `_extra` if some
-lines lack a member, because then later lines may have members that no line has yet. `_extra` also
-takes members with numbers or ids in their names, because each new number would need a new column.
+`skidway schemas infer` proposes a schema that accepts all values. If the values of a member have
+several types, it proposes a union, which the agent cannot fill. So the schema of this module gives
+such a field the type of most values, and `_extra` takes the other values. If most values are
+objects or arrays, and a type inside them is a union, `_extra` takes the whole member. The schema
+also has `_extra` if some lines lack a member, because then later lines may have members that no
+line has yet. `_extra` also takes members with numbers or ids in their names, because each new
+number would need a new column.
 """
 
 from __future__ import annotations

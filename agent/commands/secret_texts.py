@@ -1,7 +1,7 @@
 """Finds, for `guess`, the fields in which masks recognize secrets.
 
-`guess` only names the rules; people decide whether the texts are secrets. It does not look for IP
-addresses, because many logs are of no use without them.
+`guess` only says which rules would mask these texts; people decide whether the texts are secrets.
+It does not look for IP addresses, because many logs are of no use without them.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ _ISSUERS: Final = re.compile(
     r"4(?:\d{12}|\d{15}|\d{18})|(?:5[1-5]|2[2-7])\d{14}|3[47]\d{13}|3(?:0[0-5]|[68]\d)\d{11}"
     r"|35\d{14}|6(?:011|5\d\d|4[4-9]\d)\d{12}|62\d{14,17}"
 )
-"""Lengths and first digits of the numbers of card networks."""
+"""Matches numbers that have the length and the first digits of a card network's numbers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Secrets:
-    """The secrets that rows contain. rules: for each field with secrets, a rule for the setting
+    """What `secrets` found in rows. rules: for each field with secrets, a rule for the setting
     `shape` that masks these secrets. notes: sentences about numbers that are probably not cards.
     """
 
@@ -44,7 +44,7 @@ class Secrets:
 
 
 def secrets(rows: Sequence[Mapping[str, Any]]) -> Secrets:
-    """The secrets that masks recognize in the texts of rows."""
+    """Finds the fields whose texts contain secrets that masks recognize."""
     some = rows[:LOOKED_AT_MAX]
     found = Secrets([], [])
     for field in dict.fromkeys(name for row in some for name in row):

@@ -1,7 +1,7 @@
 """`skidway agent count`: the agent in count-only mode. It runs beside another log shipper, and
-notes which lines the files have, so that `skidway audit compare --counted` can compare these lines
-with the shipper's records, even after the files were rotated and deleted. It sends nothing, and
-needs neither a broker nor a registry.
+notes which lines the files have. Even after the files were rotated and deleted, `skidway audit
+compare --counted` can compare these lines with the shipper's records. It sends nothing, and needs
+neither a broker nor a registry.
 
 It finds, recognizes and reads files by the same code as the agent (package `files`), but with a
 directory of its own, so that an agent of the same host does not notice it. The module `notes` of
@@ -14,6 +14,6 @@ the package `audit.comparison` describes what the directory contains.
     loop      the turn: a look, readings, ONE TRANSACTION with their notes and the new positions
     program   the loop with everything around it
 
-A turn is never divided: if a crash comes before its transaction is durable, the next process reads
-the same bytes again, and makes the same notes.
+A turn is stored completely or not at all: if a crash comes before its transaction is durable, the
+next process reads the same bytes again, and makes the same notes.
 """

@@ -38,8 +38,8 @@ LOOK_EVERY_S: Final = 60.0
 """Longest time between two looks; it is shorter if there are few files."""
 
 IDLE_FLUSH_S: Final = 3600.0
-"""A line without line end is passed over if its file has not changed for this long. Until then it
-may still get its line end, and a shipper waits for the line end, too.
+"""If a file has not changed for this long, its last line is noted even without a line end. Until
+then the line may still get its line end, and a shipper waits for the line end, too.
 """
 
 CLOSE_ROTATED_S: Final = 60.0
@@ -93,14 +93,14 @@ class CountLoop:
         self._looked_ms = state.looked_ms()  # when the last look that found all files began
         self._looked_at = self._drop_at = 0.0
         self._sequence = 0
-        self._now_ms = 1 << 63  # the time of the last turn; the first turn may be after a set-back
+        self._now_ms = 1 << 63  # time of the last turn; the first counts as after a set-back
         self._has_backlog = False
         self.progress = Progress()
         self.full_reason: str | None = None
 
     def touch(self, paths: Iterable[str], *, everything: bool = False) -> None:
-        """Looks at paths about which events came. everything: whether to look through all
-        patterns.
+        """Examines the files at paths about which events came. everything: whether to look through
+        all patterns, because the changed paths are unknown.
         """
         now = self._clock.monotonic()
         for path in paths:
@@ -116,11 +116,11 @@ class CountLoop:
             self._changes = CountChanges()
 
     def pause_s(self) -> float:
-        """How long no turn is needed, even if events come (s)."""
+        """How many seconds the caller may wait before the next turn, even if events come."""
         return 0.0 if self._has_backlog and self.full_reason is None else PACE_S
 
     def patience_s(self) -> float:
-        """How long no turn is needed if no event comes (s)."""
+        """How many seconds the caller may wait for an event before the next turn."""
         if not self._reader.is_quiet or self.full_reason is not None:
             return 0.0
         return min(max(self._looks.in_s(self._clock.monotonic()), 0.0), PATIENCE_S)
@@ -167,7 +167,7 @@ class CountLoop:
             self._changes.put_looked(topic, pattern, exclude)
         self._unreadable.name(self.tracker)
         self.tracker.ignored.end_look()
-        if not self.tracker.unreadable:
+        if not self.tracker.unreadable and not self.tracker.unopened:
             self._looked_ms = now_ms
         self._looks.took(now, self._clock.monotonic())
 

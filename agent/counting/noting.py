@@ -38,7 +38,10 @@ class Noting:
         changes.put_noted_file(tracked, after_ms, is_divided=is_divided)
 
     def note(self, taken: Taken, changes: CountChanges) -> Note:
-        """Returns the note of a reading, and adds what it does not note to the changes."""
+        """Returns the note of a reading. Adds to `changes` the byte ranges that the note leaves
+        out, because they are only a part of a line, or a line that is too long. Each range has its
+        reason.
+        """
         intent, data = taken.reading.intent, taken.reading.data
         was_divided = intent.file in self._divided
         if len(data) == intent.length:
@@ -68,8 +71,9 @@ class Noting:
         self._divided.discard(file)
 
     def _long_line(self, taken: Taken) -> bytes:
-        """The bytes of a line of which the reading has only the head; of a line that is too long,
-        only the last byte. Empty if the bytes are not those that were read.
+        """Reads the bytes of a line of which the reading has only the head. If the line is longer
+        than LINE_BYTES_MAX, reads only its last byte. Empty if the bytes cannot be read, or have
+        changed.
         """
         intent = taken.reading.intent
         is_too_long = intent.length > LINE_BYTES_MAX
@@ -89,7 +93,9 @@ class Noting:
 
 
 def put_set_apart(apart: SetApart, now_ms: int, changes: CountChanges) -> None:
-    """Adds bytes that could not be read, or that may be noted as bytes of another file too."""
+    """Adds to `changes` a byte range that is not noted because it could not be read, or that may be
+    noted a second time under another file id.
+    """
     tracked = apart.tracked
     unnoted = Unnoted(tracked.birth.path, apart.first, apart.end, apart.reason)
     is_uncertain = apart.certainty is Certainty.UNCERTAIN and apart.end is not None
@@ -97,5 +103,5 @@ def put_set_apart(apart: SetApart, now_ms: int, changes: CountChanges) -> None:
 
 
 def put_unseen(unseen: Unseen, now_ms: int, changes: CountChanges) -> None:
-    """Adds rotated files that were not read."""
+    """Adds to `changes` rotated files that were not read, so their lines are not noted."""
     changes.put_unnoted(None, Unnoted(unseen.path, 0, None, unseen.reason), now_ms)

@@ -7,7 +7,9 @@ from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 PARTS: Final = 64
-"""A segment has at most this part of the notes' limit, both of bytes and of time."""
+"""A segment is full when it has 1/PARTS of the bytes that all notes may have, or when its oldest
+note has 1/PARTS of the age that notes may reach.
+"""
 
 PAGE_BYTES: Final = 4096
 ROW_BYTES: Final = 96

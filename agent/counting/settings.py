@@ -22,7 +22,8 @@ KEEP_S_MIN: Final = 3_600.0
 @dataclass(frozen=True, slots=True)
 class CountSettings:
     """paths, exclude: the patterns of the files. directory: where the notes are. keep_s,
-    keep_bytes: how old, and how many, notes may become before the oldest are deleted.
+    keep_bytes: the greatest age of a note, and the most bytes of all notes; notes beyond these
+    limits are deleted, the oldest first.
     """
 
     paths: tuple[str, ...]

@@ -27,7 +27,10 @@ _WHOLE_SINCE = f"""
 UPDATE meta SET value = max(value, coalesce(
     (SELECT max(noted_ms) + 1 FROM unnoted WHERE {_TOO_MANY}), 0)) WHERE key = ?
 """  # noqa: S608 - our own text
-"""If bytes that are not noted are forgotten, the notes are whole only since a later time."""
+"""The statement moves the time since which the notes are complete. The table `unnoted` lists byte
+ranges that are not noted. Its oldest rows are deleted when there are too many. Then the notes count
+as complete only for the time after the deleted rows.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +45,7 @@ class Note:
 
     @property
     def count(self) -> int:
-        """How many lines it has."""
+        """How many lines the note has."""
         return len(self.lines) // notes.LINE_BYTES
 
 
@@ -109,14 +112,16 @@ class CountChanges(Changes):
     """The statements of one transaction: those of the agent about files, and those about notes."""
 
     def begin_count(self, now_ms: int) -> None:
-        """Notes the time of the first start."""
+        """Stores when `skidway agent count` first started with this directory."""
         self.put_since(SOURCE, now_ms)
         self.put_meta(notes.FORMAT_KEY, notes.FORMAT)
         self.put_meta(notes.COUNTED_FROM, now_ms)
 
     def put_set_back(self, now_ms: int) -> None:
-        """The clock may have been set back to this time. Notes that it is uncertain when lines were
-        written that seem to come from later times."""
+        """Called if the clock may have been set back to `now_ms`. If the state says that a file's
+        lines were written after a time that is later than `now_ms`, this is no longer certain, so
+        the state forgets that time.
+        """
         statement = "UPDATE meta SET value = min(value, ?) WHERE key = ?"
         self._do(statement, (now_ms, notes.COUNTED_FROM))
         self._do("UPDATE noted_files SET after_ms = 0 WHERE after_ms > ?", (now_ms,))
@@ -126,7 +131,9 @@ class CountChanges(Changes):
         self.put_topic(SOURCE, "", now_ms)
 
     def put_noted_file(self, tracked: TrackedFile, after_ms: int, *, is_divided: bool) -> None:
-        """Adds a file. after_ms: all its lines were written after this time; 0 if unknown."""
+        """Adds a file whose lines will be noted. after_ms: all its lines were written after this
+        time; 0 if unknown.
+        """
         row = (tracked.file, tracked.birth.serial, after_ms, int(is_divided))
         self._do("INSERT OR IGNORE INTO noted_files VALUES (?, ?, ?, ?)", row)
 
@@ -146,7 +153,7 @@ class CountChanges(Changes):
         self._do("INSERT OR IGNORE INTO noted_paths (file, path) VALUES (?, ?)", *rows)
 
     def put_note(self, note: Note, segment: int) -> None:
-        """Adds the lines of a range."""
+        """Stores a note as a part of a segment."""
         crc = notes.checksum(note.file, note.first, note.end, note.read_ms, note.lines)
         row = (
             segment, stored_bytes(note.lines), note.file, note.first, note.end, note.read_ms,
@@ -161,7 +168,7 @@ class CountChanges(Changes):
     def put_unnoted(
         self, file: int | None, unnoted: notes.Unnoted, now_ms: int, *, is_uncertain: bool = False
     ) -> None:
-        """Adds bytes that are not noted, or that may be noted twice."""
+        """Adds a byte range that is not noted, or that may be noted twice, with the reason."""
         row = (
             file, unnoted.path, unnoted.first, unnoted.end, int(is_uncertain), unnoted.reason,
             now_ms,
@@ -175,7 +182,9 @@ class CountChanges(Changes):
         self._do(f"DELETE FROM unnoted WHERE {_TOO_MANY}", (notes.UNNOTED_MAX,))  # noqa: S608 - ours
 
     def drop(self, segments: Iterable[Segment]) -> None:
-        """Deletes segments, the oldest first, and everything that only they need."""
+        """Deletes the notes of segments, the oldest first, and the rows about files of which no
+        other notes are left.
+        """
         newest_ms = None
         for each in segments:
             newest_ms = each.newest_ms

@@ -3,9 +3,9 @@ crash.
 
     presses     recipes, and a press for each that is in use
     outbound    batches on their way: sent, given back, sent again, halved when refused
-    replay      promises of the last process, sent again unchanged
-    evidence    the bytes of an intent (a promise), if they are still the promised bytes
-    inquiry     promises that cannot be sent again: read back from the brokers, then acknowledged,
+    replay      intents of the last process, sent again unchanged
+    evidence    the bytes of an intent, if the file still has the same bytes
+    inquiry     intents that cannot be sent again: read back from the brokers, then acknowledged,
                 sent, or set apart (declared lost or uncertain)
     refused     records that a broker refuses: read back, then counted or set apart
     search      one pass over the partitions' logs, from their floors (lowest offsets needed) on

@@ -11,7 +11,8 @@ intents the brokers have, and then decides about the missing records.
     missing, bytes gone  lost: no broker has them
     missing, too late    lost: the record's partition has later records of the file, so readers
                          would drop the record as a repeat
-    doubtful, or a hole  uncertain: the log has the bytes in different records, or lacks records
+    doubtful             uncertain: the log has the bytes in different records
+    log unreadable       uncertain: a part of the log, where the records may be, cannot be read
 
 If only a part of an intent is sent, the intent is divided: one transaction replaces the intent's
 row by one row for each part. Parts that are not sent keep their recipe. So after a crash, the agent
@@ -132,7 +133,7 @@ class Inquiry:
         self._agent = agent
         self._past_at = past_at
         self._asked: list[_Asked] = []
-        self._searching: list[_Asked] = []  # the intents that this search looks for
+        self._searching: list[_Asked] = []  # the intents of the present search
 
         # By file: the value of `Found.news` when the file's records were last gathered, and these
         # records

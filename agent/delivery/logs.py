@@ -42,7 +42,7 @@ class FetchedLogs:
             self._fetcher.seek(tp, floor)
 
     def poll(self) -> Sequence[Rows | Hole]:
-        """Returns the rows (records) that have arrived, and a hole for each part of a log that
+        """Returns the rows (records) that have arrived, and a `Hole` for each part of a log that
         cannot be read.
         """
         news: list[Rows | Hole] = []
@@ -83,8 +83,9 @@ class FetchedLogs:
 
     def _out_of_range(self, error: OffsetOutOfRange) -> list[Rows | Hole]:
         """Handles a log that begins after the requested offset, or ends before that offset. Returns
-        a hole for the missing offsets; an empty list if nobody could be asked yet where the log
-        begins."""
+        a `Hole` for the missing offsets; an empty list if nobody could be asked yet where the log
+        begins.
+        """
         start = error.log_start_offset
         if start < 0:  # some brokers do not report where the log begins
             try:

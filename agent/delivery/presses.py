@@ -33,8 +33,8 @@ from skidway.kafka.types import TopicPartition
 PRESSES_MAX = 64
 
 TOGETHER_BYTES = READ_BYTES
-"""The limit for the bytes of the readings of which one call of a press makes batches. (The press
-needs much memory for each line that it rejects.)
+"""One call of a press gets readings of at most this many bytes together, because the press needs
+much memory for each line that it rejects.
 """
 
 
@@ -102,7 +102,7 @@ class Presses:
             changes.put_intents([replace(intent, recipe=recipe.fingerprint)])
 
     def can_press(self, recipe: Recipe) -> bool:
-        """Learns a recipe. Returns whether this program can compile the recipe."""
+        """Adds a recipe. Returns whether this program can compile the recipe."""
         self.learn(recipe)
         try:
             self._press_of(recipe.fingerprint)

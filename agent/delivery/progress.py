@@ -48,7 +48,8 @@ class Progress:
         self._unwritten: dict[TopicPartition, int] = {}
         self._before = set(before)
         self._topic_id = topic_id
-        # by intent: for each partition the offset below which the intent has no record
+        # by intent: for each partition, an offset; all records of the intent have this or a higher
+        # offset
         self._sent: dict[int, dict[TopicPartition, int]] = {}
         self._moved: set[TopicPartition] = set()
 

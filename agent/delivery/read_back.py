@@ -133,8 +133,8 @@ def reach_of_any(recipe: Recipe) -> set[TopicPartition]:
 class Marks:
     """Owns the marks. The mark of a file in a partition is the position in the file up to which
     readers of the partition have seen the file's records. Readers drop a record that does not end
-    after the mark. After a gap in the log, the mark is unknown: a record may repeat a record that
-    readers have kept.
+    after the mark. After a gap (records that cannot be read), the mark is unknown: a record may
+    repeat a record that readers have kept.
     """
 
     def __init__(self) -> None:
@@ -142,8 +142,8 @@ class Marks:
         self._gaps: set[TopicPartition] = set()
 
     def gap(self, tp: TopicPartition) -> None:
-        """Notes that records of a partition are gone. Their place is before the records that will
-        be added next.
+        """Notes that some records of a partition cannot be read. Their offsets are below those of
+        the records that will be added next.
         """
         self._gaps.add(tp)
 
@@ -162,8 +162,8 @@ class Marks:
 
 class Found:
     """Owns the records that the agent has found in the partitions so far, if their bytes belong to
-    the intents that are read back. The memory that this object uses grows with the number of these
-    records.
+    the intents whose records it searches for. The memory that this object uses grows with the
+    number of these records.
     """
 
     def __init__(self, agent: int, intents: Sequence[Intent]) -> None:
@@ -184,7 +184,9 @@ class Found:
         """By file: how many calls of `add` contained records of the file."""
 
     def add(self, rows: Rows) -> None:
-        """Adds records of a partition, in the order of their offsets."""
+        """Adds the records that were read from a partition. Each call continues after the offsets
+        of the previous call for this partition.
+        """
         mine = (rows.agent == self._agent) & np.isin(rows.file, self._files)
         if not mine.any():
             return
@@ -195,8 +197,8 @@ class Found:
             self._add(file, rows.tp, first, first + rows.length[chosen], rows.times[chosen])
 
     def gap(self, tp: TopicPartition) -> None:
-        """Notes that records of a partition are gone. Readers may have read them before they
-        disappeared.
+        """Notes that the next records of a partition cannot be read. Readers of the log may have
+        read them earlier, and dropped later records as their repeats.
         """
         self.marks.gap(tp)
 

@@ -8,9 +8,9 @@ otherwise declares the record lost or uncertain.
         records unreadable      uncertain
 
 "Sent before" means that the response to an earlier attempt was lost, or that the intent was made
-before the agent started. A record counts as found if readers of the log keep it. Readers drop a
-record that follows later records of its file. If an attempt arrives late, its record may follow
-such later records.
+before the agent started. A record counts as found if it is in the log and readers do not drop it.
+In the log, a record that arrived late may stand after records from later bytes of its file; then
+readers drop it.
 
 The checkpoint passes a refused record's intent only when the agent knows what became of the record.
 The agent sends the records after the refused record as soon as a transaction has marked this
@@ -45,8 +45,9 @@ RECORDS_MAX = 10_000
 
 
 class Sought:
-    """Finds out which of the refused records are in the partitions, in a place where readers keep
-    them. Does no I/O."""
+    """Finds out which of the refused records are in the partitions, and are not dropped by readers
+    as repeats. Does no I/O.
+    """
 
     def __init__(self, agent: int, refusals: Iterable[Refusal]) -> None:
         self._agent = agent
@@ -56,7 +57,9 @@ class Sought:
             self._missing[each.tp, each.file].add((each.first, each.end))
 
     def add(self, rows: Rows) -> None:
-        """Adds records of a partition, in the order of their offsets."""
+        """Adds the records that were read from a partition. Each call continues after the offsets
+        of the previous call for this partition.
+        """
         for (tp, file), missing in self._missing.items():
             if tp != rows.tp:
                 continue
@@ -68,8 +71,8 @@ class Sought:
             missing.difference_update(zip(first[kept].tolist(), end[kept].tolist(), strict=True))
 
     def gap(self, tp: TopicPartition) -> None:
-        """Notes that records of a partition are gone. Readers may have read them before they
-        disappeared.
+        """Notes that the next records of a partition cannot be read. Readers of the log may have
+        read them earlier, and dropped later records as their repeats.
         """
         self._marks.gap(tp)
 
@@ -103,11 +106,11 @@ class Refused:
         self._agent = agent
         self._wait_s = wait_s
         self._asked: list[Refusal] = []
-        self._searching: list[Refusal] = []  # those that `_search` looks for now
+        self._searching: list[Refusal] = []  # the records of the present search
         self._asked_at = self._past_at = 0.0
         self._unmarked: dict[int, Intent] = {}
         self._marking: dict[int, Intent] = {}
-        self._apart: defaultdict[int, list[SetApart]] = defaultdict(list)  # by intent
+        self._apart: defaultdict[int, list[SetApart]] = defaultdict(list)  # by intent: its ranges
 
     @property
     def is_over(self) -> bool:

@@ -27,7 +27,8 @@ bytes were declared lost, the audit shows more records than the agent counted.
 While brokers are unreachable, the search waits, and the agent declares no record lost or uncertain.
 The agent may be unable to read all records from the floor on: records were deleted, cut off or
 damaged, or the agent has no right to read them. If so, a record that was not found may have been in
-the log. The search reports the unreadable records as a hole, and the missing bytes are uncertain.
+the log. The search reports the unreadable records as a `Hole`, and the agent declares the bytes
+uncertain whose records were not found.
 """
 
 from __future__ import annotations
@@ -84,11 +85,13 @@ class Wanted(Protocol):
     """The records that a search looks for, and those of them that it has found."""
 
     def add(self, rows: Rows) -> None:
-        """Adds records of a partition, in the order of their offsets."""
+        """Adds the records that were read from a partition. Each call continues after the offsets
+        of the previous call for this partition.
+        """
         ...
 
     def gap(self, tp: TopicPartition) -> None:
-        """Notes that the next records of a partition are gone."""
+        """Notes that the next records of a partition cannot be read."""
         ...
 
     def has_all(self) -> bool:

@@ -98,7 +98,9 @@ class Decompressor:
         self._stream = self._format.stream(io.FileIO(self._descriptor, closefd=False))
 
     def length(self, most: int) -> int:
-        """How many plain bytes follow. Raises OSError if there are more than `most`."""
+        """How many plain bytes follow those that were read. Raises OSError if there are more than
+        `most`.
+        """
         total = 0
         while part := self.read(_CHUNK):
             total += len(part)

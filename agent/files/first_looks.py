@@ -85,7 +85,7 @@ class FirstLooks:
         )
 
     def _paths(self, found: Found) -> Iterator[str]:
-        """The paths under which an earlier pattern may have led to the file's place."""
+        """The paths under which an earlier pattern may have led to the found file."""
         yield found.path
         yield found.real_path
         directory, name = os.path.split(found.real_path)

@@ -22,7 +22,7 @@ _NO_DESCRIPTORS = (errno.EMFILE, errno.ENFILE)
 
 
 class Moved(Exception):
-    """Another file, or no file, is now at the path."""
+    """Raised if another file, or no file, is now at the path of a tracked file."""
 
 
 class Handles:

@@ -32,7 +32,7 @@ _NUMBERED: Final = re.compile(r"(?P<stem>.+)\.(?P<number>\d{1,4})", re.DOTALL)
 
 
 class Known(Protocol):
-    """The questions about known files that `KnownFiles` answers."""
+    """The methods of `KnownFiles` that `History` calls."""
 
     def knows(self, found: Found) -> bool:
         """Whether the found file is a known file, and not a new file with a deleted file's
@@ -106,8 +106,8 @@ class History:
 
     def judge_all(self, look: Look, anchors: dict[str, Found]) -> set[str]:
         """Judges every path that has generations (rotated files) beside it, if its file has
-        changed: decides which generations the agent reads. Returns the new names of the generations
-        of the other paths.
+        changed: decides which generations the agent reads. Returns the names of the new generations
+        of those paths about which this look need not decide (see `Look.is_judged`).
         """
         unjudged: set[str] = set()
         by_base = by_path(look.members)
@@ -212,9 +212,9 @@ class History:
         self, look: Look, base: str, names: Mapping[str, Member], fresh: Sequence[Found]
     ) -> bool:
         """Whether generations of the path that are younger than its newest known file may have been
-        deleted unread. If no earlier look has found a file at the path, the answer is yes if
-        `fresh` (the new generations) has a generation that is older than every known file of the
-        path. (The agent may know such files from events.)
+        deleted unread. If no earlier look has found a file at the path, the agent may still know
+        files of the path from events. Then the answer is yes if one of the new generations
+        (`fresh`) is older than all these files.
         """
         before = look.before.get(base)
         if before is None:
@@ -245,7 +245,7 @@ class History:
                 if int(found["number"]) < int(said["number"]):
                     there = self._host.look(os.path.join(look.directory, other))
                     if there is None or not self._is_born_after(there, before):
-                        return False  # other rules number these generations
+                        return False  # these names are numbered by another rule
         younger = range(1, int(said["number"]))
         return bool(numbers.intersection(younger)) and not numbers.issuperset(younger)
 

@@ -22,7 +22,8 @@ from skidway.agent.values.found import Found
 
 LEVELS: Final = 3
 PLACES_MAX: Final = 5_000
-"""The agent looks through at most LEVELS levels of directories, and at most PLACES_MAX directories.
+"""To find the files to which a link has pointed, the agent searches at most LEVELS levels of
+directories, and at most PLACES_MAX directories.
 """
 
 ID_LENGTH_MIN: Final = 8

@@ -78,7 +78,9 @@ class Place:
     unknown: frozenset[int] = frozenset()
 
     def seen(self) -> Seen:
-        """What the directory's last such look found, in the form of `Look.seen`."""
+        """What the last look found during which no names in the directory changed, in the form of
+        `Look.seen`.
+        """
         return _seen({**self.members, **self.unjudged}, self.lay)
 
 

@@ -36,7 +36,7 @@ class Mounts:
 
     def __init__(self, host: Host) -> None:
         self._host = host
-        self._away: dict[str, list[TrackedFile]] = {}  # by directory
+        self._away: dict[str, list[TrackedFile]] = {}  # by directory: the files that are away
         self._until: float | None = None
         # by directory: when another device was first found mounted there
         self._elsewhere: dict[str, float] = {}
@@ -60,8 +60,8 @@ class Mounts:
         return any(each is tracked for each in waiting)
 
     def may_come_back(self, tracked: TrackedFile, now: float) -> bool:
-        """Whether the file may return with its file system: another device has been mounted in the
-        file's directory, for less than REMEMBERED_S.
+        """Whether the file may return with its file system: the file's directory is now on another
+        device, and this was first noticed less than REMEMBERED_S ago.
         """
         if tracked.is_deleted:
             return False

@@ -74,7 +74,7 @@ class OperatingSystem:
 
     def __init__(self) -> None:
         self._seen: dict[str, Found] = {}
-        self._inode_changed: dict[str, int] = {}  # ns; only if it is not `changed_ns`
+        self._inode_changed: dict[str, int] = {}  # by path (ns); only if it is not `changed_ns`
         self._plain_sizes = PlainSizes()
 
     def open(self, path: str) -> Handle:

@@ -119,8 +119,9 @@ def present_labels(host: Host, source: LabelSource, path: str) -> tuple[Labels, 
 
 
 class _Unread(Exception):
-    """The file cannot be read. seen: the file as it was found, if the agent needs to read it again
-    only after it has changed; otherwise None."""
+    """Raised if a file with labels cannot be read. seen: the file as it was found, if the agent
+    needs to read it again only after it has changed; otherwise None.
+    """
 
     def __init__(self, reason: str, seen: Found | None = None) -> None:
         super().__init__(reason)

@@ -44,7 +44,7 @@ Metadata = Mapping[str, Mapping[str, str]]
 
 
 class MetadataRefused(Exception):
-    """A file with labels cannot be read. The message says why."""
+    """Raised if a file with labels cannot be read. The message says why."""
 
 
 def keys_of(path: str) -> tuple[str, ...]:

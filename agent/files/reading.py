@@ -97,8 +97,8 @@ class FileReader:
         tracker.when_grown(self.wake)
 
     def take_intervals(self, *, idle_flush_s: float, close_rotated_s: float) -> None:
-        """Takes the intervals of reloaded settings, and makes the next turn try to read the files
-        that wait for the end of an interval.
+        """Uses the intervals of the reloaded settings from now on, and makes the next turn try to
+        read the files that wait for the end of an interval.
         """
         self._idle_flush_s, self._close_rotated_s = idle_flush_s, close_rotated_s
         for file in list(self._due):
@@ -284,9 +284,8 @@ class FileReader:
 
     def _note(self, tracked: TrackedFile, status: Status, now: float) -> bool:
         """Notes the file's size and time of change. Returns False if the file has become shorter.
-        If the time of change is new but the file has not grown, this method leaves it to the next
-        look to decide whether the file was rewritten, because a write sets the time of change
-        before the size.
+        A write sets the time of change before the size. So if the time of change is new but the
+        file has not grown, the next look decides whether the file was rewritten.
         """
         if status.size < tracked.size:
             reason = f"it was cut to {status.size} bytes, {tracked.size} were there"
@@ -367,7 +366,9 @@ class FileReader:
                 self._due[tracked.file] = due
 
     def _flush_s(self, tracked: TrackedFile) -> float:
-        """How long the file must not change before the agent takes its last record as it is."""
+        """How long the file must stay unchanged before the agent treats its last record as
+        complete.
+        """
         flush_s = self._source(tracked).flush_s
         return self._idle_flush_s if flush_s is None else flush_s
 

@@ -32,8 +32,8 @@ from skidway.agent.values.set_apart import Unseen
 from skidway.agent.values.tracked import FileState, TrackedFile, Written
 
 WRITE_S = 10.0
-"""A write sets the file's time of change before its size. It may wait for the disk in between: this
-module allows so many seconds for that.
+"""A write sets the file's time of change before its size. In between, the write may wait for the
+disk; this module assumes that it waits at most so many seconds.
 """
 
 
@@ -79,9 +79,9 @@ class Recognition:
         self._truncated.update(found.path for found in files)
 
     def take_changed_paths(self) -> tuple[set[str], set[str]]:
-        """Returns two sets of paths. Since the last call, the agent found a new file with a known
-        file's inode at the paths of the first set, and a truncated file at the paths of the second
-        set.
+        """Returns two sets of paths. The first set has the paths at which, since the last call, the
+        agent found a new file with a known file's inode. The second set has the paths at which it
+        found a truncated file.
         """
         taken = self._reborn, self._truncated
         self._reborn, self._truncated = set(), set()
@@ -419,9 +419,10 @@ class Recognition:
     def _is_being_written(self, tracked: TrackedFile, sighting: Sighting, size: int) -> bool:
         """Whether the file was written to since the last look, but has not grown yet.
 
-        A write sets the file's time of change before its size. If the size still has not changed
-        after WRITE_S, a program may have truncated the file and written the same bytes again, as a
-        job that writes the same text at each run. Then the agent declares that lines may be unread.
+        A write sets the file's time of change before its size. But a program may also have
+        truncated the file and written the same bytes again, as a job that writes the same text at
+        each run. So if the size still has not changed after WRITE_S, the agent declares that lines
+        may be unread.
         """
         found, before = sighting.found, tracked.changed_ns
         is_same = found.size == size == tracked.promised and found.born_ns == tracked.birth.born_ns

@@ -103,7 +103,7 @@ def copied(*, births: tuple[int | None, int | None], is_in_place: bool, count: i
 def is_time_of(changed_ns: int, times: Iterable[int]) -> bool:
     """Whether a time of change equals one of the times (ns). Programs that copy a file's time may
     round it down to µs or seconds. So if `changed_ns` is a whole number of µs or seconds, it also
-    equals each time that has the same number of them.
+    equals each time that becomes `changed_ns` when it is rounded down.
     """
     units = [unit for unit in (1, 1_000, 1_000_000_000) if changed_ns % unit == 0]
     return any(changed_ns == each - each % unit for each in times for unit in units)

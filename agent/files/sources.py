@@ -36,8 +36,8 @@ class TailedSource:
     """A source, the topic to which its lines go, and the recipe (settings) by which records are
     made of the bytes that are read from now on.
 
-    framer: divides the bytes into records. flush_s: how long a file must not change before the
-    agent takes its last record as it is; None for the agent's `idle.flush.ms`. big_endian: how
+    framer: divides the bytes into records. flush_s: how long a file must stay unchanged before the
+    agent treats its last record as complete; None for the agent's `idle.flush.ms`. big_endian: how
     files are read that begin with a big-endian byte order mark; None if the mark does not matter.
     starts_at_end: whether the agent skips the bytes that files have when the agent first looks at
     their pattern. ignore_older_ms: files that changed longer ago are not read; None if all files

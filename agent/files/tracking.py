@@ -15,8 +15,9 @@ ids, and finds out which files are new, renamed, rotated, replaced or gone.
     with the same name, inode and bytes
     unknown, under a name that rotation gave  a new id (module rotations)
 
-The agent declares each loss once, with its reason, when it notices the loss. The agent never skips
-bytes silently.
+A file id is closed when all its bytes are accounted for and the file's final length was announced
+to the audit. The agent declares each loss once, with its reason, when it notices the loss. The
+agent never skips bytes silently.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ DISOWNED = "no source means it any more, and it was not read to its end"
 
 LEDGER_MS = 7 * 86_400_000
 """If bytes of a file were lost and the file is gone, the agent still remembers the file for this
-long after it was announced to the audit, so that operators can find out what was lost.
+many milliseconds after the last announcement of its id. So operators can find out what was lost.
 """
 
 
@@ -107,7 +108,7 @@ class Tracker:
 
     @property
     def files(self) -> dict[int, TrackedFile]:
-        """Every file id that is known."""
+        """By file id: every known file."""
         return self._known.files
 
     @property

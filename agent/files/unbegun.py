@@ -31,7 +31,9 @@ class Unbegun:
         }
 
     def _now(self, found: Found) -> Found:
-        """The file with its present device, because a restart may number the devices anew."""
+        """Returns `found` with the present number of its device, because a restart of the machine
+        may give the devices other numbers.
+        """
         there = self._host.look(found.path)
         if there is None or (there.key.inode, there.born_ns) != (found.key.inode, found.born_ns):
             return found

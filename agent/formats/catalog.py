@@ -141,7 +141,7 @@ def of_source(source: SourceSettings) -> SourceSettings:
 
 def _of_layout(source: SourceSettings) -> SourceSettings:
     """The source, with a regular expression in place of its conversion pattern."""
-    from skidway.agent.formats import log4j, python_logging  # late: few sources use them
+    from skidway.agent.formats import log4j, python_logging  # imported here: few sources use them
 
     assert source.parser.pattern is not None  # `ParserSettings` has checked it
     try:

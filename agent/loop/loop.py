@@ -49,8 +49,9 @@ from skidway.kafka.compression import Codec
 from skidway.kafka.types import TopicPartition
 
 LOOK_AGAIN_S = 0.05
-"""The loop tries to read a file that had new bytes lately again after this many seconds, even if no
-event comes."""
+"""If a file had new bytes lately, the loop tries to read it again after this many seconds, even if
+no event comes.
+"""
 
 PATIENCE_S = 0.2
 """The longest time (s) for which the loop sleeps after a turn."""
@@ -115,7 +116,7 @@ class Loop:
     # --- called by the program -----------------------------------------------------------------
 
     def update(self, destinations: Sequence[Destination]) -> None:
-        """Takes new destinations (topics with their partitions and recipes), because topics may
+        """Replaces the destinations (topics with their partitions and recipes), because topics may
         have more partitions than before. Bytes that the agent reads from now on are sent with the
         new recipes.
         """

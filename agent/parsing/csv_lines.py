@@ -10,7 +10,7 @@ closed does not change the values of later records.
 
 If the setting `parser.header` is set, a line with exactly this text is a header. Otherwise a line
 is a header if its values are the names of the columns. So only a line's own bytes decide whether it
-is a header, and not its place in the file. A header is no data: it is left out, and counted as
+is a header, and not its position in the file. A header is no data: it is left out, and counted as
 filtered by the rule CSV_HEADER, because the agent must account for every line.
 
 A line is regular if each of its quotation marks is at the edge of a value or is doubled. In such a
@@ -79,7 +79,7 @@ class CsvParser:
             counts[row] = len(values) if type(values) is list else -1
         if self._header is not None:
             is_header = valid & _is(strings, self._header)
-            # an earlier version of the agent made this reject
+            # an earlier version of the agent rejected headers, with this reason
             if self._header_reason == NO_MATCH:
                 is_header &= counts == len(self._columns)
             rejects += self._headers(is_header)

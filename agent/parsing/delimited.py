@@ -196,7 +196,9 @@ class _Scan:
                 self._index = self._index + 1
 
     def refuse(self, bytes_: bytes, first: Int64s, end: Int64s) -> None:
-        """Lines that have one of the bytes `bytes_` between `first` and `end` do not match."""
+        """Marks each line as not matching that has one of the bytes `bytes_` between `first` and
+        `end`.
+        """
         controls = self._controls()
         if len(controls):
             table = np.zeros(_PRINTABLE, np.bool_)
@@ -230,7 +232,9 @@ class _Scan:
         return places
 
     def require_digits(self, first: Int64s, end: Int64s) -> None:
-        """Lines that have another byte than a digit between `first` and `end` do not match."""
+        """Marks each line as not matching that has another byte than a digit between `first` and
+        `end`.
+        """
         first, end = (np.where(self.good, each, self.end) for each in (first, end))
         texts = slices(self._text, first, end).view(pa.string())
         self.good &= np.asarray(pc.ascii_is_decimal(texts), np.bool_)

@@ -58,7 +58,9 @@ _UNIT_PER_MS = {"ms": 1, "us": 1000, "ns": 1_000_000}
 
 
 class JsonParser:
-    """Fills the schema's fields. defaults: the defaults of those fields that have a default."""
+    """Fills the schema's fields with members of JSON objects. defaults: the defaults of those
+    fields that have a default.
+    """
 
     def __init__(
         self,

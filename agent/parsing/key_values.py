@@ -176,8 +176,8 @@ class _Scan:
         """Which lines must be cut one by one, because of their quotation marks or backslashes.
         quoted: the positions of the quotation marks with which values begin.
 
-        In all other lines, the first, third, fifth mark and so on begin a value, and the mark after
-        each of them ends the value, and is followed by a blank or by the line's end.
+        In all other lines, the first, third, fifth quotation mark and so on begin a value. The mark
+        after each of them ends the value, and a blank or the line's end follows it.
         """
         quotes = self._quotes
         odd: Booleans = (np.searchsorted(quotes, self.end) - self._before) % 2 == 1
@@ -189,7 +189,7 @@ class _Scan:
         if self._has_backslash:
             count = np.searchsorted(quotes, self._escaped)
             line = self._line_of(self._escaped)
-            odd[line[(count - self._before[line]) % 2 == 0]] = True  # not in a quoted value
+            odd[line[(count - self._before[line]) % 2 == 0]] = True  # backslash outside of quotes
             slashes = np.flatnonzero(self.text == _BACKSLASH)
             odd[self._line_of(slashes[self.text[slashes + 1] == _BACKSLASH])] = True
         return odd

@@ -18,10 +18,10 @@ def cut(data: bytes, frames: Frames) -> pa.BinaryArray:
 
 
 def slices(data: bytes, first: Int64s, end: Int64s) -> pa.BinaryArray:
-    """data[first[i]:end[i]] for every i. The slices must be in rising order and must not overlap.
-    The starts and ends of the slices become the offsets of an Arrow array. In this array, slices
-    alternate with the bytes between them, so the function returns every second element. This is the
-    cheapest way to cut many slices out of one buffer.
+    """Returns data[first[i]:end[i]] for every i. The slices must be in rising order and must not
+    overlap. The starts and ends of the slices become the offsets of an Arrow array. In this array,
+    slices alternate with the bytes between them, so the function returns every second element. This
+    is the cheapest way to cut many slices out of one buffer.
     """
     count = len(first)
     if count == 0:

@@ -44,8 +44,8 @@ _NOBODY: Final = -1
 
 
 class LogfmtParser:
-    """Fills the schema's fields. defaults: the defaults of those fields that have a default. Raises
-    ConfigurationRefused if texts cannot fill the schema.
+    """Fills the schema's fields with the values of pairs. defaults: the defaults of those fields
+    that have a default. Raises ConfigurationRefused if texts cannot fill the schema.
     """
 
     def __init__(

@@ -56,7 +56,7 @@ EPOCHS = {
     "epoch_us": Epoch(1_000_000, 18),
     "epoch_ns": Epoch(1_000_000_000, 19),
 }
-"""The formats that are numbers, by name."""
+"""By name: the formats of times that are written as numbers."""
 
 DAY_MS = 86_400_000
 YEAR_GUESS_AHEAD_MS = DAY_MS
@@ -175,7 +175,7 @@ class _Scan:
 
 
 _Step = Callable[[_Scan], None]
-_MARGIN = 24  # more than a directive reads
+_MARGIN = 24  # more characters than any directive reads
 
 
 # --- compiling a format -----------------------------------------------------------------------

@@ -112,7 +112,7 @@ def prepare(
 
 
 class Preparation:
-    """One preparation, which runs on a thread of its own."""
+    """Prepares new settings once, on a thread of its own."""
 
     def __init__(self, work: Callable[[], Prepared]) -> None:
         self._work = work

@@ -24,7 +24,7 @@ from skidway.cli.moments import shown
 from skidway.clock import Clock
 
 LOOK_EVERY_S = 0.5
-"""After this many seconds, the agent looks again whether there are requests."""
+"""After this many seconds, the agent checks again whether there are requests."""
 
 CLOSE_S = 5.0
 
@@ -53,8 +53,8 @@ class Reloader:
         self._is_asked = True
 
     def look(self, now: float) -> None:
-        """Every LOOK_EVERY_S seconds, looks for requests. Also checks, less often, whether the
-        configuration's files differ from the settings in use.
+        """Every LOOK_EVERY_S seconds, checks whether there are requests. Also checks, less often,
+        whether the configuration's files differ from the settings in use.
         """
         if now < self._look_at:
             return

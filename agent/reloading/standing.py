@@ -1,6 +1,6 @@
 """Finds out whether the configuration files still contain the settings that the running agent uses.
-Every LOOK_EVERY_S seconds, the agent looks at the sizes and modification times of the files. It
-reads the files only if a size or time has changed.
+Every LOOK_EVERY_S seconds, the agent checks the sizes and modification times of the files. It reads
+the files only if a size or time has changed.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Standing:
             return
         is_first, self._look_at = not self._look_at, now + LOOK_EVERY_S
         if is_first:
-            return  # the settings in use were just read from them
+            return  # the settings in use were just read from these files
         if self._stamp_now() != self._stamp:
             self._compare()
 

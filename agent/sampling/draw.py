@@ -33,8 +33,9 @@ def drawn(agent: int, period: int, period_ms: int, intent: Intent) -> Drawn:
 
 
 class Draw:
-    """Of one period: the ranges with the lowest lots (see `drawn`), at most `limit` of them. All
-    ranges that were offered have the same chance, in whatever order they were offered."""
+    """The ranges of one period that have the lowest lots (see `drawn`), at most `limit` of them.
+    All ranges that were offered have the same chance, in whatever order they were offered.
+    """
 
     def __init__(self, period: int, limit: int, known: Sequence[Drawn] = ()) -> None:
         self.period = period

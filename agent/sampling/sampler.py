@@ -60,10 +60,11 @@ class Sampler:
         self._is_dropping = False
 
     def take_settings(self, settings: AgentSettings) -> None:
-        """Takes reloaded settings. If the length of a period has changed, the choice begins anew
-        with a new period. If the new settings forbid sampling, drops the ranges that were chosen:
-        an operator may have turned sampling off because an audit of an older version does not know
-        the messages."""
+        """Uses the reloaded settings from now on. If the length of a period has changed, the choice
+        begins anew with a new period. If the new settings forbid sampling, drops the ranges that
+        were chosen: an operator may have turned sampling off because an audit of an older version
+        does not know the messages.
+        """
         self._limit, self._period_ms = settings.sample_ranges, settings.sample_interval_ms
         if not self._limit:
             self._draws.clear()

@@ -12,8 +12,8 @@
     comparison  FIELD = != < <= > >= VALUE,  FIELD matches|contains|starts with|ends with TEXT,
                 FIELD in (VALUE, ...),  FIELD is [not] null
 
-Every error message shows the place in the text. The grammar does not check whether the fields
-exist; the module `checking` does this.
+Every error message shows the line and the column of the error. The grammar does not check whether
+the fields exist; the module `checking` does this.
 """
 
 from __future__ import annotations

@@ -11,7 +11,8 @@
     ips      addresses of IPv4 and IPv6
 
 For each kind, RE2 finds the rows that may contain it. In these rows, RE2 also replaces emails, keys
-and tokens. RE2 cannot verify check digits, so Python functions examine cards, ibans and ips.
+and tokens. RE2 cannot verify the check digits of cards and ibans, and has no lookaround, which the
+patterns of ips need. So Python functions replace cards, ibans and ips.
 No text makes the search slow: RE2 takes linear time, and the functions look at each character a
 bounded number of times.
 """

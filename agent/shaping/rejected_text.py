@@ -105,9 +105,9 @@ class RejectedText:
 
     def _may_cut(self, head: bytes) -> bool:
         """Whether leaving out the end of a head may cut a private text in two: its first part would
-        be sent, and no mask recognizes it. This is possible if a rule has a pattern, because it may
-        match a text of any length. It is also possible if the end of the head has no character that
-        ends a token, such as a blank or a quote.
+        be sent, and no mask recognizes it. This is possible if a rule has a pattern, because the
+        pattern may match a text of any length. It is also possible if the end of the head has no
+        character that ends a token, such as a blank or a quote.
         """
         if self._patterns:
             return True
@@ -150,4 +150,4 @@ class RejectedText:
 
 
 class _Grown(Exception):
-    """Masks have made a text too long (see `growth`), so the text is withheld."""
+    """Raised if masks have made a text too long (see `growth`), so that the text is withheld."""

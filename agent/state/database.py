@@ -61,8 +61,8 @@ _WHAT_NOW = (
 
 
 class StateFull(SkidwayError):
-    """The database could not grow, for example because the disk is full. The transaction was rolled
-    back, so none of its changes is stored.
+    """Raised if the database could not grow, for example because the disk is full. The transaction
+    was rolled back, so none of its changes is stored.
     """
 
 

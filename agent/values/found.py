@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 UNMEASURED: Final = -1
-"""The size of a compressed file whose plain bytes are not counted yet."""
+"""This number in `Found.size` says that the plain bytes of a compressed file are not counted
+yet.
+"""
 
 DAMAGED: Final = -2
-"""The size of a compressed file that cannot be decompressed."""
+"""This number in `Found.size` says that a compressed file cannot be decompressed."""
 
 
 class FileKey(NamedTuple):

@@ -63,8 +63,9 @@ def machine_id() -> str:
 
 
 class Fingerprint(bytes):
-    """SHA-256 of the first `length` bytes. An immutable value in one object, because the agent
-    keeps a fingerprint for each file."""
+    """SHA-256 of the first `length` bytes. To save memory, it is one immutable object: the agent
+    keeps a fingerprint for each file.
+    """
 
     __slots__ = ()
 

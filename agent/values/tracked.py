@@ -28,9 +28,9 @@ from skidway.dataclass import dataclass
 
 
 class FileState(StrEnum):
-    """OPEN: the agent may read more bytes under this file id. ENDED: it reads no more, but the
-    closure, which is the message with the file's final length, is not durable yet. CLOSED: the
-    closure is durable.
+    """OPEN: the agent may read more bytes under this file id. ENDED: it reads no more, but the last
+    announcement, which tells the audit the file's final length, is not durable yet. CLOSED: this
+    announcement is durable.
     """
 
     OPEN = "open"
@@ -185,7 +185,8 @@ class LongLine:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """The agent has noticed a write (a new time of change) of a file that has not grown.
+    """A write that the agent noticed by a file's new time of change, although the file has not
+    grown.
 
     changed_ns: the file's time of change before the write. since: when the agent noticed the new
     time of change (s).
@@ -223,12 +224,12 @@ class TrackedFile:
     verified: bool = False
     source: int | None = None  # index of its source; None if no source matches its path
     long_line: LongLine | None = None
-    # says the byte order mark; None until the first two bytes are read
+    # what the byte order mark says; None until the first two bytes are read
     is_big_endian: bool | None = None
     written: Written | None = None
     # whether the first look found that the file had changed while no agent ran
     is_unwatched: bool = False
-    flights: tuple[Flight, ...] = ()  # no list: an empty list of its own takes 60 bytes
+    flights: tuple[Flight, ...] = ()  # a tuple, as each empty list takes 60 bytes
 
     @property
     def file(self) -> int:

@@ -93,9 +93,10 @@ def _compare(args: argparse.Namespace) -> int:
         found = _reach(client, args.topic, since_ms, slack_ms)
         # The partitions' ends were looked up before, so the files have the lines of all records.
         # (Notes lack the lines that the agent has not read yet.)
-        counted = None if notes is None else notes.read(since_ms or 0)
+        counted = None if notes is None else notes.read(since_ms or 0, SystemClock().time_ms())
         files = list(_files(args.files)) if counted is None else counted.files
-        records = Records(args.host or None, [each.paths for each in files])
+        paths = [each.paths for each in files]
+        records = Records(args.host or None, paths, are_noted=counted is not None)
         certain_ms = _read(client, found, shape, records)
     result = matching.compare(
         files,
@@ -181,7 +182,7 @@ def _files(patterns: list[str]) -> Iterator[FileLines]:
 
 
 def _read(client: Client, reach: Reach, shape: Shape, records: Records) -> int:
-    """Reads the records. Returns the time since which none of them has expired from any partition,
+    """Reads the records. Returns the time after which none of them has expired from any partition,
     as far as the oldest records of the partitions show it."""
     firsts = dict[TopicPartition, int]()
     for tp, batch in read_ranges(client, reach.ranges):
@@ -191,11 +192,11 @@ def _read(client: Client, reach: Reach, shape: Shape, records: Records) -> int:
             if first <= offset < end:
                 firsts.setdefault(tp, time_ms)
                 records.add(shape.shipped(value), tp.partition, offset, time_ms)
-    return certain_since(reach, firsts)
+    return certain_after(reach, firsts)
 
 
-def certain_since(reach: Reach, firsts: Mapping[TopicPartition, int]) -> int:
-    """The time since which no record has expired. firsts: the timestamp of the first record of each
+def certain_after(reach: Reach, firsts: Mapping[TopicPartition, int]) -> int:
+    """The time after which no record has expired. firsts: the timestamp of the first record of each
     partition. If the topic has one partition, its first record is enough. If all records of a
     partition have expired, the time is unknown, and later than every record's."""
     if len(reach.ranges) == 1 or not reach.cut:

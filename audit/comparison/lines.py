@@ -38,7 +38,8 @@ class FileLines:
 
     names: the paths that the file had, the newest last; empty if only `path` is known. after_ms:
     all lines were written after this time; None if this is unknown. is_gone: whether the file is at
-    none of its paths any more.
+    none of its paths any more. old_end: the lines before this byte were noted so long ago that the
+    shipper should have sent them.
     """
 
     path: str
@@ -48,6 +49,7 @@ class FileLines:
     names: tuple[str, ...] = ()
     after_ms: int | None = None
     is_gone: bool = False
+    old_end: int = 0
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -118,6 +120,12 @@ def read(path: str, room: int = LINES_MAX) -> FileLines:
 def any_may_have_been(paths: Iterable[str], shipped: str) -> bool:
     """Whether a file that had these paths may have been at `shipped` when its lines were sent."""
     return any(may_have_been(path, shipped) for path in paths)
+
+
+def any_may_have_copy(paths: Iterable[str], shipped: str) -> bool:
+    """Whether `shipped` may be the path of a copy or of a rotated file of a file that had these
+    paths. The notes do not have the paths of copies, because their lines are noted already."""
+    return any(may_have_been(shipped, path) for path in paths)
 
 
 def may_have_been(path: str, shipped: str) -> bool:

@@ -11,7 +11,13 @@ from typing import Any, Final
 
 import numpy as np
 
-from skidway.audit.comparison.lines import FileLines, any_may_have_been, hash_of, keys_of
+from skidway.audit.comparison.lines import (
+    FileLines,
+    any_may_have_been,
+    any_may_have_copy,
+    hash_of,
+    keys_of,
+)
 from skidway.audit.comparison.shapes import Shipped
 from skidway.errors import UsageError
 
@@ -42,13 +48,15 @@ BAD: Final = (Fate.MISSING, Fate.DOUBLED, Fate.CHANGED)
 @dataclass(slots=True)
 class Records:
     """The records of a topic that may belong to lines of the files, in offset order within each
-    partition. files: the paths of each file. other_hosts, other_files, shapeless: how many records
+    partition. files: the paths of each file. are_noted: whether the lines are from notes, which do
+    not have the paths of copies. other_hosts, other_files, shapeless: how many records
     were left out, because they belong to another host or to other files, or because their values
     have another shape.
     """
 
     host: str | None
     files: Sequence[tuple[str, ...]]
+    are_noted: bool = False
     hashes: array[int] = field(default_factory=lambda: array("Q"))
     offsets: array[int] = field(default_factory=lambda: array("q"))
     paths: array[int] = field(default_factory=lambda: array("q"))
@@ -101,7 +109,7 @@ class Records:
             return self.known[path]
         if path in self._foreign:
             return -1
-        if path is None or any(any_may_have_been(each, path) for each in self.files):
+        if path is None or any(self._is_path_of(path, each) for each in self.files):
             return self.known.setdefault(path, len(self.known))
         if len(self._foreign) < PATHS_MAX:
             self._foreign.add(path)
@@ -111,8 +119,14 @@ class Records:
         """Returns, for each path and each file, whether the file may have had the path."""
         fits = np.zeros((len(self.known), len(self.files)), np.bool_)
         for path, number in self.known.items():
-            fits[number] = [path is None or any_may_have_been(file, path) for file in self.files]
+            fits[number] = [self._is_path_of(path, file) for file in self.files]
         return fits
+
+    def _is_path_of(self, path: str | None, file: tuple[str, ...]) -> bool:
+        """Whether a record with this path may have a line of a file that had the paths `file`."""
+        if path is None or any_may_have_been(file, path):
+            return True
+        return self.are_noted and any_may_have_copy(file, path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,12 +149,14 @@ class Span:
 class FileResult:
     """The result for one file. counts: how many lines are shipped, missing, doubled and so on.
     extra: the number of surplus records of all doubled lines together. (A line with three records
-    has two surplus records.)
+    has two surplus records.) late: how many of the lines that are not shipped yet should have been
+    shipped long ago.
     """
 
     path: str
     counts: dict[Fate, int]
     extra: int
+    late: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,9 +179,9 @@ def compare(
 ) -> Result:
     """Joins lines and records. files: oldest first. is_whole: whether all records that the topic
     ever had were read. since_ms: all records since this time were read; None if this is unknown.
-    certain_ms: no record with this timestamp or a later one has expired. Other records of the same
-    time as an older record may have expired from another partition, so an older record does not
-    show that the lines after its line are missing."""
+    certain_ms: no record with a later timestamp has expired. Records of an earlier time may have
+    expired from another partition, so a record of this time does not show that the lines after its
+    line are missing."""
     join = _Join(files, records, certain_ms)
     join.by_place()
     join.by_text()
@@ -183,7 +199,8 @@ def compare(
         fates = _fates(join, at, shipped[at], is_passed=is_passed, is_whole=has_all)
         extra = int(np.maximum(join.counts[join.rows(at)] - 1, 0).sum())
         counts = {fate: int(np.count_nonzero(fates == n)) for n, fate in enumerate(Fate)}
-        results.append(FileResult(each.path, counts, extra))
+        is_late = (fates == _NUMBERS[Fate.NOT_YET]) & (join.begins[join.rows(at)] < each.old_end)
+        results.append(FileResult(each.path, counts, extra, int(np.count_nonzero(is_late))))
         spans += _spans(join, at, each, fates)
     return Result(results, spans, int(np.count_nonzero(join.line_of < 0)))
 
@@ -204,7 +221,7 @@ class _Join:
         self._offsets = np.array(records.offsets, np.int64)
         self._paths = np.array(records.paths, np.int64)
         self._places = (records.partitions, records.log_offsets)
-        self._is_late = np.array(records.times, np.int64) >= certain_ms
+        self._is_certain = np.array(records.times, np.int64) > certain_ms
         self._fits = records.fits()
         self.counts = np.zeros(len(self.begins), np.int64)
         self.line_of = np.full(len(self._offsets), -1, np.int64)
@@ -228,7 +245,7 @@ class _Join:
         """Returns, for each line of a file, whether one of its records is so new that no record of
         its time has expired."""
         found = np.zeros(len(self.begins), np.bool_)
-        found[self.line_of[self._is_late & (self.line_of >= 0)]] = True
+        found[self.line_of[self._is_certain & (self.line_of >= 0)]] = True
         return np.asarray(found[self.rows(file)])
 
     def place(self, record: int) -> tuple[int, int]:

@@ -44,8 +44,8 @@ COUNTED_FROM: Final = "counted_from"
 
 NOT_COMPARED: Final = hash_of(b"")
 LAG_MS: Final = 3_600_000
-"""The comparison also takes lines that were noted up to this long before the first record, because
-the shipper may have sent them later than the agent has noted them."""
+"""A shipper sends a line at most this long after the agent has noted it. So the comparison also
+takes lines that were noted up to this long before the first record."""
 
 UNNOTED_MAX: Final = 10_000
 
@@ -177,7 +177,7 @@ class Notes:
         with self._opened() as connection:
             return self._from_ms(connection)
 
-    def read(self, since_ms: int, room: int = LINES_MAX) -> Counted:
+    def read(self, since_ms: int, now_ms: int, room: int = LINES_MAX) -> Counted:
         """The lines that may belong to records since `since_ms`. Raises StateRefused if the notes
         are damaged, and UsageError if there are more than `room` lines.
         """
@@ -191,7 +191,8 @@ class Notes:
             self._read_paths(connection, files)
             _mark_gone(connection, files, self._is_at)
             uncertain = self._read_unnoted(connection, counted)
-            for file, begins, lengths, hashes in self._ranges(connection, since_ms - LAG_MS):
+            found = self._ranges(connection, since_ms - LAG_MS)
+            for file, read_ms, begins, lengths, hashes in found:
                 is_compared = hashes != NOT_COMPARED
                 room -= int(np.count_nonzero(is_compared))
                 if room < 0:
@@ -199,6 +200,8 @@ class Notes:
                         f"--counted: more than {LINES_MAX:,} lines; name a shorter time (--since)."
                     )
                 lines = files[file]
+                if read_ms < now_ms - LAG_MS:
+                    lines.old_end = int(begins[-1] + lengths[-1])
                 lines.begins.frombytes(begins[is_compared].astype(np.int64).tobytes())
                 lines.lengths.frombytes(lengths[is_compared].astype(np.int64).tobytes())
                 lines.hashes.frombytes(hashes[is_compared].astype(np.uint64).tobytes())
@@ -265,7 +268,7 @@ class Notes:
 
     def _ranges(
         self, connection: sqlite3.Connection, from_ms: int
-    ) -> Iterator[tuple[int, Any, Any, Any]]:
+    ) -> Iterator[tuple[int, int, Any, Any, Any]]:
         statement = (
             'SELECT file, first, "end", read_ms, lines, crc FROM notes WHERE read_ms >= ?'
             " ORDER BY id"
@@ -273,7 +276,7 @@ class Notes:
         for file, first, end, read_ms, lines, crc in connection.execute(statement, (from_ms,)):
             if checksum(file, first, end, read_ms, lines) != crc:
                 raise self._damaged(f"the note of file {file} at byte {first} has another checksum")
-            yield file, *columns(first, lines)
+            yield file, read_ms, *columns(first, lines)
 
     def _damaged(self, what: str) -> StateRefused:
         return StateRefused(

@@ -13,6 +13,7 @@ from skidway.cli.moments import shown
 COLUMNS: Final = ("file", "lines", "shipped", *(x.value.replace(" ", "_") for x in list(Fate)[1:]))
 SPAN_COLUMNS: Final = ("what", "file", "first", "end", "lines", "first_line")
 TEXT_CHARACTERS_MAX: Final = 100
+LATE_SHOWN: Final = 20
 UNNOTED_SHOWN: Final = 5
 STOPPED_AFTER_MS: Final = 300_000
 """The agent that counts notes at least once a minute that it looked for files."""
@@ -25,10 +26,12 @@ _NOT_NOTED: Final = (
 
 
 def is_good(result: Result) -> bool:
-    """Whether lines were compared, and none of them is missing, doubled or changed."""
+    """Whether lines were compared, none of them is missing, doubled or changed, and none should
+    have been shipped long ago."""
     counts = [each.counts for each in result.files]
     compared = sum(x[Fate.SHIPPED] for x in counts)
-    return compared > 0 and not any(x[fate] for x in counts for fate in BAD)
+    is_late = any(each.late for each in result.files)
+    return compared > 0 and not is_late and not any(x[fate] for x in counts for fate in BAD)
 
 
 def rows(result: Result) -> list[dict[str, Any]]:
@@ -71,6 +74,11 @@ def sentences(
         )
     if total[Fate.NOT_YET]:
         yield f"{total[Fate.NOT_YET]:,} lines are behind the last shipped line: not shipped yet."
+    for each in [x for x in result.files if x.late][:LATE_SHOWN]:
+        yield (
+            f"{each.late:,} of them, in {each.path}, were written more than an hour ago: does the"
+            " shipper read this file?"
+        )
     if total[Fate.NOT_COMPARED]:
         yield (
             f"{total[Fate.NOT_COMPARED]:,} lines were not compared: they are before the first line"
@@ -128,7 +136,7 @@ def document(
     return {
         "ok": is_good(result),
         "files": [
-            {**row, "extra": each.extra}
+            {**row, "extra": each.extra, "late": each.late}
             for row, each in zip(rows(result), result.files, strict=True)
         ],
         "ranges": span_rows(result, files, limit),

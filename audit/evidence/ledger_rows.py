@@ -129,13 +129,8 @@ class Rows:
             self._take_announcement(message)
         elif isinstance(message, Acceptance | Retirement | Revocation):
             self._take_decision(message, value)
-        elif isinstance(message, RecountResult):
-            self._connection.execute(
-                "INSERT OR REPLACE INTO recounts VALUES (?, ?, ?)",
-                (self._source(message.source), message.output, value),
-            )
-        elif isinstance(message, SampleResult):
-            self._take_sample_result(message, value)
+        elif isinstance(message, RecountResult | SampleResult):
+            self._take_result(message, value)
         elif isinstance(message, Sample):
             pass  # not stored: `skidway audit sample` reads samples from the audit topic
         elif isinstance(message, Heartbeat):
@@ -302,17 +297,29 @@ class Rows:
             (message.id, value, revoked, source, bucket),
         )
 
-    def _take_sample_result(self, message: SampleResult, value: bytes) -> None:
-        """Stores the newest result of a topic, output and day if it has differences. If it has
-        none, deletes the stored result.
+    def _take_result(self, message: RecountResult | SampleResult, value: bytes) -> None:
+        """Stores the newest result of a recount, or of a comparison of samples that found
+        differences. Results that come through the audit topics of two clusters may be read in
+        another order than they were made. So a good result does not replace a newer bad one.
         """
         key = self._source(message.source), message.name
-        if message.differing:
-            insert = "INSERT OR REPLACE INTO recounts VALUES (?, ?, ?)"
-            self._connection.execute(insert, (*key, value))
-        else:
+        if message.is_good and self._is_bad_after(key, message.time_ms):
+            return
+        if message.is_good and isinstance(message, SampleResult):
             delete = "DELETE FROM recounts WHERE (source, output) = (?, ?)"
             self._connection.execute(delete, key)
+        else:
+            insert = "INSERT OR REPLACE INTO recounts VALUES (?, ?, ?)"
+            self._connection.execute(insert, (*key, value))
+
+    def _is_bad_after(self, key: tuple[int, str], time_ms: int) -> bool:
+        """Whether the stored result is bad, and newer than this time."""
+        select = "SELECT value FROM recounts WHERE (source, output) = (?, ?)"
+        row = self._connection.execute(select, key).fetchone()
+        stored = None if row is None else messages.decode(row[0])
+        if not isinstance(stored, RecountResult | SampleResult):
+            return False
+        return not stored.is_good and stored.time_ms > time_ms
 
     def _take_heartbeat(self, message: Heartbeat) -> None:
         self._seen(message)

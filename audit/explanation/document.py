@@ -48,7 +48,9 @@ def text(found: Sequence[Explanation]) -> Iterator[str]:
         yield from _as_lines(group)
     if len(groups) > SHOWN:
         yield f"  and {len(groups) - SHOWN:,} more causes (--json has them)"
-    if len([x for x, *_ in groups.values() if x.accept is not None]) > 1:
+    firsts = [x for x, *_ in groups.values()]
+    has_others = any(x.command != x.accept for x in firsts)
+    if has_others and sum(x.accept is not None for x in firsts) > 1:
         yield "  An acceptance covers all causes of the bucket: run the other commands first."
 
 

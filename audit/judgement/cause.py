@@ -85,13 +85,14 @@ _MEANINGS = {
     Cause.RECORDS_DOUBLED: "The tier has more records than the tier before it.",
     Cause.RECORDS_DIFFER: "The tier has as many records, but not the same ones.",
     Cause.OUTPUT_CHANGED: "The output's files are not those that the loads committed: "
-    "move copies away or restore what is gone, and then count again.",
+    "move copies out of the output, or restore what is gone. Then the next command counts again.",
     Cause.CONTENT_DIFFERS: "A row or record does not have the content of its line: find out what "
     "changed it, load the hour again, and compare again.",
     Cause.RETIRED: "Only retired places could confirm the counts.",
-    Cause.REJECTED: "Many lines did not fit the pattern or the schema: replay them, then accept.",
-    Cause.WRONG_PATTERN: "Most lines did not fit: correct the pattern, reload, replay the lines, "
-    "and then accept.",
+    Cause.REJECTED: "Many lines did not fit the pattern or the schema: replay them "
+    "(skidway rejected export, skidway agent replay), then accept.",
+    Cause.WRONG_PATTERN: "Most lines did not fit: correct the pattern, run skidway agent reload, "
+    "replay the lines (skidway rejected export, skidway agent replay), then accept.",
     Cause.FILTERED: "Rules of the agents left out records on purpose.",
     Cause.NO_ORIGIN: "The records came from no agent; the broker's counts are the first.",
     Cause.SAME_HOST_NAME: "Several agents report under one host name.",

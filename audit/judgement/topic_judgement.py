@@ -296,9 +296,10 @@ class TopicJudgement:
         found = BucketVerdict(
             self._facts.source, *bucket, Status.UNKNOWN, (), due=True, agents=agents
         )
-        lasts = (x.last for by_sender in by_agent.values() for x in by_sender.values())
+        tallies = [x for by_sender in by_agent.values() for x in by_sender.values()]
         reason = reasons.of_pruned(found.records)
-        key = f"pruned {found.records} {max(lasts, default=0)}"
+        # Each further count changes the name, so that an acceptance does not cover it.
+        key = f"pruned {sum(x.sums.count for x in tallies)} {sum(x.last for x in tallies)}"
         finding = Finding(Status.UNKNOWN, reason, Cause.PRUNED, key)
         findings = (
             *self._unread_findings(), *self._accepted(NO_AGENT, bucket, [finding])

@@ -43,6 +43,11 @@ class RecountResult:
         """Whether files and rows agree with the manifests and the counts."""
         return not (self.faults or self.differences)
 
+    @property
+    def name(self) -> str:
+        """The name under which the ledger stores the newest result for an output."""
+        return self.output
+
 
 def record_of(result: RecountResult) -> dict[str, Any]:
     """The result as a record of the schema Recount."""

@@ -11,8 +11,8 @@ with acks=0). The request body is a view of memory that is used for other reques
 has returned. So a handler decodes the body before it waits for anything.
 
 Produce and Fetch are the hot paths. Their parsers are written by hand, make no object per record,
-and copy nothing. Their handlers only note what the broker must do at the end of the current turn of
-the event loop.
+and copy nothing. Their handlers send no answer themselves: they only note which answers the broker
+has to send at the end of the current turn of the event loop.
 
 The code outside this package raises exceptions and does not use error codes: `errors` maps the
 exceptions to codes.

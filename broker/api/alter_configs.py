@@ -1,7 +1,7 @@
 """AlterConfigs (33), versions 0-2; also has the code that it shares with IncrementalAlterConfigs.
 
-After the request, a topic has exactly the given settings. Only settings that a mirror wrote stay
-unchanged. The broker checks the given settings like the settings of a new topic, and writes them to
+The settings in the request replace all settings of the topic, except the settings that a mirror has
+written. The broker checks the given settings like the settings of a new topic, and writes them to
 ZooKeeper. The new settings apply as soon as the request is answered. If `validate_only` is set, the
 broker only checks the settings.
 

@@ -1,7 +1,7 @@
 """The settings of topics and of the broker, as DescribeConfigs shows them.
 
-The synonyms of a setting are all its values, in order of precedence: from the topic, from the
-broker's configuration, and the default.
+DescribeConfigs calls all values of a setting its synonyms. They are in order of precedence: first
+the topic's value, then the value in the broker's configuration, then the default.
 """
 
 from __future__ import annotations
@@ -36,8 +36,9 @@ _TYPES: Final[Mapping[type, ConfigType]] = {
 def describe_topic(
     settings: BrokerSettings, configs: Mapping[str, str]
 ) -> list[DescribeConfigsResourceResult]:
-    """All settings of a topic, including those that it inherits from the broker. configs: the
-    settings that are set for the topic itself."""
+    """Returns all settings of a topic, including those that it inherits from the broker. configs:
+    the settings that are set for the topic itself.
+    """
     defaults = settings.log_defaults()
     named = configs.get(gaps.CONFIG, "")
     own = {**configs, **gaps.shown(named, VALUE_BYTES_MAX)} if named else configs
@@ -53,7 +54,7 @@ def describe_topic(
 
 
 def describe_broker(settings: BrokerSettings) -> list[DescribeConfigsResourceResult]:
-    """All settings of the broker. They are read-only, because they come from the broker's
+    """Returns all settings of the broker. They are read-only, because they come from the broker's
     configuration file.
     """
     found = []
@@ -75,7 +76,9 @@ def describe_broker(settings: BrokerSettings) -> list[DescribeConfigsResourceRes
 
 
 def inherited(settings: BrokerSettings) -> dict[str, str]:
-    """For each topic setting, the value that applies to a topic that does not set it itself."""
+    """Returns, for each topic setting, the value that applies to a topic that does not set it
+    itself.
+    """
     defaults = settings.log_defaults()
     return {each.name: _inherited(settings, defaults, each) for each in TOPIC_CONFIGS.values()}
 
@@ -110,8 +113,9 @@ def _inherited(settings: BrokerSettings, defaults: LogConfig, each: TopicConfig)
 
 
 def _synonyms(settings: BrokerSettings, keys: tuple[str, ...]) -> list[DescribeConfigsSynonym]:
-    """The values of these keys in the broker's configuration, followed by their defaults. A key
-    that the configuration does not set has only its default."""
+    """For each key, returns its value in the broker's configuration, if it is set there, and then
+    its default.
+    """
     table = specs(BrokerSettings)
     given, default = [], []
     for key in keys:

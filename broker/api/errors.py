@@ -48,7 +48,7 @@ CODES: Final[Mapping[type[Exception], ErrorCode]] = {
 
 
 def code_of(error: Exception) -> ErrorCode:
-    """The code that a client gets for an exception."""
+    """Returns the code that a client gets for an exception."""
     for kind in type(error).__mro__:
         code = CODES.get(kind)
         if code is not None:

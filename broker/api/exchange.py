@@ -15,8 +15,8 @@ from skidway.kafka.protocol.messages import Request, Response, decode, encode
 from skidway.kafka.protocol.pieces import Piece
 
 SHARED_BYTES_MIN: Final = 4096
-"""If the body of an answer has at least this many bytes, it is not copied into one buffer with the
-answer's header, but is sent as a separate piece.
+"""A body of at least this many bytes is not copied into one buffer with the answer's header: it is
+sent from a buffer of its own.
 """
 
 _NOTHING: Final = memoryview(b"")
@@ -49,8 +49,8 @@ class Exchange:
         body: memoryview,
         frame: memoryview | None = None,
     ) -> None:
-        # The parameters are not put into one object (for the header), because an Exchange is made
-        # for every request, and a further object for each request would cost time.
+        # The fields of the request's header are separate parameters, and not one object, because
+        # creating a further object for each request would cost time.
         self._loop = loop
         self.connection = connection
         self.key = key

@@ -1,11 +1,11 @@
 """Fetch (1), versions 4-12.
 
-The answer contains whole batches. In each partition, the first batch is the one with the wanted
-offset, and no batch is beyond the high watermark. The batches are slices of files, which sendfile
-sends. The broker reads the partitions in the order of the request. It sends the first batch that it
-finds even if the batch is larger than every limit (KIP-74). If fewer than `min_bytes` bytes can be
-read, the broker parks the request until enough bytes can be read or `max_wait_ms` have passed. When
-the broker parks a request, it flushes the request's partitions at once.
+The answer contains whole batches. In each partition, the first batch is the one that contains the
+wanted offset, and no batch is beyond the high watermark. The batches are slices of files, which
+sendfile sends. The broker reads the partitions in the order of the request. It sends the first
+batch that it finds even if the batch is larger than every limit (KIP-74). If fewer than `min_bytes`
+bytes can be read, the broker parks the request until enough bytes can be read or `max_wait_ms` have
+passed. When the broker parks a request, it flushes the request's partitions at once.
 
     offset below the log start or above the log end    OFFSET_OUT_OF_RANGE, log start filled in
     client's leader epoch older than this broker's     FENCED_LEADER_EPOCH
@@ -127,8 +127,9 @@ def handle(broker: Broker, exchange: Exchange) -> None:
 
 
 def enough(broker: Broker, request: Fetch, found: dict[TopicPartition, int]) -> bool:
-    """Whether at least `min_bytes` bytes can be read, or reading a partition causes an error. If
-    not, `found` gets the number of bytes that can be read in each partition.
+    """Returns whether at least `min_bytes` bytes can be read, or reading a partition causes an
+    error. If the result is False, `found` has then, for each partition, the number of bytes that
+    can be read.
     """
     total, least_bytes = 0, request.min_bytes
     if least_bytes <= 0:
@@ -147,8 +148,8 @@ def enough(broker: Broker, request: Fetch, found: dict[TopicPartition, int]) -> 
 def available(
     broker: Broker, partition: TopicPartition, target: FetchTarget, least_bytes: int
 ) -> int:
-    """How many bytes can be read in a partition now. If reading the partition causes an error,
-    returns at least `least_bytes`, so that the error is answered at once.
+    """Returns how many bytes can be read in a partition now. If reading the partition causes an
+    error, returns at least `least_bytes`, so that the error is answered at once.
     """
     replica = broker.partitions.replicas.get(partition)
     if replica is None or _epoch_error(replica, target):

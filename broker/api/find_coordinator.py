@@ -1,9 +1,9 @@
 """FindCoordinator (10), versions 0-3. Answers which broker coordinates a group.
 
-Several keys in one request are not supported. Transactions are not supported either. As for
-InitProducerId, a request about a transaction is refused with TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
-after which clients do not try again. If the answer said instead that no coordinator is available,
-clients would repeat the request for a minute.
+A request asks about one group; versions with several groups in one request are not supported.
+Transactions are not supported either. A request about a transaction is refused with
+TRANSACTIONAL_ID_AUTHORIZATION_FAILED, after which clients do not try again. If the answer said
+instead that no coordinator is available, clients would repeat the request for a minute.
 """
 
 from __future__ import annotations

@@ -11,8 +11,9 @@ P = TypeVar("P")
 
 
 class Gathering(Generic[P]):
-    """Gathers parts in a fixed order. When no part is missing, calls `finish` once with all
-    parts."""
+    """Gathers parts, each of which has an index. When no part is missing, calls `finish` once with
+    all parts, in the order of their indexes.
+    """
 
     __slots__ = ("_finish", "_missing", "_parts")
 

@@ -38,8 +38,9 @@ _log = log.get(__name__)
 
 
 def handle(broker: Broker, exchange: Exchange) -> None:
-    """Sends the stored answer to an equal request if there is one. Otherwise makes the answer from
-    the catalog."""
+    """If the broker has stored the answer to an equal request, sends this answer. Otherwise makes
+    the answer from the catalog.
+    """
     answers = broker.metadata_answers
     kept = answers.get(exchange.version, exchange.body)
     if kept is not None:

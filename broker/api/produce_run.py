@@ -7,10 +7,9 @@ one piece, at the end of the turn. With acks=all, the batches of a run are flush
 answers are sent when the high watermark has passed all these batches.
 
 Some requests do not join a run, but are handled by the general path in
-`skidway.broker.api.produce`. The run cannot append some of these requests, because the batch must
-be refused or is a duplicate, or because the log cannot be written. The other requests need an
-answer of another form: it must contain the time of the append, or state that there are too few
-replicas.
+`skidway.broker.api.produce`: requests whose batch must be refused or is a duplicate, or whose log
+cannot be written; and requests whose answer must contain the time of the append, or must state that
+there are too few replicas.
 """
 
 from __future__ import annotations
@@ -60,8 +59,8 @@ class Run:
         self._parts: list[_Part] = []
 
     def takes(self, shape: Shape) -> bool:
-        """Whether a request of this shape (see `produce_shape`) may be answered together with the
-        run.
+        """Returns whether a request of this shape (see `produce_shape`) may be answered together
+        with the run.
 
         With acks=all, only requests to the same partition are answered together, so that no answer
         waits for the flush of another log.
@@ -136,9 +135,9 @@ class Run:
 
 
 def handle_alike(broker: Broker, connection: Connection, frame: memoryview) -> bool:
-    """If the request in `frame` is valid and differs from an earlier request on this connection
-    only in its correlation id and records, appends its batch and returns True. Otherwise returns
-    False and changes nothing, so that the general path can handle the request.
+    """Appends the batch of the request in `frame` and returns True, if the request is valid and
+    differs from an earlier request on this connection only in its correlation id and records.
+    Otherwise returns False and changes nothing, so that the general path can handle the request.
     """
     alike = connection.memo
     if not isinstance(alike, Alike):

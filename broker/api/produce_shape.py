@@ -75,8 +75,9 @@ class Shape:
         self._learn_answer()
 
     def records(self, frame: memoryview) -> memoryview | None:
-        """The records of a request that has this shape's key, version and prefix; None if the
-        request's other bytes do not match the shape."""
+        """Returns the records of a request that has this shape's key, version and prefix; None if
+        the request's other bytes do not match the shape.
+        """
         at = self._size_at
         if not self._flexible:
             size = len(frame) - at - _INT32.size
@@ -88,8 +89,9 @@ class Shape:
         return frame[start:end]
 
     def answer(self, correlation_id: int, base_offset: int) -> bytes:
-        """The frame of the answer, which states that the records were stored from `base_offset`
-        on."""
+        """Returns the frame of the answer, which states that the records were stored from
+        `base_offset` on.
+        """
         size, middle, between, rest = self._answer_parts
         form = self._answer_form
         if not self._has_log_start:
@@ -122,8 +124,9 @@ class Shapes:
         self._heads: dict[int, Struct] = {}
 
     def match(self, frame: memoryview) -> tuple[Shape, int, memoryview] | None:
-        """The shape, the correlation id and the records of a request of a known shape; None for any
-        other request."""
+        """Returns the shape, the correlation id and the records of a request of a known shape; None
+        for any other request.
+        """
         for head_bytes, head in self._heads.items():
             if len(frame) < head_bytes:
                 continue
@@ -147,8 +150,9 @@ class Shapes:
 
 
 def learn(frame: memoryview, version: int, request: Produce, replica: Replica) -> Shape | None:
-    """The shape of a parsed request. None if the request does not have exactly one batch, or does
-    not have it where the module's docstring says."""
+    """Returns the shape of a parsed request. Returns None if the request does not consist of the
+    parts that the module's docstring shows, with exactly one batch as the records.
+    """
     if len(request.data) != 1 or request.transactional_id is not None:
         return None
     records = request.data[0].records

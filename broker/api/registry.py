@@ -72,5 +72,5 @@ SERVED: Final[Mapping[ApiKey, Api]] = {
 
 
 def ranges() -> dict[ApiKey, VersionRange]:
-    """The versions of every API that this broker serves."""
+    """Returns the versions of every API that this broker serves."""
     return {key: api.versions for key, api in SERVED.items()}

@@ -1,7 +1,7 @@
 """Waits for kazoo's answers, and raises Unreachable after a time limit.
 
-The module sends requests that do not depend on each other together: no request waits for the answer
-to another request.
+If requests do not depend on each other, the module sends all of them before it waits for the first
+answer.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def one_answer(asked: Any) -> Any:
 
 def each_answer(request: Callable[[str], Any], paths: Sequence[str]) -> list[Any]:
     """Makes a request for each path. Returns the answers in the order of the paths. If ZooKeeper
-    refuses a request, the list has the exception instead of an answer.
+    refuses a request, the exception is in the list in place of the answer.
 
     Raises kazoo's error, not Unreachable, if ZooKeeper does not answer.
     """

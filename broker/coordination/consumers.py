@@ -49,13 +49,15 @@ class TopicOffset(NamedTuple):
 
 
 def partition_number(name: str) -> int | None:
-    """The number of the partition, from the node's name; None if the name is not a number."""
+    """Returns the number of the partition, from the node's name; None if the name is not a
+    number.
+    """
     return int(name) if _NUMBER.match(name) else None
 
 
 def offset_document(committed: Committed) -> bytes:
-    """The content of the node for a committed offset. If the client committed the offset without
-    metadata or leader epoch, the content is only the offset, in decimal.
+    """Returns the content of the node for a committed offset. If the client committed the offset
+    without metadata or leader epoch, the content is only the offset, in decimal.
     """
     more: dict[str, str | int] = {}
     if committed.metadata:

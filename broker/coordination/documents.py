@@ -29,51 +29,54 @@ class DocumentRefused(SkidwayError):
 
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """A broker's registration. directory_id: the id of its log directory; it distinguishes a
-    restarted broker from another broker with the same broker id."""
+    """A broker's registration. directory_id: the id of the broker's log directory. A broker that
+    was restarted has the same directory id as before; another broker that is wrongly configured
+    with the same broker id has another one.
+    """
 
     address: BrokerAddress
     directory_id: str
 
 
 def broker_path(broker_id: int | str) -> str:
-    """The path of the node in which a broker registers."""
+    """Returns the path of the node in which a broker registers."""
     return f"{BROKER_IDS}/{broker_id}"
 
 
 def topic_path(topic: str) -> str:
-    """The path of the node of a topic."""
+    """Returns the path of the node of a topic."""
     return f"{TOPICS}/{topic}"
 
 
 def config_path(topic: str) -> str:
-    """The path of the node that stores a topic's settings."""
+    """Returns the path of the node that stores a topic's settings."""
     return f"{TOPIC_CONFIGS}/{topic}"
 
 
 def deletion_path(topic: str) -> str:
-    """The path of the node that marks a topic as being deleted."""
+    """Returns the path of the node that marks a topic as being deleted."""
     return f"{DELETE_TOPICS}/{topic}"
 
 
 def state_path(topic: str, partition: int) -> str:
-    """The path of the node that stores a partition's state."""
+    """Returns the path of the node that stores a partition's state."""
     return f"{TOPICS}/{topic}/partitions/{partition}/state"
 
 
 def cluster_id(content: str) -> bytes:
-    """The content of the node /cluster/id."""
+    """Returns the content of the node /cluster/id."""
     return _dump({"version": "1", "id": content})
 
 
 def read_cluster_id(path: str, data: bytes) -> str:
-    """The cluster's id, from the content of /cluster/id."""
+    """Returns the cluster's id, from the content of /cluster/id."""
     return str(_field(path, _load(path, data), "id", str))
 
 
 def registration(registered: Registration, now_ms: int) -> bytes:
-    """The content of a broker's node: the fields that Kafka writes, and also Skidway's directory
-    id."""
+    """Returns the content of a broker's node: the fields that Kafka writes, and also Skidway's
+    directory id.
+    """
     address = registered.address
     return _dump(
         {
@@ -91,7 +94,7 @@ def registration(registered: Registration, now_ms: int) -> bytes:
 
 
 def read_registration(path: str, data: bytes) -> Registration:
-    """A broker's registration, from the content of its node."""
+    """Returns a broker's registration, from the content of its node."""
     name = path.rpartition("/")[2]
     if not name.isdecimal() or not name.isascii():
         raise DocumentRefused(f"ZooKeeper's node {path} is no broker's: {name!r} is no broker.id")
@@ -105,7 +108,7 @@ def read_registration(path: str, data: bytes) -> Registration:
 
 
 def topic(topic_id: uuid.UUID, partitions: Mapping[int, Sequence[int]]) -> bytes:
-    """The content of the node of a topic."""
+    """Returns the content of the node of a topic."""
     return _dump(
         {
             "version": 3,
@@ -118,7 +121,9 @@ def topic(topic_id: uuid.UUID, partitions: Mapping[int, Sequence[int]]) -> bytes
 
 
 def read_topic(path: str, data: bytes) -> tuple[uuid.UUID | None, dict[int, tuple[int, ...]]]:
-    """The topic id (None if an old Kafka created the topic) and the replicas of each partition."""
+    """Returns the topic id (None if an old Kafka created the topic) and the replicas of each
+    partition.
+    """
     content = _load(path, data)
     partitions = _field(path, content, "partitions", dict)
     text = content.get("topic_id")
@@ -132,7 +137,7 @@ def read_topic(path: str, data: bytes) -> tuple[uuid.UUID | None, dict[int, tupl
 
 
 def state(content: PartitionState) -> bytes:
-    """The content of the node for a partition's state."""
+    """Returns the content of the node for a partition's state."""
     return _dump(
         {
             "controller_epoch": 1,
@@ -145,7 +150,9 @@ def state(content: PartitionState) -> bytes:
 
 
 def read_state(path: str, data: bytes, version: int) -> PartitionState:
-    """A partition's state, from the content of its node. version: the version of the node."""
+    """Returns a partition's state, from the content of its node. version: the version of the
+    node.
+    """
     content = _load(path, data)
     isr = tuple(each for each in _field(path, content, "isr", list) if isinstance(each, int))
     leader = _field(path, content, "leader", int)
@@ -153,40 +160,42 @@ def read_state(path: str, data: bytes, version: int) -> PartitionState:
 
 
 def configs(content: Mapping[str, str]) -> bytes:
-    """The content of the node for a topic's settings."""
+    """Returns the content of the node for a topic's settings."""
     return _dump({"version": 1, "config": dict(content)})
 
 
 def read_configs(path: str, data: bytes) -> dict[str, str]:
-    """A topic's settings, from the content of their node."""
+    """Returns a topic's settings, from the content of their node."""
     content = _field(path, _load(path, data), "config", dict)
     return {str(name): str(value) for name, value in content.items()}
 
 
 def deletion(topic_id: uuid.UUID) -> bytes:
-    """The content of the node that marks a topic as being deleted."""
+    """Returns the content of the node that marks a topic as being deleted."""
     return _dump({"topic_id": encode_id(topic_id)})
 
 
 def controller(broker_id: int, now_ms: int) -> bytes:
-    """The content of the node /controller."""
+    """Returns the content of the node /controller."""
     return _dump({"version": 1, "brokerid": broker_id, "timestamp": str(now_ms)})
 
 
 def read_controller(path: str, data: bytes) -> int:
-    """The controller's broker id, from the content of /controller."""
+    """Returns the controller's broker id, from the content of /controller."""
     return int(_field(path, _load(path, data), "brokerid", int))
 
 
 def producer_id_block(broker_id: int, first: int, last: int) -> bytes:
-    """The content of /latest_producer_id_block. `first` and `last` both belong to the block."""
+    """Returns the content of /latest_producer_id_block. `first` and `last` both belong to the
+    block.
+    """
     return _dump(
         {"version": 1, "broker": broker_id, "block_start": str(first), "block_end": str(last)}
     )
 
 
 def read_producer_id_block(path: str, data: bytes) -> int:
-    """The last id of the newest block, from the content of /latest_producer_id_block."""
+    """Returns the last id of the newest block, from the content of /latest_producer_id_block."""
     content = _load(path, data)
     try:
         return int(content["block_end"])

@@ -2,8 +2,8 @@
 answers.
 
 One transaction writes the offsets of many groups. A job is everything that one call of `carry_out`
-writes and reads. If ZooKeeper's answer was lost, the same job can be carried out again. ("Ledger"
-is here not the audit's ledger.)
+writes and reads. If ZooKeeper's answer was lost, the same job can be carried out again. (The word
+"ledger" does not mean the audit's ledger here.)
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ class Record(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Job:
     """All the work that the loop submits to the session's thread at one time. The thread does the
-    work in the order of these fields."""
+    work in the order in which the class lists its fields.
+    """
 
     records: Mapping[str, Record] = field(default_factory=dict)
     commits: Mapping[Offset, Committed] = field(default_factory=dict)
@@ -70,11 +71,11 @@ class Report:
 
 
 class Ledger:
-    """Writes groups, on the session's thread. Remembers which nodes it has seen, and their
-    versions.
+    """Writes groups, on the session's thread. Remembers which nodes it has seen in ZooKeeper, and
+    their versions.
 
-    If another program has deleted or changed such a node meanwhile, ZooKeeper refuses a write to
-    it, and the ledger reads the node again.
+    If another program has deleted or changed such a node since then, ZooKeeper refuses the ledger's
+    next write to the node, and the ledger reads the node again.
     """
 
     def __init__(self) -> None:

@@ -33,8 +33,9 @@ class ProducerIds:
         self._waiting: list[Given] = []
 
     def give(self, given: Given) -> None:
-        """Calls `given` with an unused id as soon as there is one, or with the reason why there is
-        none."""
+        """Calls `given` with an unused id as soon as there is one. If no block can be had, calls it
+        with the reason.
+        """
         if self._next <= self._last and not self._waiting:
             self._next += 1
             given(self._next - 1)

@@ -46,7 +46,7 @@ class CatalogReader:
         self._topics = {}
 
     def read(self, cluster_id: str, broker_id: int, time_ms: int) -> Catalog:
-        """The catalog as it is now. Raises Unreachable."""
+        """Returns the catalog as it is now. Raises Unreachable."""
         stale = {self._stale.popleft() for _ in range(len(self._stale))}
         try:
             with answered(self._coordinator) as client:
@@ -149,9 +149,10 @@ class CatalogReader:
         return data, status.version
 
     def _watch(self, name: str) -> Callable[[Any], None]:
-        """The function that kazoo calls when a node that belongs to `name` has changed. `name` is a
-        topic, or `_BROKERS`. There is only one function for each name. kazoo keeps its watches in a
-        set, so it calls this function only once for each change.
+        """Returns the function that kazoo calls when a node that belongs to `name` has changed.
+        `name` is a topic, or `_BROKERS`. For the same name, always returns the same function: kazoo
+        keeps the functions in a set, so it calls this one only once for each change, even if it
+        watches several nodes.
         """
         watch = self._watches.get(name)
         if watch is None:

@@ -41,8 +41,10 @@ _log = log.get(__name__)
 
 class Job(Generic[T]):
     """An operation on ZooKeeper, and the function that is called with its outcome. sessions: how
-    many sessions had been lost when the job was submitted. If more have been lost when its turn
-    comes, the job is not done. None if the job is done in any session."""
+    many sessions had been lost when the job was submitted. If more sessions have been lost by the
+    time at which the job would run, the operation is left out. None if the operation is done in any
+    session.
+    """
 
     __slots__ = ("_done", "_sessions", "_work")
 
@@ -115,7 +117,7 @@ class ZooKeeperSession:
 
     @property
     def is_connected(self) -> bool:
-        """Whether the session is connected to ZooKeeper, so that `submit` accepts jobs."""
+        """Whether the session is connected to ZooKeeper. Only then does `submit` accept jobs."""
         return self._coordinator.state is SessionState.CONNECTED
 
     @property
@@ -222,8 +224,10 @@ class ZooKeeperSession:
         self._post(lambda: self._take(catalog, interruptions))
 
     def _take(self, catalog: Catalog, interruptions: int) -> None:
-        """Passes a new catalog on, on the loop. Ends the doubt (see `is_doubtful`) if the
-        connection has not broken since the broker began to read this catalog."""
+        """Called on the loop. Passes a new catalog to `on_catalog`. interruptions: how often the
+        connection to ZooKeeper had broken when the broker began to read the catalog. If it has not
+        broken again since then, the catalog is up to date, so `is_doubtful` becomes False.
+        """
         if interruptions == self._interruptions and self.is_connected:
             self._interrupted_at = None
         self._on_catalog(catalog)

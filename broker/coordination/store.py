@@ -3,8 +3,9 @@ thread calls them.
 
 These functions raise Unreachable if ZooKeeper does not answer, and DocumentRefused if the content
 of a node is invalid. If ZooKeeper's answer to an operation was lost, the operation can be repeated.
-If ZooKeeper then refuses the write, the operation reads the current state before it concludes that
-another broker was faster, because its own first attempt may have made the change.
+If ZooKeeper refuses the repeated write, the reason may be that the first attempt has already made
+the change. So the operation reads the current state before it concludes that another broker was
+faster.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ class TooManyGaps(SkidwayError):
 
 
 def cluster_id(coordinator: Coordinator) -> str:
-    """The cluster's id. The first broker of the cluster creates it."""
+    """Returns the cluster's id. If the cluster has none yet, creates it."""
     path = documents.CLUSTER_ID
     coordinator.create_if_absent(path, documents.cluster_id(encode_id(uuid.uuid4())))
     found = coordinator.get(path)
@@ -295,8 +296,9 @@ def _removed(client: Any, mark: str, paths: Sequence[str]) -> bool:
 
 
 def _tree(client: Any, path: str) -> list[str]:
-    """The paths of a node and of all nodes below it, each node after its children. The list is
-    empty if the node does not exist."""
+    """Returns the paths of a node and of all nodes below it, each node after its children. The list
+    is empty if the node does not exist.
+    """
     try:
         children = client.retry(client.get_children, path)
     except NoNodeError:

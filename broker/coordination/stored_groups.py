@@ -46,8 +46,8 @@ class GroupGone(SkidwayError):
 
 
 class Looked(NamedTuple):
-    """What the broker found in ZooKeeper about a group. native: the number of consumers (Skidway's
-    own) that have registered in ZooKeeper.
+    """What the broker found in ZooKeeper about a group. native: the number of Skidway's own
+    consumers that have registered for the group in ZooKeeper.
 
     ids_version: the version of the children of the group's `ids` node; consumers register as
     children of this node. ids_writes: the version of the `ids` node itself; each consumer writes to
@@ -157,8 +157,8 @@ def expire_offsets(coordinator: Coordinator, group: str, offsets: Offsets) -> in
 
 def expire_group(coordinator: Coordinator, group: str, looked: Looked) -> int:
     """Deletes a group if it has not changed since `looked` was read. Returns the number of deleted
-    offsets. If an offset was committed or a member has joined since then, keeps this offset or
-    member, and with it the group.
+    offsets. If an offset was committed since then, keeps this offset and the group. If a member has
+    joined since then, keeps the group.
     """
     count = expire_offsets(coordinator, group, looked.offsets)
     with answered(coordinator) as client:
@@ -171,8 +171,9 @@ def expire_group(coordinator: Coordinator, group: str, looked: Looked) -> int:
 
 
 def offset_paths(coordinator: Coordinator, topic: str) -> list[str]:
-    """The paths of the nodes below which groups have stored committed offsets of a topic: one node
-    for each group."""
+    """Returns the paths of the nodes below which groups have stored committed offsets of a topic:
+    one node for each group.
+    """
     groups = [group_nodes.group_of(name) for name in coordinator.children(group_nodes.CONSUMERS)]
     paths = [group_nodes.topic_offsets_path(group, topic) for group in groups]
     with answered(coordinator) as client:
@@ -181,7 +182,7 @@ def offset_paths(coordinator: Coordinator, topic: str) -> list[str]:
 
 
 def count_native(client: Any, groups: Sequence[str]) -> dict[str, int]:
-    """For each group, the number of its consumers that have registered in ZooKeeper."""
+    """Returns, for each group, the number of its consumers that have registered in ZooKeeper."""
     paths = [group_nodes.ids_path(group) for group in groups]
     found = each_answer(client.exists_async, paths)
     for each in found:
@@ -194,7 +195,9 @@ def count_native(client: Any, groups: Sequence[str]) -> dict[str, int]:
 
 
 def read_offsets(client: Any, group: str) -> Offsets:
-    """All offsets of a group. A node that contains no valid offset is skipped and logged."""
+    """Returns all offsets of a group. A node that contains no valid offset is skipped and
+    logged.
+    """
     try:
         topics = sorted(one_answer(client.get_children_async(group_nodes.offsets_path(group))))
     except NoNodeError:
@@ -253,12 +256,12 @@ def _prune(client: Any, path: str) -> None:
 
 
 def in_use(group: str, count: int) -> GroupInUse:
-    """The error for a group for which `count` consumers have registered in ZooKeeper."""
+    """Returns the error for a group for which `count` consumers have registered in ZooKeeper."""
     return GroupInUse(f"group {group!r} has {count} consumers that coordinate through ZooKeeper")
 
 
 def _tree(client: Any, path: str) -> list[str]:
-    """The paths of a node and of all nodes below it, each node after its children."""
+    """Returns the paths of a node and of all nodes below it, each node after its children."""
     found: list[str] = []
     level = [path]
     while level:
@@ -274,8 +277,8 @@ def _tree(client: Any, path: str) -> list[str]:
 
 
 def _parts(nodes: Sequence[str], ids: str) -> Iterator[Sequence[str]]:
-    """The nodes to delete, divided into parts that each fit into one transaction. The node `ids` is
-    in the first part.
+    """Returns the nodes to delete, divided into parts that each fit into one transaction. The node
+    `ids` is in the first part.
     """
     ordered = [*(each for each in nodes if each == ids), *(each for each in nodes if each != ids)]
     part: list[str] = []

@@ -20,9 +20,9 @@ committed offsets.
     administration  handles the administrators' requests: list, describe, delete
     retention       deletes the old offsets of groups without members
 
-Members, generations and deadlines are in the memory of the loop. What must survive a crash is
-written to ZooKeeper before any client gets an answer about it (`coordination.consumers` describes
-the content of the nodes):
+Members, generations and deadlines are in the memory of the loop. Two things must survive a crash:
+generations and commits. The broker writes them to ZooKeeper before any client gets an answer about
+them (`coordination.consumers` describes the content of the nodes):
 
 * A generation is stored with its assignments before the first member gets its assignment. After a
   restart, the members of the last stored generation continue with heartbeats and commits, without a

@@ -182,8 +182,9 @@ def _listed(group: Group) -> Listed:
 
 
 def _stored(group_id: str, content: bytes | None) -> Listed:
-    """The entry of ListGroups for a group that is not in memory. content: the group's record in
-    ZooKeeper."""
+    """Returns the entry of ListGroups for a group that is not in memory. content: the group's
+    record in ZooKeeper.
+    """
     try:
         record = None if content is None else decode(group_id, content)
     except RecordRefused:
@@ -215,8 +216,9 @@ def _described(group: Group) -> Described:
 
 
 def _subscribed(group: Group) -> frozenset[str] | None:
-    """The topics to which the members of a group subscribe. None if this cannot be known, because
-    the members are no consumers, or because a member's metadata cannot be decoded."""
+    """Returns the topics to which the members of a group subscribe. None if this cannot be known,
+    because the members are no consumers, or because a member's metadata cannot be decoded.
+    """
     found: set[str] = set()
     for member in group.roster:
         if group.roster.protocol_type != subscription.CONSUMER:

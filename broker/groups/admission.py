@@ -17,7 +17,7 @@ _GIVEN_MAX = 10_000
 
 
 def refusal(joining: Joining, roster: Roster, limits: GroupLimits) -> ErrorCode | None:
-    """The error with which a member's join is refused; None if the member may join."""
+    """Returns the error with which a member's join is refused; None if the member may join."""
     at_least, at_most = limits.session_timeout_min_s, limits.session_timeout_max_s
     if not at_least <= joining.session_timeout_s <= at_most:
         return ErrorCode.INVALID_SESSION_TIMEOUT

@@ -36,7 +36,7 @@ class OffsetCache:
         return self._bytes
 
     def get(self, group: str) -> Offsets | None:
-        """All offsets of a group; None if they are not in the cache."""
+        """Returns all offsets of a group; None if they are not in the cache."""
         found = self._groups.get(group)
         if found is None:
             return None

@@ -68,10 +68,11 @@ class Groups(HostedGroups):
         self._looking = 0
 
     def coordinator_of(self, _group_id: str) -> int:
-        """The id of the broker that coordinates a group. This is always the controller, so all
-        brokers name the same one. After a change of the controller, brokers may name different ones
-        until each of them has read the change from ZooKeeper. The result is NO_LEADER if this
-        broker was the controller and cannot know whether it still is."""
+        """Returns the id of the broker that coordinates a group. This is always the controller, so
+        all brokers name the same one. After a change of the controller, brokers may name different
+        ones until each of them has read the change from ZooKeeper. The result is NO_LEADER if this
+        broker was the controller and cannot know whether it still is.
+        """
         return self._coordinator_id()
 
     def join(self, group_id: str, joining: Joining, reply: Callable[[Joined], None]) -> None:

@@ -63,7 +63,7 @@ class Group:
         self._is_assigned = False  # whether this generation's assignment is stored
         self._held: dict[int, tuple[Token, Joined]] = {}
 
-    # requests of members
+    # These methods handle the requests of members.
 
     def join(self, now: float, joining: Joining, token: Token) -> None:
         """A member asks to be in the next generation. The answer, which names `token`, is added to
@@ -134,8 +134,9 @@ class Group:
     def commit_refusal(
         self, now: float, member_id: str, instance_id: str | None, generation: int
     ) -> ErrorCode | None:
-        """The error with which a commit of offsets is refused; None if the offsets may be
-        stored."""
+        """Returns the error with which a commit of offsets is refused; None if the offsets may be
+        stored.
+        """
         if generation < 0 and self.state is GroupState.EMPTY:
             return None  # the consumer has joined no group, and only commits offsets
         if generation < 0 and not member_id and instance_id is None:
@@ -148,10 +149,10 @@ class Group:
         # generation may get the same number.
         return None if self._is_assigned else ErrorCode.REBALANCE_IN_PROGRESS
 
-    # deadlines, storing and restoring
+    # These methods handle deadlines, and store and restore the group.
 
     def deadline(self) -> float | None:
-        """The earliest time at which `tick` has something to do."""
+        """Returns the earliest time at which `tick` has something to do."""
         found = list(self.roster.given.values())
         found += [each.deadline for each in self.roster if not each.is_parked]
         if self.state is GroupState.PREPARING:
@@ -209,7 +210,7 @@ class Group:
                 self._answer(token, self._synced(member))
 
     def record(self) -> GroupRecord:
-        """The group as it is now, as a record that can be stored."""
+        """Returns the group as it is now, as a record that can be stored."""
         return GroupRecord(
             generation=self.generation,
             protocol_type=self.roster.protocol_type or "",
@@ -239,7 +240,7 @@ class Group:
             self._fail_join(member, error)
             self._fail_sync(member, error)
 
-    # joining
+    # These methods handle joins.
 
     def _join_new(self, now: float, joining: Joining, token: Token) -> None:
         member_id = self._new_id(joining.instance_id or joining.client_id)
@@ -321,7 +322,7 @@ class Group:
         member.join = token
         self._prepare(now, ErrorCode.REBALANCE_IN_PROGRESS)
 
-    # rebalancing
+    # These methods carry out a rebalance.
 
     def _prepare(self, now: float, error: ErrorCode) -> None:
         """Begins to prepare a rebalance, unless the group does so already. Answers waiting
@@ -385,7 +386,7 @@ class Group:
         self._prepare(now, ErrorCode.REBALANCE_IN_PROGRESS)
 
     def _disband(self, error: ErrorCode) -> None:
-        """Removes all members, because the group has consumers that coordinate through
+        """Removes all members. Called if the group also has consumers that coordinate through
         ZooKeeper.
         """
         for member in self.roster:
@@ -396,7 +397,7 @@ class Group:
         self.state = GroupState.EMPTY
         self._store()
 
-    # helpers
+    # The methods above call the following methods.
 
     def _refusal(
         self, member_id: str, instance_id: str | None, generation: int

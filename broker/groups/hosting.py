@@ -43,16 +43,17 @@ Use = Callable[[Group | ErrorCode], None]
 
 @dataclass(slots=True)
 class Hosted:
-    """A group in memory, with what the broker must know to store it and to remove it from
-    memory."""
+    """A group in memory, and the facts from which the broker decides when to store it and when to
+    remove it from memory.
+    """
 
     group: Group
     used_at: float
     timer: Timer | None = None
     unstored: bool = False
     refused: bool = False
-    """Whether it has been logged that joins are refused. (They are refused while consumers are
-    registered in ZooKeeper.)
+    """Whether the broker has already logged that it refuses joins of this group, because consumers
+    are registered for the group in ZooKeeper.
     """
     empty_since_ms: int = 0
 
@@ -103,7 +104,7 @@ class HostedGroups:
         return sum(len(each.group.roster) for each in tuple(self.hosted.values()))
 
     def is_loading(self, group_id: str) -> bool:
-        """Whether the broker is reading the group from ZooKeeper."""
+        """Returns whether the broker is reading the group from ZooKeeper."""
         return group_id in self._loading
 
     def use(self, group_id: str, then: Use) -> None:
@@ -240,8 +241,9 @@ class HostedGroups:
                 self._store(hosted, output.number)
 
     def _may_store(self) -> bool:
-        """Whether this broker may write groups: a former coordinator must not overwrite what the
-        present coordinator has stored."""
+        """Returns whether this broker may write groups: a former coordinator must not overwrite
+        what the present coordinator has stored.
+        """
         return not self._stopping and self.is_coordinator()
 
     def _store(self, hosted: Hosted, number: int | None) -> None:

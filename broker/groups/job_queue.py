@@ -159,7 +159,7 @@ class JobQueue:
         self._go(group)
 
     def is_busy_with(self, group: str) -> bool:
-        """Whether a request for this group waits, or is part of the running job."""
+        """Returns whether a request for this group waits, or is part of the running job."""
         return group in self._next.groups or (self._away is not None and group in self._away.groups)
 
     def close(self, error: SkidwayError) -> None:

@@ -102,11 +102,13 @@ class Member:
         return said + words + len(self.assignment)
 
     def metadata(self, protocol: str | None) -> bytes:
-        """The member's metadata for a protocol; empty if it does not support the protocol."""
+        """Returns the member's metadata for a protocol; empty if it does not support the
+        protocol.
+        """
         return next((each.metadata for each in self.protocols if each.name == protocol), b"")
 
     def take(self, joining: Joining) -> None:
-        """Takes the member's protocols, timeouts and client id from its newest JoinGroup
+        """Replaces the member's protocols, timeouts and client id by those of its newest JoinGroup
         request.
         """
         self.protocols = joining.protocols

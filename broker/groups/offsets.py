@@ -38,8 +38,8 @@ class GroupOffsets:
     ) -> None:
         """Commits offsets. Answers when they are in ZooKeeper.
 
-        Each offset belongs to the topic that has the given name at the time of the call. If a topic
-        is deleted and recreated while its offsets wait to be written, they are dropped.
+        Each offset belongs to the topic that has the given name at the time of the call. If the
+        topic is deleted and recreated while the offset waits to be written, the offset is dropped.
         """
         of_topics = self._of_topics(offsets)
 

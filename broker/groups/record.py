@@ -45,7 +45,7 @@ class GroupRecord:
 
 
 def encode(record: GroupRecord) -> bytes:
-    """The content of the node that stores a group."""
+    """Returns the content of the node that stores a group."""
     content = _content(record, record.members)
     return content if len(content) <= BYTES_MAX else _content(record, ())
 

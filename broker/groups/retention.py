@@ -37,7 +37,7 @@ class Fate(Enum):
     """What is done with a group.
 
     KEPT: nothing is done.
-    MARKED: the group's record is changed, so that it says that the group is empty.
+    MARKED: the group's record in ZooKeeper is changed, so that it says that the group is empty.
     WOKEN: the group is read into memory, so that members that send nothing are removed after their
     timeout.
     SHORTENED: some of the group's offsets are deleted.
@@ -69,7 +69,7 @@ def decide(
     if looked.native:
         return Verdict(Fate.KEPT)
     if record is not None and (record.members or record.omitted):
-        return Verdict(Fate.WOKEN)  # in memory, its silent members time out
+        return Verdict(Fate.WOKEN)  # only groups in memory remove silent members
     if record is None or not record.empty_since_ms or record.ids_version != looked.ids_version:
         known = record or GroupRecord(generation=0)
         marked = replace(known, empty_since_ms=now_ms, ids_version=looked.ids_version)

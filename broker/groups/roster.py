@@ -49,11 +49,11 @@ class Roster:
         return not self.given and all(each.join is not None for each in self.members.values())
 
     def static_id(self, instance_id: str | None) -> str | None:
-        """The id of the member with an instance id; None if there is no such member."""
+        """Returns the id of the member with an instance id; None if there is no such member."""
         return None if instance_id is None else self._static.get(instance_id)
 
     def supports(self, joining: Joining) -> bool:
-        """Whether there is a protocol that the joining member and all members support."""
+        """Returns whether there is a protocol that the joining member and all members support."""
         names = {each.name for each in joining.protocols}
         if not self.members:
             return bool(joining.protocol_type) and bool(names)

@@ -16,7 +16,7 @@ _LENGTH = struct.Struct(">h")
 
 
 def topics(metadata: bytes) -> frozenset[str] | None:
-    """The names of the topics; None if `metadata` is not the metadata of a consumer."""
+    """Returns the names of the topics; None if `metadata` is not the metadata of a consumer."""
     try:
         _, count = _HEAD.unpack_from(metadata)
         at, found = _HEAD.size, set()

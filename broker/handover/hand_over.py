@@ -47,8 +47,8 @@ class HandOver:
     def hand_over(
         self, partition: TopicPartition, progress: Callable[[str], object]
     ) -> tuple[Path, Waybill]:
-        """Hands a partition over. Returns the directory to copy, and its waybill (the list of its
-        files). May be called again after a success or a failure.
+        """Prepares a partition for the move. Returns the directory to copy, and the directory's
+        waybill (the list of its files). May be called again after a success or a failure.
 
         Raises StateRefused if this broker may not hand the partition over, for example because
         another broker leads it. Also raises DamagedLog, StorageFailed and SkidwayError.

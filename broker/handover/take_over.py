@@ -147,8 +147,9 @@ class TakeOver:
 
 
 def _finish(home: LogDirectory, target: Path) -> None:
-    """Makes the rename of the partition's directory durable, and then removes the waybill. Raises
-    OSError."""
+    """Makes the rename of the partition's directory durable, and then removes the waybill from the
+    directory. Raises OSError.
+    """
     fsync_directory(home.path)
     (target / waybill.FILE).unlink()
     fsync_directory(target)

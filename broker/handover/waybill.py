@@ -83,8 +83,9 @@ def write(directory: Path, waybill: Waybill) -> None:
 
 
 def read(directory: Path) -> Waybill | None:
-    """The waybill in a directory; None if the directory has no waybill. Raises StateRefused and
-    OSError."""
+    """Returns the waybill in a directory; None if the directory has no waybill. Raises StateRefused
+    and OSError.
+    """
     path = directory / FILE
     try:
         content = json.loads(path.read_bytes())

@@ -86,8 +86,8 @@ def write_meta(directory: Path, meta: MetaProperties) -> None:
 
 
 def read_meta(directory: Path) -> MetaProperties | None:
-    """The content of a log directory's meta.properties; None if the directory has no such file yet.
-    Raises StateRefused.
+    """Returns the content of a log directory's meta.properties; None if the directory has no such
+    file yet. Raises StateRefused.
     """
     path = directory / names.META_PROPERTIES
     try:
@@ -111,8 +111,9 @@ def write_partition_metadata(directory: Path, topic_id: uuid.UUID) -> None:
 
 
 def read_partition_metadata(directory: Path) -> uuid.UUID | None:
-    """The topic id in a directory's partition.metadata; None if the directory has no such file.
-    Raises StateRefused."""
+    """Returns the topic id in a directory's partition.metadata; None if the directory has no such
+    file. Raises StateRefused.
+    """
     path = directory / names.PARTITION_METADATA
     try:
         lines = path.read_text("utf-8", "replace").splitlines()
@@ -126,15 +127,19 @@ def read_partition_metadata(directory: Path) -> uuid.UUID | None:
 
 
 def encode_id(value: uuid.UUID) -> str:
-    """A UUID as Kafka writes it: in URL-safe base64, 22 characters."""
+    """Returns the UUID as text in the form in which Kafka writes it: 22 characters of URL-safe
+    base64.
+    """
     return base64.urlsafe_b64encode(value.bytes).decode().rstrip("=")
 
 
 def decode_id(text: str) -> uuid.UUID:
-    """The UUID that `text` contains in the form in which Kafka writes it. Raises ValueError."""
+    """Returns the UUID that `text` contains in the form in which Kafka writes it. Raises
+    ValueError.
+    """
     return uuid.UUID(bytes=base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
 
 
 def clean_shutdown_content(broker_epoch: int) -> bytes:
-    """The content of the file `.kafka_cleanshutdown`, which marks a clean stop."""
+    """Returns the content of the file `.kafka_cleanshutdown`, which marks a clean stop."""
     return json.dumps({"version": 0, "brokerEpoch": broker_epoch}).encode()

@@ -45,12 +45,12 @@ class LogConfig:
     topic, which keeps the offsets of its source and so also its gaps.
     """
     gaps: tuple[Gap, ...] | None = None
-    """If the log is not contiguous, only the offsets of these gaps may be missing from it. None if
-    any offset may be missing.
+    """The ranges of offsets that may be missing from a log that is not contiguous. None if any
+    offset may be missing.
     """
 
     def may_miss(self, partition: int, first: int, end: int) -> bool:
-        """Whether all offsets [first, end) may be missing in that partition's log."""
+        """Returns whether all offsets [first, end) may be missing in that partition's log."""
         if self.contiguous:
             return False
         return self.gaps is None or covers(self.gaps, partition, first, end)

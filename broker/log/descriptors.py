@@ -54,7 +54,9 @@ class OpenSegments:
 
 
 def segments_max() -> int:
-    """How many segments may be open, as computed from this process's limit of descriptors."""
+    """Returns how many segments may be open, as computed from this process's limit of
+    descriptors.
+    """
     limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return max(limit // _SHARE, 1) if limit != resource.RLIM_INFINITY else 1 << 20
 

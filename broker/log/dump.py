@@ -55,8 +55,8 @@ class DumpedRecord:
 
 
 def segment_files(path: Path) -> list[Path]:
-    """The segment files of a partition's directory, in order. If the path is a file, only this
-    file. Raises UsageError if there is no segment file.
+    """Returns the segment files of a partition's directory, in order. If the path is a file, only
+    this file. Raises UsageError if there is no segment file.
     """
     if path.is_dir():
         found = [path / names.segment_file(base, names.LOG) for base in names.segment_bases(path)]
@@ -96,8 +96,8 @@ def batches(path: Path) -> Iterator[DumpedBatch | NoBatch]:
 
 
 def records(batch: DumpedBatch) -> list[DumpedRecord]:
-    """The records of a batch, read from its file. Raises CorruptBatch if the records cannot be
-    decoded, and OSError if the file cannot be read.
+    """Returns the records of a batch, read from its file. Raises CorruptBatch if the records cannot
+    be decoded, and OSError if the file cannot be read.
     """
     header = batch.header
     file = OpenFile(batch.path, os.O_RDONLY)

@@ -46,8 +46,8 @@ class Expiration:
 
 
 def held(logs: Iterable[PartitionLog], now_ms: int) -> dict[TopicPartition, tuple[str, ...]]:
-    """The partitions that have expired segments and whose topic has `retention.hold`, each with the
-    groups that this setting lists.
+    """Returns the partitions that have expired segments and whose topic has `retention.hold`, each
+    with the groups that this setting lists.
     """
     return {
         each.partition: each.config.held_by

@@ -77,7 +77,9 @@ class OpenFile:
             os.close(self.descriptor)
 
     def fileno(self) -> int:
-        """The descriptor. Keep a reference to this object as long as you use the descriptor."""
+        """Returns the descriptor. Keep a reference to this object as long as you use the
+        descriptor.
+        """
         return self.descriptor
 
     @property

@@ -98,8 +98,8 @@ class LeaderEpochs:
             self.changed = True
 
     def end_of(self, epoch: int, *, current: int, log_end_offset: int) -> EpochEnd:
-        """Returns the end of `epoch`. If the log has no record of this epoch, returns the end of
-        the highest known epoch below `epoch`.
+        """Returns the end of `epoch`. If the log has no record of this epoch, returns the highest
+        lower epoch that the log has records of, with its end.
 
         `current` is the leader's present epoch. If the present epoch has no record yet, it begins
         at the log end.
@@ -118,7 +118,7 @@ class LeaderEpochs:
         return EpochEnd(known, entries[behind].offset)
 
     def encode(self) -> bytes:
-        """The content of the file `leader-epoch-checkpoint` with these entries."""
+        """Returns the content of the file `leader-epoch-checkpoint` with these entries."""
         lines = [_VERSION, str(len(self._entries))]
         lines += [f"{epoch} {offset}" for epoch, offset in self._entries]
         return ("\n".join(lines) + "\n").encode()

@@ -35,8 +35,8 @@ class LogDirectory:
     and the log start offset of each partition.
 
     offline: why the directory is not in use; None while it is in use. full: the operation that
-    failed because the volume had no space, in words for people; None if something was written since
-    then. noted: the partitions for which the checkpoint files may have an entry.
+    failed because the volume had no space, in words for people; None if a later write has
+    succeeded. noted: the partitions for which the checkpoint files may have an entry.
     """
 
     path: Path
@@ -96,8 +96,8 @@ class LogDirectory:
             _log.info("log_directory_has_space", directory=str(self.path))
 
     def free_bytes(self) -> int | None:
-        """How many bytes may still be written to the directory's volume; None if the operating
-        system does not say.
+        """Returns how many bytes may still be written to the directory's volume; None if the
+        operating system does not say.
         """
         try:
             status = os.statvfs(self.path)

@@ -115,19 +115,21 @@ class LogManager:
         raise SkidwayError(f"no log directory can be used: {reasons}")
 
     def offline_words(self) -> str:
-        """The end of a sentence for people, which says which directories are offline; empty if none
-        is offline."""
+        """Returns a clause that says which directories are offline, to be put at the end of a
+        message for people; empty if none is offline.
+        """
         offline = [str(each.path) for each in self.directories if each.offline is not None]
         return f" (offline: {', '.join(offline)})" if offline else ""
 
     def home_of(self, partition: TopicPartition) -> LogDirectory | None:
-        """The log directory that contains the log of a partition; None if this broker has no such
-        log."""
+        """Returns the log directory that contains the log of a partition; None if this broker has
+        no such log.
+        """
         return self._homes.get(partition)
 
     def discover(self) -> list[tuple[TopicPartition, Found]]:
-        """Finds the partitions' directories. Also removes directories of deleted partitions, whose
-        removal was interrupted.
+        """Finds the partitions' directories. Also removes those directories of deleted partitions
+        that an interrupted removal has left.
 
         The result contains a partition twice if its topic was recreated while a log directory was
         offline.
@@ -336,34 +338,34 @@ class LogManager:
             home.note_written()
 
     def why_full(self, partition: TopicPartition) -> str | None:
-        """The last operation that failed because a partition's log directory had no space; None if
-        the directory has space.
+        """Returns the last operation that failed because a partition's log directory had no space;
+        None if the directory has space.
         """
         home = self._homes.get(partition)
         return None if home is None else home.full
 
     def moved(self, partition: TopicPartition) -> Path | None:
-        """The directory of a partition that another broker has handed over, and that no broker has
-        taken over yet. None if there is no such directory.
+        """Returns the directory of a partition that another broker has handed over, and that no
+        broker has taken over yet. None if there is no such directory.
         """
         name = names.moved_directory(partition)
         found = (each.path / name for each in self._online())
         return next((path for path in found if path.exists()), None)
 
     def directory_of(self, path: Path) -> LogDirectory | None:
-        """The log directory that contains a path."""
+        """Returns the log directory that contains a path."""
         for each in self.directories:
             if path == each.path or each.path in path.parents:
                 return each
         return None
 
     def highest_producer_id(self) -> int:
-        """The highest producer id in any log; -1 if there is none."""
+        """Returns the highest producer id in any log; -1 if there is none."""
         return max((each.producers.highest_id for each in self.logs.values()), default=-1)
 
     def held(self) -> dict[TopicPartition, tuple[str, ...]]:
-        """The partitions that have expired segments and whose topic has `retention.hold`, each with
-        the groups that this setting lists.
+        """Returns the partitions that have expired segments and whose topic has `retention.hold`,
+        each with the groups that this setting lists.
         """
         return expiration.held(self.logs.values(), self._retention_clock.now_ms())
 
@@ -442,7 +444,7 @@ class LogManager:
         return [each for each in self.directories if each.offline is None]
 
     def _checkpoint_of(self, home: LogDirectory) -> tuple[Offsets, Offsets]:
-        # For a stopped partition, the file keeps the offset that it had before.
+        # For a stopped partition, the file keeps the recovery point that it already contains.
         points = only(home.recovery_points, self.stopped)
         starts = only(home.log_start_offsets, self.stopped)
         for tp, each in self.logs.items():

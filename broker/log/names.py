@@ -37,7 +37,7 @@ _LEAVING = re.compile(r".+\.[0-9a-f]{32}(-delete|-stray)")
 
 
 def illegal_topic(name: str) -> str | None:
-    """A sentence that says why a topic cannot have this name; None if the name is legal."""
+    """Returns a sentence that says why a topic cannot have this name; None if the name is legal."""
     if not name:
         return "a topic name must not be empty"
     if name in (".", ".."):
@@ -50,7 +50,9 @@ def illegal_topic(name: str) -> str | None:
 
 
 def segment_file(base_offset: int, suffix: str) -> str:
-    """The name of one of a segment's files. Names sort in the order of the offsets."""
+    """Returns the name of the file with this suffix of the segment with this base offset. Names
+    sort in the order of the offsets.
+    """
     return f"{base_offset:0{_DIGITS}d}{suffix}"
 
 
@@ -64,17 +66,19 @@ def base_offset_of(name: str, suffix: str) -> int | None:
 
 
 def cut_file(base_offset: int, position: int) -> str:
-    """The name of the file for the bytes that recovery cut off a segment, from `position` on."""
+    """Returns the name of the file for the bytes that recovery cut off a segment, from `position`
+    on.
+    """
     return f"{base_offset:0{_DIGITS}d}.{position}{CUT}"
 
 
 def partition_directory(partition: TopicPartition) -> str:
-    """The name of a partition's directory."""
+    """Returns the name of a partition's directory."""
     return f"{partition.topic}-{partition.partition}"
 
 
 def partition_of(directory: str) -> TopicPartition | None:
-    """The partition whose directory has this name; None for any other name."""
+    """Returns the partition whose directory has this name; None for any other name."""
     match = _PARTITION_DIRECTORY.fullmatch(directory)
     if match is None or illegal_topic(match[1]) is not None:
         return None
@@ -89,30 +93,35 @@ def leaving_directory(partition: TopicPartition, suffix: str) -> str:
 
 
 def is_deleted_directory(directory: str) -> bool:
-    """Whether a directory of this name belongs to a deleted partition and is to be removed."""
+    """Returns whether a directory of this name belongs to a deleted partition and is to be
+    removed.
+    """
     match = _LEAVING.fullmatch(directory)
     return match is not None and match[1] == DELETED_DIRECTORY
 
 
 def is_stray_directory(directory: str) -> bool:
-    """Whether a directory of this name was set aside because no known topic owns it."""
+    """Returns whether a directory of this name was set aside because no known topic owns it."""
     match = _LEAVING.fullmatch(directory)
     return match is not None and match[1] == STRAY_DIRECTORY
 
 
 def moved_directory(partition: TopicPartition) -> str:
-    """The name of a partition's directory between its hand-over by one broker and its take-over by
-    another broker."""
+    """Returns the name of a partition's directory between its hand-over by one broker and its
+    take-over by another broker.
+    """
     return partition_directory(partition) + MOVED_DIRECTORY
 
 
 def moved_partition(directory: str) -> TopicPartition | None:
-    """The partition whose directory has this name after its hand-over; None for any other name."""
+    """Returns the partition whose directory has this name after its hand-over; None for any other
+    name.
+    """
     stem = directory.removesuffix(MOVED_DIRECTORY)
     return None if stem == directory else partition_of(stem)
 
 
 def segment_bases(directory: Path) -> list[int]:
-    """The base offsets of the segments in a partition's directory, in ascending order."""
+    """Returns the base offsets of the segments in a partition's directory, in ascending order."""
     found = (base_offset_of(entry.name, LOG) for entry in directory.iterdir())
     return sorted(base for base in found if base is not None)

@@ -64,14 +64,14 @@ class OffsetIndex:
         return self._absolute(self._entries.floor(position, _position))
 
     def last(self) -> tuple[int, int]:
-        """(last offset, position) of the batch in the newest entry; (base offset, 0) if there is no
-        entry.
+        """Returns (last offset, position) of the batch in the newest entry; (base offset, 0) if
+        there is no entry.
         """
         return self._absolute(self._entries.last())
 
     def cut_tail(self, position: int) -> None:
-        """Removes the entries of batches that begin at `position` or later. The write of these
-        batches has failed, and their entries are still in memory only.
+        """Removes the entries of batches that begin at `position` or later. Called if the write of
+        these batches has failed; their entries are still in memory only.
         """
         tail = self._entries.tail
         while tail and tail[-1][1] >= position:

@@ -32,15 +32,15 @@ class OffsetLookup:
         self.remember(end)
 
     def segment_of(self, offset: int) -> Segment:
-        """The segment whose range of offsets includes an offset."""
+        """Returns the segment whose range of offsets includes `offset`."""
         at = bisect_right(self._segments, offset, key=_base_offset) - 1
         return self._segments[max(at, 0)]
 
     def batches(
         self, offset: int, max_bytes: int, end: LogPosition, *, at_least_one: bool
     ) -> FileSlice | None:
-        """Returns the range of a segment's file with whole batches, from the batch that contains
-        `offset` up to `end`.
+        """Returns a range of bytes in a segment's file. The range has whole batches: it begins with
+        the batch that contains `offset`, and ends at `end` or before it.
 
         The batches together have at most `max_bytes`. But with `at_least_one`, the first batch is
         included even if it is larger.
@@ -62,8 +62,8 @@ class OffsetLookup:
             raise DamagedLog(segment.path, error.position, error.reason) from error
 
     def bytes_between(self, offset: int, end: LogPosition, enough: int) -> int:
-        """The number of bytes from an offset up to the position `end`. If there are more than
-        `enough` bytes, the method may stop counting and return any number above `enough`.
+        """Returns the number of bytes from an offset up to the position `end`. If there are more
+        than `enough` bytes, the method may stop counting and return any number above `enough`.
         """
         segment, position = self._locate(offset)
         if segment.base_offset == end.segment:
@@ -87,8 +87,8 @@ class OffsetLookup:
         self._positions = {at: place for at, place in self._positions.items() if at >= offset}
 
     def _locate(self, offset: int) -> tuple[Segment, int]:
-        """Returns the segment and position of the batch that contains an offset. If no batch
-        contains the offset (a gap), returns those of the next batch.
+        """Returns the segment and position of the batch that contains `offset`. If the offset is in
+        a gap, so that no batch contains it, returns the segment and position of the next batch.
         """
         segment = self.segment_of(offset)
         if offset == segment.base_offset and segment.size:

@@ -30,9 +30,9 @@ class Opening:
     """The first offset of a log that has no segment yet."""
 
     def may_miss(self, first: int, end: int) -> bool:
-        """Whether the offsets [first, end) may be missing from the log without damage. Only a
-        mirror's log may lack offsets. If `config.gaps` is not None, the log may lack only the
-        offsets in `config.gaps`.
+        """Returns whether the log may lack the offsets [first, end) without being damaged. Only a
+        mirror's log may lack offsets. If `config.gaps` is not None, it may lack only the offsets in
+        `config.gaps`.
         """
         return self.config.may_miss(self.partition.partition, first, end)
 
@@ -46,7 +46,9 @@ class Account:
     indexes_rebuilt: int = 0
     scanned: list[Segment] = field(default_factory=list)
     epochs: list[EpochStart] = field(default_factory=list)
-    """The leader epochs in the scanned segments, each with the offset of its first record there."""
+    """The leader epochs in the scanned segments, each with the offset of its first record in these
+    segments.
+    """
     producers: dict[int, ProducerState] = field(default_factory=dict)
     """Each key is the base offset of a scanned segment. The value is the producer state made from
     the batches of this segment alone.
@@ -59,6 +61,6 @@ class Account:
 
 
 def note_epoch(found: list[EpochStart], header: BatchHeader) -> None:
-    """Adds the leader epoch of a batch to `found`, if it is higher than all epochs there."""
+    """Adds the leader epoch of a batch to `found`, if it is higher than all epochs in `found`."""
     if not found or header.leader_epoch > found[-1].epoch:
         found.append(EpochStart(header.leader_epoch, header.base_offset))

@@ -64,8 +64,8 @@ class Flush:
     """The file of leader epochs and its new content; None if the file need not be written."""
 
 
-# This class has 26 methods, because reading, appending, flushing and rolling all depend on which
-# records are written and which are flushed.
+# This class has 26 methods, because reading, appending, flushing and rolling all use the same two
+# facts: which records are written, and which are flushed.
 class PartitionLog:
     """The log of one partition. `recovery.open_log` makes it. Only the loop's thread may use it."""
 
@@ -181,8 +181,8 @@ class PartitionLog:
     def read(
         self, offset: int, max_bytes: int, end: LogPosition, *, at_least_one: bool
     ) -> FileSlice | None:
-        """Returns the range of one segment's file with whole batches, from the batch that contains
-        `offset` up to `end`.
+        """Returns a range of bytes in one segment's file. The range has whole batches: it begins
+        with the batch that contains `offset`, and ends at `end` or before it.
 
         The batches together have at most `max_bytes`. But with `at_least_one`, the first batch is
         included even if it is larger. Returns None if there is no such batch. Raises OffsetOutside,
@@ -195,15 +195,16 @@ class PartitionLog:
         return self._lookup.batches(offset, max_bytes, end, at_least_one=at_least_one)
 
     def bytes_between(self, offset: int, end: LogPosition, enough: int) -> int:
-        """The number of bytes from an offset up to the position `end`, for a fetch that waits. If
-        there are more than `enough` bytes, the method may return any number above `enough`.
+        """Returns the number of bytes from an offset up to the position `end`, for a fetch that
+        waits. If there are more than `enough` bytes, the method may return any number above
+        `enough`.
         """
         if offset >= end.offset or offset < self.log_start_offset:
             return 0
         return self._lookup.bytes_between(offset, end, enough)
 
     def segment_of(self, offset: int) -> Segment:
-        """The segment whose range of offsets includes an offset."""
+        """Returns the segment whose range of offsets includes `offset`."""
         return self._lookup.segment_of(offset)
 
     def begin_flush(self) -> Flush | None:
@@ -265,8 +266,9 @@ class PartitionLog:
         self._lookup.forget_below(offset)
 
     def save_producers(self, offset: int, first_append_ms: int) -> None:
-        """Writes the `.producers` file for an offset: the state of the producers before it, and the
-        time of the first append at it. Raises OSError."""
+        """Writes the `.producers` file for `offset`: the state of the producers before this offset,
+        and the time at which the record with this offset was appended. Raises OSError.
+        """
         path = self.directory / names.segment_file(offset, names.PRODUCERS)
         temporary = path.with_name(path.name + ".tmp")
         temporary.write_bytes(encode_snapshot(self.producers, first_append_ms))
@@ -374,8 +376,8 @@ class PartitionLog:
             self._save_indexes(segment)
 
     def _take_back(self, segment: Segment, file: OpenFile | None) -> None:
-        """Undoes the appends since the last write. file: the segment's file; None if the file could
-        not be opened, so that no byte of these appends was written.
+        """Undoes the appends since the last successful write. file: the segment's file; None if the
+        file could not be opened, so that no byte of these appends was written.
         """
         undo = self._undo
         assert undo is not None

@@ -41,10 +41,10 @@ from skidway.kafka.batch import NO_PRODUCER_ID, BatchHeader, next_sequence
 
 BATCHES_KEPT = 5
 GIVEN_ID_END = 1 << 62
-"""Brokers assign only producer ids below this limit. A new id must be higher than every id below
-the limit that the logs contain. Ids at the limit or above it do not matter for this rule. A client
-may send any id, so otherwise one batch with the largest possible id would leave no id for other
-producers.
+"""Brokers assign only producer ids below this limit. A new id is higher than every id in the logs
+that is below the limit. Ids in the logs at or above the limit are ignored: they come from clients,
+which may send any id, so one batch with the largest possible id would otherwise leave no id for
+other producers.
 """
 CRC_UNKNOWN = 0
 """The value for an unknown CRC. With LogAppendTime, the broker changes the timestamps in a
@@ -63,8 +63,9 @@ class SequenceRefused(Exception):
 
 
 class OutOfOrderSequence(SequenceRefused):
-    """Raised if a batch follows a gap in the sequence, or is older than the producer's last five
-    batches, or has the sequence of a stored batch but other bytes.
+    """Raised if a batch does not begin at the producer's next sequence and is no duplicate: it
+    follows a gap, it is older than the last five batches, or it has the sequence of a stored batch
+    but other bytes.
     """
 
 
@@ -141,9 +142,9 @@ class ProducerState:
             self.highest_id = max(self.highest_id, producer_id)
 
     def go_on(self, later: ProducerState) -> None:
-        """Adds the state `later`, which was computed from batches that follow the batches of this
-        state. The result is the same as if `update` had been called on this state for each of the
-        later batches, because a producer's epoch never decreases.
+        """Adds the state `later`, which was computed from the batches after those of this state.
+        Because a producer's epoch never decreases, the result is the same as if `update` had been
+        called on this state for each of these batches.
         """
         for producer_id, each in later.producers.items():
             known = self.producers.get(producer_id)
@@ -192,14 +193,16 @@ def _duplicate(header: BatchHeader, known: Producer) -> StoredBatch:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The producers before an offset, and the time of the first append at that offset."""
+    """What a `.producers` file contains: the state of the producers before an offset, and the time
+    at which the record with that offset was appended.
+    """
 
     first_append_ms: int
     state: ProducerState
 
 
 def encode_snapshot(state: ProducerState, first_append_ms: int) -> bytes:
-    """The bytes of a `.producers` file."""
+    """Returns the bytes of a `.producers` file."""
     parts = [_HEAD.pack(first_append_ms, state.highest_id, len(state.producers))]
     for producer_id, each in state.producers.items():
         parts.append(
@@ -211,7 +214,7 @@ def encode_snapshot(state: ProducerState, first_append_ms: int) -> bytes:
 
 
 def decode_snapshot(data: bytes) -> Snapshot:
-    """The snapshot in a `.producers` file. Raises SnapshotDamaged."""
+    """Returns the snapshot in a `.producers` file. Raises SnapshotDamaged."""
     if len(data) < _SUM.size + _HEAD.size or data[:4] != _MAGIC:
         raise SnapshotDamaged("it is no snapshot of producers")
     body = data[_SUM.size :]

@@ -25,10 +25,11 @@ Recovery divides invalid bytes into three kinds:
 
 A log that ends before its recovery point is also damaged: a file is missing or has lost its end.
 Recovery does not read segments that end before the recovery point, but each of them must end where
-the next segment begins. (Recovery reads a segment that ends exactly at the recovery point, because
-its indexes may not be on disk yet.) In a mirror's log, only the offsets in the gaps of the topic's
-settings may be missing. Recovery makes an index again if it is missing, partial or too short.
-Recovery also makes an index again if the index's last entry does not match its batch.
+the next segment begins. (If a segment ends exactly at the recovery point, recovery reads it,
+because its indexes may not be on disk yet.) In a mirror's log, offsets may be missing within a
+segment or between two segments, but only offsets that the topic's settings list as gaps. Recovery
+makes an index again if it is missing, partial or too short. Recovery also makes an index again if
+the index's last entry does not match its batch.
 
 Recovery calls fsync for the valid batches before they count as flushed.
 """
@@ -145,8 +146,8 @@ def _load_segments(opening: Opening) -> list[Segment]:
 
 
 def _is_left_over(segments: Sequence[Segment], end_offset: int, opening: Opening) -> bool:
-    """Whether `segments`, the last segments of a log, are empty files whose first base offset does
-    not follow `end_offset`, the end of the log before these segments.
+    """Returns whether `segments`, the last segments of a log, are empty files whose first base
+    offset does not follow `end_offset`, the end of the log before these segments.
 
     Such segments have two possible causes. A crash after a roll may lose whole unflushed batches of
     the old segment, or a roll that failed before its end may leave an empty file behind.
@@ -326,9 +327,9 @@ def _cut(segment: Segment, partition: TopicPartition, error: scan.InvalidBatch) 
 def _set_aside(
     kept: list[Segment], following: Sequence[Segment], opening: Opening, account: Account
 ) -> list[Segment]:
-    """Removes from the log the segments `following`, which follow a segment that was cut. Their
-    records were never flushed, as the bytes that were cut off were not. Renames segments with
-    records to `.cut` files, and deletes empty segments.
+    """Removes from the log the segments `following`, which follow a segment that was cut. Neither
+    their records nor the bytes that were cut off were ever flushed. Renames segments with records
+    to `.cut` files, and deletes empty segments.
     """
     for segment in following:
         if segment.size:
@@ -347,8 +348,9 @@ def _set_aside(
 
 
 def _drop_empty(kept: list[Segment], following: Sequence[Segment]) -> list[Segment]:
-    """Deletes the files of the segments `following`, which follow a segment that was cut and have
-    no records any more. If they stayed, offsets would be missing between two segments."""
+    """Deletes the files of the segments `following`. They follow a segment that was cut, and have
+    no records. If they stayed, offsets would be missing between the cut segment and them.
+    """
     for segment in following:
         for suffix in names.SEGMENT_SUFFIXES:
             segment.path_of(suffix).unlink(missing_ok=True)

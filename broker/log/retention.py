@@ -34,8 +34,9 @@ class SegmentAge(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Expired:
-    """What the caller must do. count: how many of the oldest segments to delete. roll: whether to
-    roll the active segment first, that is, to close it and begin a new one.
+    """The decision about the segments of one log. count: how many of the oldest segments the caller
+    must delete. roll: whether to roll the active segment first, that is, to close it and begin a
+    new one.
 
     held: whether segments are kept only because a group of `retention.hold` still needs them.
     """

@@ -36,7 +36,7 @@ class RetentionClock:
         self._seen_s = clock.monotonic()
 
     def now_ms(self) -> int:
-        """The time by which ages are measured, in ms since 1970."""
+        """Returns the time by which ages are measured, in ms since 1970."""
         wall_ms, now_s = self._clock.time_ms(), self._clock.monotonic()
         latest_ms = self._known_ms + round((now_s - self._seen_s) * 1000 * SPEED_MAX)
         if wall_ms > latest_ms + REPORTED_MS:

@@ -58,7 +58,7 @@ class Window:
         self._start = 0
 
     def header(self, position: int) -> BatchHeader:
-        """The batch header at a position. Raises InvalidBatch."""
+        """Returns the batch header at a position. Raises InvalidBatch."""
         at = position - self._start
         if at < 0 or at + HEADER_BYTES > len(self._data):
             self._data = os.pread(self._descriptor, self._bytes, position)
@@ -69,8 +69,9 @@ class Window:
             raise InvalidBatch(position, str(error)) from error
 
     def crc(self, position: int, header: BatchHeader) -> int:
-        """The CRC-32C of the batch at a position, computed over the bytes that the CRC in its
-        header covers."""
+        """Returns the CRC-32C of the batch at a position, computed over the bytes that the CRC in
+        its header covers.
+        """
         start, end = position + CRC_START, position + header.size_bytes
         if self._start <= start and end <= self._start + len(self._data):
             covered = self._data[start - self._start : end - self._start]
@@ -124,10 +125,11 @@ def _implausible(
 
 
 def is_whole(descriptor: int, position: int, end: int) -> bool:
-    """Whether the bytes at a position are a batch with the right length and CRC. Other fields are
-    not checked.
+    """Returns whether the bytes at a position are a batch with the right length and CRC. Other
+    fields are not checked.
 
-    A crash never leaves such a batch at a wrong position.
+    A crash never leaves a batch with the right length and CRC at a position where it does not
+    belong.
     """
     data = os.pread(descriptor, HEADER_BYTES, position)
     if len(data) < HEADER_BYTES:
@@ -139,11 +141,10 @@ def is_whole(descriptor: int, position: int, end: int) -> bool:
 
 
 def is_cut_short(descriptor: int, position: int, end: int) -> bool:
-    """Whether the file ends within the batch at a position.
+    """Returns whether the file ends within the batch at a position.
 
-    If the length field points beyond the end of the file, but the CRC matches the bytes up to the
-    end of the file, then the batch is whole and the length field is damaged. In this case the
-    result is False.
+    The length field of the batch may be damaged: it points beyond the end of the file, but the CRC
+    matches the bytes up to the end of the file. Then the batch is whole, and the result is False.
     """
     data = os.pread(descriptor, HEADER_BYTES, position)
     if len(data) < HEADER_BYTES:
@@ -159,8 +160,8 @@ def is_cut_short(descriptor: int, position: int, end: int) -> bool:
 
 
 def was_never_written(descriptor: int, position: int, end: int) -> bool:
-    """Whether a part of the batch at a position never reached the disk. The result is true if a
-    page of the batch contains only zeros (for the first page: only zeros from `position` on).
+    """Returns whether a part of the batch at a position never reached the disk. The result is true
+    if a page of the batch contains only zeros (for the first page: only zeros from `position` on).
 
     A flush of the file would have written this page to the disk. So neither this page nor the bytes
     after it were ever flushed. A valid batch never begins with twelve zero bytes, because its
@@ -174,18 +175,18 @@ def was_never_written(descriptor: int, position: int, end: int) -> bool:
         header = read_header(os.pread(descriptor, HEADER_BYTES, position), 0)
         stop = min(position + header.size_bytes, end)
     except CorruptBatch:
-        stop = min(page_end + 1, end)  # the batch's length is not known
+        stop = min(page_end + 1, end)  # the length is unknown, so only one page is read
     return any(
         os.pread(descriptor, PAGE_BYTES, at) == _ZEROS for at in range(page_end, stop, PAGE_BYTES)
     )
 
 
 def valid_batch_after(descriptor: int, start: int, end: int, least_offset: int) -> int | None:
-    """The position of the first whole, valid batch from `start` on; None if there is none.
+    """Returns the position of the first whole, valid batch from `start` on; None if there is none.
 
-    The result distinguishes damage from a torn tail: valid batches follow damage, but no valid
-    batch follows a torn tail. The function tries every position, because the length of a batch may
-    be damaged.
+    The result distinguishes damage from a torn tail (bytes at the end of a file that a crash left):
+    valid batches follow damage, but no valid batch follows a torn tail. The function tries every
+    position, because the length of a batch may be damaged.
     """
     position = start
     while end - position >= HEADER_BYTES:

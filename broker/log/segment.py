@@ -71,7 +71,7 @@ class Segment:
 
     @classmethod
     def create(cls, directory: Path, base_offset: int) -> Segment:
-        """A new, empty segment. Raises OSError."""
+        """Returns a new, empty segment. Raises OSError."""
         path = directory / names.segment_file(base_offset, names.LOG)
         # The file may exist already: a roll that failed before its end may have left an empty file
         # behind.
@@ -91,7 +91,9 @@ class Segment:
         return self.path_of(names.LOG)
 
     def path_of(self, suffix: str) -> Path:
-        """The path of one of the files of this segment."""
+        """Returns the path of the file of this segment that has this suffix, for example
+        `.index`.
+        """
         return self.directory / names.segment_file(self.base_offset, suffix)
 
     @property
@@ -106,7 +108,7 @@ class Segment:
 
     @property
     def is_open(self) -> bool:
-        """Whether the segment has a descriptor open."""
+        """Whether this object refers to an open file."""
         return self._file is not None
 
     def let_go(self) -> None:
@@ -123,16 +125,16 @@ class Segment:
         return max(self.offset_index.size_bytes, self.time_index.size_bytes)
 
     def index_room(self, limit_bytes: int) -> int:
-        """How many entries can certainly be added before an index has `limit_bytes`; 0 if an index
-        already has that many bytes.
+        """Returns how many entries can certainly be added to both indexes before one of them has
+        `limit_bytes`; 0 if one already has that many bytes.
         """
         left = limit_bytes - self.index_bytes
         return max(-(-left // time_index.ENTRY_BYTES), 0)
 
     def note(self, header: BatchHeader, offset: int, position: int, interval_bytes: int) -> bool:
-        """Notes a batch that begins at a position, with `offset` as its base offset. There is about
-        one index entry for every `interval_bytes` of the file. Returns whether this batch got an
-        entry.
+        """Adds an index entry for the batch that begins at `position`, if the last entry is more
+        than `interval_bytes` before it. offset: the batch's base offset. Returns whether this batch
+        got an entry.
         """
         last_offset = offset + header.last_offset_delta
         if header.max_timestamp > self.max_timestamp:
@@ -148,9 +150,9 @@ class Segment:
         return False
 
     def find(self, offset: int) -> int | None:
-        """The position of the batch that contains an offset. If no batch contains it, the position
-        of the first batch after the offset; None if no batch follows the offset. Raises
-        scan.InvalidBatch and OSError. If the index is damaged, the search only takes longer.
+        """Returns the position of the batch that contains `offset`. If no batch contains it, the
+        position of the first batch after it; None if there is no such batch. If the index is
+        damaged, the search only takes longer. Raises scan.InvalidBatch and OSError.
         """
         last_offset, start = self.offset_index.entry_before(offset)
         try:
@@ -178,8 +180,8 @@ class Segment:
         return Boundary(0, self.base_offset)
 
     def _check_entry(self, last_offset: int, position: int) -> BatchHeader:
-        """The header of the batch to which an index entry points. Raises InvalidBatch if the batch
-        at `position` does not end with `last_offset`.
+        """Returns the header of the batch to which an index entry points. Raises InvalidBatch if
+        the batch at `position` does not end with `last_offset`.
         """
         if 0 <= position < self.size:
             header = scan.Window(self.file.descriptor, HEADER_BYTES).header(position)
@@ -198,7 +200,7 @@ class Segment:
         return None
 
     def end_of_batches(self, position: int, max_bytes: int, *, at_least_one: bool) -> Boundary:
-        """The end of the last batch that ends within `max_bytes` of a position.
+        """Returns the end of the last batch that ends at most `max_bytes` after `position`.
 
         With `at_least_one`, the first batch is included even if it is larger than `max_bytes`. If
         no batch is included, the end is the position itself.

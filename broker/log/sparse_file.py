@@ -58,7 +58,7 @@ class SparseFile:
         self.tail.append((a, b))
 
     def last(self) -> Entry | None:
-        """The last, that is, greatest entry; None if there is none."""
+        """Returns the last, that is, greatest entry; None if there is none."""
         if self.tail:
             return self.tail[-1]
         if not self._saved:
@@ -67,7 +67,9 @@ class SparseFile:
             return self._read(descriptor, self._saved - 1)
 
     def floor(self, target: int, key: Callable[[Entry], int]) -> Entry | None:
-        """The greatest entry whose key is at most `target`; None if all keys are above `target`."""
+        """Returns the greatest entry whose key is at most `target`; None if all keys are above
+        `target`.
+        """
         if self.tail and key(self.tail[0]) <= target:
             return self.tail[bisect_right(self.tail, target, key=key) - 1]
         if not self._saved:

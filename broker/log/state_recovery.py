@@ -25,8 +25,8 @@ _log = log.get(__name__)
 def producers_of(
     opening: Opening, segments: Sequence[Segment], end_offset: int, account: Account
 ) -> ProducerState:
-    """The producers at the log's end, made from the newest usable snapshot and from the batches
-    after it.
+    """Returns the producers at the log's end, made from the newest usable snapshot and from the
+    batches after it.
 
     Batches that are read again get the present time as their append time: it is better to remember
     a producer too long than to forget it too early.
@@ -36,7 +36,7 @@ def producers_of(
     for segment in segments:
         scanned = account.producers.get(segment.base_offset)
         if segment.base_offset < from_offset:
-            pass  # the snapshot includes this segment
+            pass  # the snapshot already includes this segment
         elif scanned is not None:
             state.go_on(scanned)
         elif segment.size:
@@ -50,8 +50,8 @@ def producers_of(
 def epochs_of(
     opening: Opening, segments: Sequence[Segment], start: int, end_offset: int, account: Account
 ) -> LeaderEpochs:
-    """The leader epochs in the file and in the scanned segments. If there is no file, reads the
-    epochs from the whole log.
+    """Returns the leader epochs from the file `leader-epoch-checkpoint` and from the scanned
+    segments. If there is no such file, reads the epochs from the whole log.
 
     A flush writes an epoch's entry into the file before the epoch's first record counts as flushed.
     So if the file lacks an epoch, the epoch begins at or above the recovery point, where every
@@ -114,7 +114,7 @@ def _newest_snapshot(directory: Path, end_offset: int) -> tuple[int, ProducerSta
     for offset in known:
         path = directory / names.segment_file(offset, names.PRODUCERS)
         if offset > end_offset or offset not in bases:
-            # the file is for an offset that the log has lost, or from an earlier clean stop
+            # the log has lost the file's offset, or the file is from an earlier clean stop
             path.unlink()
         elif found is None:
             snapshot = read_snapshot(path)

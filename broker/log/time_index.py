@@ -55,21 +55,24 @@ class TimeIndex:
             self._last_timestamp = timestamp
 
     def last(self) -> tuple[int, int]:
-        """(largest timestamp, offset) of the last entry; (-1, base offset) if there is none."""
+        """Returns (largest timestamp, offset) of the last entry; (-1, base offset) if there is
+        none.
+        """
         entry = self._entries.last()
         if entry is None:
             return NO_TIMESTAMP, self._base_offset
         return entry[0], entry[1] + self._base_offset
 
     def offset_before(self, timestamp: int) -> int:
-        """An offset at which a search for `timestamp` can begin: all records of the segment before
-        this offset are earlier."""
+        """Returns an offset at which a search for `timestamp` can begin: all records of the segment
+        before this offset are earlier.
+        """
         entry = self._entries.floor(timestamp - 1, _timestamp)
         return self._base_offset if entry is None else entry[1] + self._base_offset
 
     def cut_tail(self, offset: int) -> None:
-        """Removes the entries for `offset` and later offsets. The write of the batches with these
-        offsets has failed, and their entries are still in memory only.
+        """Removes the entries for `offset` and later offsets. Called if the write of the batches
+        with these offsets has failed; their entries are still in memory only.
         """
         tail = self._entries.tail
         while tail and tail[-1][1] + self._base_offset >= offset:

@@ -30,7 +30,8 @@ from skidway.kafka.protocol.primitives import MessageReader
 RECORDS_BYTES_MAX = 64 << 20
 RECORDS_MAX = 200_000
 """The broker reads the single records of a batch only if the batch has at most this many records.
-To read so many records takes about 0.2 s."""
+Reading so many records takes about 0.2 s.
+"""
 
 
 class TimestampOffset(NamedTuple):
@@ -70,8 +71,8 @@ def with_max_timestamp(log: PartitionLog, end: LogPosition) -> TimestampOffset:
     largest = max((segment.max_timestamp for segment in log.segments), default=NOT_FOUND.timestamp)
     found = _with(log, largest, end)
     if found == NOT_FOUND:
-        # The record with the largest time is at `end` or after it, or was deleted. So the largest
-        # time among the other records is looked for.
+        # The record with the largest time is at `end` or after it, or was deleted. So the code
+        # looks for the largest time among the records that are left.
         found = _with(log, _largest_shown(log, end), end)
     return found
 
@@ -128,8 +129,8 @@ def _in_segment(
 def _in_batch(
     segment: Segment, position: int, header: BatchHeader, timestamp: int, log_start_offset: int
 ) -> TimestampOffset | None:
-    """The first record of a batch whose event time is `timestamp` or later. None if all such
-    records of the batch are below the log start offset, that is, deleted.
+    """Returns the first record of a batch whose event time is `timestamp` or later. None if all
+    such records of the batch are below the log start offset, that is, deleted.
     """
     expired = False
     for found in _records(segment, position, header):

@@ -30,7 +30,7 @@ class Undo:
     def __init__(
         self, end: LogPosition, segment: Segment, producers: ProducerState, epochs: LeaderEpochs
     ) -> None:
-        """end: the end of the written batches. segment: the active segment."""
+        """end: the end of the batches that are already written. segment: the active segment."""
         self.end = end
         self._segment = segment
         self._producers = producers

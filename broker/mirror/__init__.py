@@ -25,8 +25,8 @@ the mirror too.
 
 The copying of a partition can be interrupted by a start of the broker, a new connection, a refused
 fetch or a refused write. Before copying continues, the mirror reads from the source the batch that
-ends at the log end of the mirror partition. It compares the CRC and the leader epoch of that batch
-with those of the last batch in the mirror's log:
+ends at the log end offset of the mirror partition. It compares the CRC and the leader epoch of the
+source's batch with those of the last batch in its own log:
 
     same        copying continues after this batch
     different   the logs have diverged: the partition stops until an operator decides what to do,

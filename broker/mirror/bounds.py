@@ -32,8 +32,8 @@ def ask_bounds(
     told: Callable[[Bounds | str], None],
 ) -> None:
     """Sends the two requests to `leader`, then calls `told` with the bounds, or with a sentence
-    that says why the bounds are unknown. If `is_stale()` is true when an answer arrives, does not
-    call `told`.
+    that says why the bounds are unknown. If `is_stale()` is true when an answer arrives, ignores
+    the answer and does not call `told`.
     """
 
     def first_listed(answer: Answer) -> None:

@@ -89,16 +89,18 @@ def _prefix(source: Source) -> str:
 
 
 def exit_status(sources: Sequence[Source]) -> int:
-    """The command's exit status: 0 if there is no problem, otherwise the status of the worst
-    problem."""
+    """Returns the command's exit status: 0 if there is no problem, otherwise the status of the
+    worst problem.
+    """
     if any(each["stopped_count"] or each["unserved"] for each in sources):
         return STOPPED
     return 0 if all(each["reachable"] for each in sources) else AWAY
 
 
 def details(sources: Sequence[Source]) -> list[str]:
-    """The lines to print below the table. Each line has the name of a topic or partition, with a
-    reason."""
+    """Returns the lines to print below the table. Each line has the name of a topic or partition,
+    with a reason.
+    """
     lines = []
     for source in sources:
         cluster = source["cluster"]
@@ -113,7 +115,7 @@ def details(sources: Sequence[Source]) -> list[str]:
 
 
 def health(url: str) -> dict[str, Any]:
-    """The broker's /health, even if its HTTP status is 503. Raises Unreachable."""
+    """Returns the broker's /health, even if its HTTP status is 503. Raises Unreachable."""
     try:
         with urllib.request.urlopen(url, timeout=ASK_TIMEOUT_S) as answer:  # noqa: S310 - checked
             return _document(url, answer.read())

@@ -1,5 +1,5 @@
-"""Decides for one mirror partition what to do after a batch or an error from the source, which is
-the partition in the other cluster from which the mirror copies.
+"""Decides for one mirror partition what to do after a batch or an error from the source. (The
+source is the partition in the other cluster from which the mirror copies.)
 
 The follower does no I/O: it gets headers and offsets, and returns actions, which the owner of the
 log carries out. The owner also tells the follower where the mirror's log ends, and which batch is
@@ -51,7 +51,7 @@ class Below(NamedTuple):
 
     @classmethod
     def of(cls, header: BatchHeader) -> Below:
-        """The facts that identify a batch, from its header."""
+        """Returns the facts that identify a batch, from its header."""
         return cls(header.base_offset, header.last_offset, header.leader_epoch, header.crc)
 
 
@@ -92,7 +92,7 @@ class Unverifiable:
 
 @dataclass(frozen=True, slots=True)
 class LookAgain:
-    """Fetch from the offset that `Follower.position` returns."""
+    """An action: fetch from the offset that `Follower.position` returns."""
 
 
 Action = Append | NameGap | Stop | Unverifiable | LookAgain
@@ -110,12 +110,12 @@ class Follower:
         self._epoch = -1 if below is None else below.leader_epoch
         # The log start offset of the source, if it is above the end of the mirror's log.
         self._source_start: int | None = None
-        # Whether the source no longer has the records before the gap that is being stored.
+        # Whether the records just before the gap that is being stored have expired in the source.
         self._has_expired = False
 
     def position(self) -> int:
-        """The offset from which to fetch in the source. In the state CHECKING, this is the last
-        offset of the last batch in the mirror's log.
+        """Returns the offset from which to fetch in the source. In the state CHECKING, this is the
+        last offset of the last batch in the mirror's log.
         """
         if self._source_start is not None:
             return self._source_start
@@ -141,8 +141,8 @@ class Follower:
         self._epoch = -1 if below is None else below.leader_epoch
 
     def fetched(self, headers: Sequence[BatchHeader]) -> Action | None:
-        """What to do with fetched batches, which are complete and in the order of offsets; None if
-        there is nothing to do now.
+        """Returns what to do with fetched batches, which are complete and in the order of offsets;
+        None if there is nothing to do now.
         """
         if self.phase not in (Phase.CHECKING, Phase.FOLLOWING):
             return None
@@ -180,9 +180,9 @@ class Follower:
         return LookAgain()  # the source has the offset, so its batch can be compared
 
     def nothing_there(self, high_watermark: int) -> NameGap | None:
-        """What to do if the source has no batch at the fetched offset yet; None if there is nothing
-        to do. If all records of the source have expired, and the source's log begins at that
-        offset, the follower stores the gap at once, without waiting for the next batch.
+        """Returns what to do if the source has no batch at the fetched offset yet; None if there is
+        nothing to do. If all records of the source have expired, so that its log begins and ends at
+        that offset, the follower stores the gap at once, without waiting for the next batch.
         """
         if self._source_start is None or high_watermark > self._source_start:
             return None
@@ -201,8 +201,8 @@ class Follower:
         self._epoch = header.leader_epoch
 
     def gap_named(self, end: int) -> None:
-        """Continues after a gap that ends at the offset `end`. The gap is now stored in the topic's
-        config.
+        """Called when a gap that ends at the offset `end` is stored in the topic's config. Copying
+        continues after the gap.
 
         If the source still has the batch before the gap, the follower compares this batch again.
         Without this comparison, only the next batch could show that the source's log has diverged.

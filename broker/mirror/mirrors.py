@@ -85,8 +85,9 @@ class Mirrors:
             self._set_timer()
 
     def written(self) -> None:
-        """Called in each turn of the loop, after its writes. Lets every MirrorSource find out which
-        of its appends were written."""
+        """Called in each turn of the loop, after its writes. Tells every MirrorSource to check
+        which of its appends were written.
+        """
         for source in self._sources:
             if source.has_appended:
                 self._run(source, source.written)
@@ -101,23 +102,27 @@ class Mirrors:
             source.close()
 
     def status(self) -> list[dict[str, Any]]:
-        """The status for /health, metrics and `skidway mirror status`. Any thread may call this."""
+        """Returns the status for /health, metrics and `skidway mirror status`. Any thread may call
+        this.
+        """
         topics = self._broker.topics.catalog.topics
         return [status_of(source, topics) for source in self._sources]
 
-    # the methods of broker.mirror.surroundings.Local, which each MirrorSource calls
+    # Each MirrorSource calls these methods (see the class `Local` in broker.mirror.surroundings).
 
     def topics(self) -> Mapping[str, Topic]:
-        """All topics of this cluster, by name."""
+        """Returns all topics of this cluster, by name."""
         return self._broker.topics.catalog.topics
 
     def busy(self) -> set[str]:
-        """Names of topics that are being created or deleted."""
+        """Returns the names of topics that are being created or deleted."""
         topics = self._broker.topics
         return {*topics.creating, *topics.catalog.deleting}
 
     def replica(self, partition: TopicPartition) -> Replica | None:
-        """The replica of a partition that this broker leads; None for any other partition."""
+        """Returns the replica of a partition that this broker leads; None for any other
+        partition.
+        """
         return self._broker.partitions.get(partition)
 
     def create(self, creation: Creation, done: Done) -> None:
@@ -172,8 +177,9 @@ class Mirrors:
         self._broker.partitions.touch(replica)
 
     def unreadable(self, replica: Replica, error: StorageFailed | DamagedLog) -> None:
-        """Called when the log of a replica cannot be read. The broker then stops using the log or
-        its disk."""
+        """Called when the log of a replica cannot be read. The broker then stops using the log, or
+        the whole log directory.
+        """
         if isinstance(error, DamagedLog):
             self._broker.partitions.damaged(replica.partition, error)
         else:

@@ -22,9 +22,9 @@ UNKNOWN: Final = -1
 class MirrorPartition:
     """One mirror partition. Only its MirrorSource uses it.
 
-    `attempt` counts how often the offset from which to fetch was set (a seek). If a request was
-    sent before the last seek, its answer belongs to an older offset, and is ignored. Methods that
-    read the end of the log raise DamagedLog and StorageFailed.
+    `attempt` counts the seeks: how often the offset from which to fetch was set. The answer to a
+    request from before the last seek belongs to another offset, and is ignored. Methods that read
+    the end of the log raise DamagedLog and StorageFailed.
     """
 
     __slots__ = (
@@ -79,8 +79,7 @@ class MirrorPartition:
 
     @property
     def was_taken_back(self) -> bool:
-        """Whether the last append was undone, so that the log no longer ends where the append
-        ended."""
+        """Whether the log has undone the last append, because it could not write the batches."""
         return self.replica.log.log_end_offset != self._end
 
     def append(self, batches: Iterable[tuple[memoryview, BatchHeader]], now_ms: int) -> None:
@@ -120,15 +119,15 @@ class MirrorPartition:
     def wait(self, why: str, now: float, *, must_append: bool) -> None:
         """Notes why copying waits, and sets the time of the next attempt.
 
-        now: monotonic seconds. must_append: whether the reason remains until the next batch is in
-        the log.
+        now: monotonic seconds. must_append: whether only copied batches clear the reason (see
+        `went_on`).
         """
         self.trouble, self._must_append = why, must_append
         self.retry_at = now + self._backoff.next_s()
 
 
 def last_batch(log: PartitionLog) -> Below | None:
-    """The batch that ends at the log end offset; None if there is no such batch.
+    """Returns the batch that ends at the log end offset; None if there is no such batch.
 
     Must be called between two turns of the loop, because a batch that is appended but not written
     yet cannot be read. Raises DamagedLog and StorageFailed.

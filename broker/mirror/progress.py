@@ -3,9 +3,9 @@
 If a topic of the source has the setting `retention.hold: mirror-<cluster.name of the mirror>`, the
 source keeps the topic's records until they are mirrored. Any tool that shows consumer groups also
 shows how far the mirror has copied. The records up to the committed offsets are on disk in the
-mirror. The mirror itself does not use the offsets, because its position is the end of its log. So
-if a source refuses the offsets, the mirror only reports and counts the refusal, and sends the
-offsets again later.
+mirror. The mirror itself does not use the committed offsets, because it continues at the end of its
+own log. So if a source refuses a commit, the mirror only reports and counts the refusal, and
+commits again later.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class Progress:
             return
         self.failure = ""
         if len(offsets) == PARTITIONS_A_REQUEST:
-            self.due = 0.0  # the next `turn` looks for further offsets at once
+            self.due = 0.0  # so that the next `turn` commits further offsets at once
 
     def _fail(self, error: SkidwayError) -> None:
         self._coordinator = None

@@ -2,8 +2,8 @@
 
 If a name server does not answer, a look-up blocks its caller for many seconds. If the loop were the
 caller, all clients would have to wait. So threads look up the names. Two threads never look up the
-same name at the same time. Each result is used once, for the connection for which the name was
-looked up; the next connection looks it up again. Numeric addresses need no look-up.
+same name at the same time. Each result is used for one connection only; the next connection looks
+the name up again. Numeric addresses need no look-up.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Resolver:
         self._closed = False
 
     def look_up(self, host: str, port: int) -> Sequence[AddressInfo] | None:
-        """The addresses of a host; None while they are being looked up. Raises OSError."""
+        """Returns the addresses of a host; None while they are being looked up. Raises OSError."""
         if _is_number(host):
             return socket.getaddrinfo(
                 host, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST

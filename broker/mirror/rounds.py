@@ -1,14 +1,14 @@
-"""Compares the topics of a source (a cluster from which this cluster mirrors) with the topics of
-this cluster, and decides which mirror topics to create, to extend and to follow (the plan). Does no
-I/O.
+"""Makes the plan for one source (a cluster from which this cluster mirrors): which mirror topics to
+create, to extend and to follow. For this it compares the topics of the source with those of this
+cluster. Does no I/O.
 
 If a wanted topic of the source has no mirror topic in this cluster yet, the plan creates the mirror
-topic, but only after the configs of the source's topic have shown that it is not itself a mirror.
-If the mirror topic exists, its partitions follow those of the source's topic. If the mirror topic
-has fewer partitions than the source's topic, the plan adds the missing partitions. If the source's
-topic or cluster was recreated under the same name, it has another id. The records of the recreated
-topic are not mirrored, so that they are not mixed with the old records. If a wanted topic is not
-mirrored, the plan lists the topic with the reason.
+topic. It does so only after the configs of the source's topic have shown that this topic is not
+itself a mirror. If the mirror topic exists, its partitions follow those of the source's topic. If
+the mirror topic has fewer partitions than the source's topic, the plan adds the missing partitions.
+If the source's topic or cluster was recreated under the same name, it has another id. The records
+of the recreated topic are not mirrored, so that they are not mixed with the old records. If a
+wanted topic is not mirrored, the plan lists the topic with the reason.
 """
 
 from __future__ import annotations
@@ -97,14 +97,14 @@ def plan(
 
 
 def topic_key(topic: TopicMetadata) -> TopicKey:
-    """The name and id of a topic, which together distinguish the topic from earlier and later
-    topics of the same name.
+    """Returns the name and id of a topic, which together distinguish the topic from earlier and
+    later topics of the same name.
     """
     return topic.name, _id(topic)
 
 
 def is_mirror_of(local: LocalTopic, cluster: str, topic: str) -> bool:
-    """Whether a topic of this cluster is the mirror of the source cluster's topic."""
+    """Returns whether a topic of this cluster is the mirror of the source cluster's topic."""
     origin = (local.configs.get(SOURCE_CLUSTER), local.configs.get(SOURCE_TOPIC))
     return origin == (cluster, topic)
 
@@ -161,8 +161,9 @@ def _go_on(
 def _keep(
     made: Plan, cluster: str, source: Cluster, local: Collection[LocalTopic], wanted: set[str]
 ) -> None:
-    """Adds to the plan the mirror topics in this cluster whose topic in the source is no longer
-    mirrored, each with the reason."""
+    """Adds to the plan, each with the reason, the mirror topics in this cluster whose topics in the
+    source are no longer mirrored.
+    """
     for here in local:
         name = here.configs.get(SOURCE_TOPIC, "")
         proper = selection.mirror_name(cluster, name)
@@ -180,8 +181,9 @@ def _keep(
 
 
 def _differ(known: str | None, told: str | None) -> bool:
-    """Whether two ids are known and differ. An id may be unknown, because the source may be too old
-    to send ids."""
+    """Returns whether both ids are known, and they differ. An id is unknown if the source is too
+    old to send ids.
+    """
     return bool(known) and bool(told) and known != told
 
 

@@ -2,8 +2,8 @@
 
 The audit topic is always mirrored. Other topics whose names begin with `_` are never mirrored, even
 if a pattern matches them. The selection leaves out topics that are themselves mirrors in the
-source. It also leaves out topics of the source whose names say that they are mirrors of this
-cluster's topics, so that two clusters never mirror the same records back and forth.
+source. It also leaves out topics of the source that, by their names, are mirrors of this cluster's
+topics. Otherwise two clusters would mirror the same records back and forth.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ TOPIC_CHARACTERS_MAX = 249
 
 
 def mirror_name(cluster: str, topic: str) -> str:
-    """The name of the mirror topic for a topic of a source cluster."""
+    """Returns the name of the mirror topic for a topic of a source cluster."""
     return f"{cluster}.{topic}"
 
 
@@ -41,13 +41,14 @@ def wanted(names: Iterable[str], patterns: Sequence[re.Pattern[str]], here: str)
 
 
 def is_mirror(configs: Mapping[str, str]) -> bool:
-    """Whether a topic with these configs is a mirror in its own cluster."""
+    """Returns whether a topic with these configs is a mirror in its own cluster."""
     return bool(configs.get(CLUSTER_CONFIG))
 
 
 def name_refusal(cluster: str, topic: str) -> str | None:
-    """Returns a sentence if the name `mirror_name(cluster, topic)` is too long for a topic;
-    otherwise None."""
+    """Returns None if a topic can have the name `mirror_name(cluster, topic)`. If the name is too
+    long, returns a sentence that says so.
+    """
     name = mirror_name(cluster, topic)
     if len(name) > TOPIC_CHARACTERS_MAX:
         return f"its name here would be longer than {TOPIC_CHARACTERS_MAX}: {len(name)} characters"
@@ -55,6 +56,7 @@ def name_refusal(cluster: str, topic: str) -> str | None:
 
 
 def _is_internal(name: str) -> bool:
-    """Whether the name, without the prefix of a cluster if it has one, begins with an
-    underscore."""
+    """Returns whether the name, without the prefix of a cluster if it has one, begins with an
+    underscore.
+    """
     return name.startswith(INTERNAL) or name.partition(".")[2].startswith(INTERNAL)

@@ -75,7 +75,7 @@ class MirrorSource:
         self._waiting: dict[TopicPartition, MirrorPartition] = {}
         self._deadline: float | None = None
 
-    # called by the loop
+    # The loop calls these methods.
 
     def begin_round(self) -> None:
         """Asks for the source's topics again."""
@@ -133,7 +133,9 @@ class MirrorSource:
                     each.went_on(by_append=True)
 
     def next_deadline(self) -> float | None:
-        """The time at which the next turn is due even if no data arrives (monotonic seconds)."""
+        """Returns the time at which the next turn is due even if no data arrives (monotonic
+        seconds).
+        """
         if self.broken:
             return None
         times = [each.retry_at for each in self._waiting.values()]
@@ -156,15 +158,16 @@ class MirrorSource:
         self._client.close()
 
     def lag(self, each: MirrorPartition) -> int | None:
-        """How many records of a partition are in the source, but not in the mirror yet; None if the
-        number is not known.
+        """Returns how many records of a partition are in the source, but not in the mirror yet;
+        None if the number is not known.
         """
         watermark = self._watermark(each)
         return None if watermark == UNKNOWN else max(watermark - each.follower.log_end, 0)
 
     def kept_back_by(self, each: MirrorPartition) -> str:
-        """Why nothing is copied of a followed partition at present; empty if the copying goes
-        on."""
+        """Returns why the mirror copies nothing of a followed partition at present; empty if it
+        copies.
+        """
         if each.is_stopped or each.is_paused or self._has_all(each):
             return ""
         if not each.trouble and self._client.cluster.leader(each.tp) is None:
@@ -173,20 +176,22 @@ class MirrorSource:
 
     @property
     def last_failure(self) -> str:
-        """Why a connection, or a request for the source's topics, failed last, as a sentence for
-        people."""
+        """Why the last failed connection, or the last failed request for the source's topics, has
+        failed, as a sentence for people.
+        """
         return self.topics.failure or self._client.last_failure
 
     def _offsets(self) -> dict[TopicPartition, int]:
-        """For each followed partition, the offset up to which its records are on disk in this
-        cluster."""
+        """Returns, for each followed partition, the offset up to which its records are on disk in
+        this cluster.
+        """
         return {
             tp: each.replica.offset
             for tp, each in self.partitions.items()
             if each.follower.phase is Phase.FOLLOWING and each.replica.offset
         }
 
-    # partitions
+    # These methods begin and end the following of partitions.
 
     def _ask(
         self, call: Call, then: Callable[[Answer], None], address: Address | None = None
@@ -235,8 +240,9 @@ class MirrorSource:
         self._seek(each)
 
     def _look_at_end(self, each: MirrorPartition) -> None:
-        """Finds out from the high watermark whether the source has no batch at the fetched offset.
-        This is necessary because the client does not report fetch responses without batches.
+        """Compares the offset from which the mirror fetches with the source's high watermark, to
+        find out whether the source has no batch at this offset. This is necessary because the
+        client does not report fetch responses without batches.
         """
         watermark = self._client.high_watermarks.get(each.tp)
         if watermark is not None and not each.is_stopped:
@@ -244,7 +250,7 @@ class MirrorSource:
             if gap is not None:
                 self._carry_out(each, gap)
 
-    # answers of the source
+    # These methods handle the answers of the source.
 
     def _take(self, fetched: Fetched) -> None:
         each = self.partitions.get(fetched.tp)
@@ -332,7 +338,7 @@ class MirrorSource:
         leader = self._client.cluster.leader(each.tp)
         ask_bounds(self._ask, each.tp, leader, is_stale=is_stale, told=told)
 
-    # carrying out decisions
+    # These methods carry out the decisions of followers.
 
     def _carry_out(self, each: MirrorPartition, action: object) -> None:
         if isinstance(action, NameGap):
@@ -391,16 +397,18 @@ class MirrorSource:
         return self._client.high_watermarks.get(each.tp, each.watermark)
 
     def _is_current(self, each: MirrorPartition) -> bool:
-        """Whether a partition is still followed, and its log is still the log that this broker
-        serves."""
+        """Returns whether a partition is still followed, and its log is still the log that this
+        broker serves.
+        """
         return (
             self.partitions.get(each.tp) is each
             and self._local.replica(each.replica.partition) is each.replica
         )
 
     def _has_all(self, each: MirrorPartition) -> bool:
-        """Whether the mirror has copied all records of the partition, up to the high watermark that
-        the source has sent since the last seek."""
+        """Returns whether the mirror has copied all records of the partition, up to the high
+        watermark that the source has sent since the last seek.
+        """
         end = each.follower.log_end
         return each.follower.position() == end == self._client.high_watermarks.get(each.tp)
 
@@ -414,8 +422,9 @@ class MirrorSource:
         self._client.remove(each.tp)
 
     def _leave(self, each: MirrorPartition) -> None:
-        """Makes this object ignore answers that still arrive for the position from which the
-        partition was fetched until now."""
+        """Called when the partition will be fetched from another position, or no longer. Answers
+        for the old position that still arrive are ignored.
+        """
         each.attempt += 1
         each.retry_at = None
         self._moved.add(each.tp)
@@ -440,8 +449,9 @@ class MirrorSource:
             self._later(each, why, must_append=True)
 
     def _later(self, each: MirrorPartition, why: str, *, must_append: bool = False) -> None:
-        """Lets a partition wait for the reason `why`. After the wait, it begins by comparing its
-        last batch with the source again."""
+        """Makes a partition wait before it continues. why: the reason, for the status. After the
+        wait, the partition begins by comparing its last batch with the source again.
+        """
         each.follower.interrupted()
         self._wait(each, why, must_append=must_append)
 
@@ -460,8 +470,8 @@ class MirrorSource:
 
 
 def _whole(batches: Sequence[memoryview]) -> tuple[list[BatchHeader], str]:
-    """The headers of the batches before the first damaged batch, and a text that says what is wrong
-    with the damaged batch. The text is empty if no batch is damaged.
+    """Returns the headers of the batches before the first damaged batch, and a text that says what
+    is wrong with the damaged batch. The text is empty if no batch is damaged.
     """
     headers: list[BatchHeader] = []
     try:

@@ -1,7 +1,7 @@
 """The status of mirroring, for /health, `skidway mirror status` and metrics.
 
-The caller's thread makes the status, and not the loop's thread. So this code changes nothing, and
-iterates only over copies of collections.
+This code runs on the caller's thread, and not on the loop's thread. So it changes nothing, and
+iterates only over copies of the collections.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ entries.
 
 
 def status_of(source: MirrorSource, topics: Mapping[str, Topic]) -> dict[str, Any]:
-    """The status of one source. These keys need an explanation:
+    """Returns the status of one source. These keys need an explanation:
 
         lag: the sum over all partitions whose lag is known, in records.
         stopped: the topics and partitions that wait for an operator, or the whole source if it

@@ -65,15 +65,17 @@ class Local(Protocol):
     """What a MirrorSource may do with this broker. All methods are called on the loop's thread."""
 
     def topics(self) -> Mapping[str, Topic]:
-        """All topics of this cluster, by name."""
+        """Returns all topics of this cluster, by name."""
         ...
 
     def busy(self) -> set[str]:
-        """Names of topics that are being created or deleted."""
+        """Returns the names of topics that are being created or deleted."""
         ...
 
     def replica(self, partition: TopicPartition) -> Replica | None:
-        """The replica of a partition that this broker leads; None for any other partition."""
+        """Returns the replica of a partition that this broker leads; None for any other
+        partition.
+        """
         ...
 
     def create(self, creation: Creation, done: Done) -> None:

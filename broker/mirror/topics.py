@@ -32,8 +32,8 @@ from skidway.kafka.source import CLUSTER_NAME
 TOPICS_A_QUESTION: Final = 100
 """One request asks for the configs of at most this many topics."""
 CHANGES_MAX: Final = 100
-"""At most this many topics are created or extended at a time, because this broker's clients also
-need ZooKeeper.
+"""At most this many topics are created or extended at a time, so that requests of this broker's
+clients that need ZooKeeper do not wait long.
 """
 
 
@@ -67,8 +67,7 @@ class SourceTopics:
         self._is_asking = False
         self._named: str | None = None  # the id of the cluster whose name is known to be correct
         self._are_mirrors: dict[TopicKey, bool] = {}
-        # The topics whose configs this module asked for in this round, but the source did not
-        # return.
+        # The topics whose configs the source has not returned, although this round asked for them.
         self._undescribed: set[TopicKey] = set()
         self._changing: set[str] = set()
 
@@ -88,11 +87,12 @@ class SourceTopics:
 
     def _compare_name(self, cluster: Cluster) -> None:
         """Compares the source cluster's name in the settings of its brokers with its name in this
-        broker's settings. The round continues only if the names are the same. The agents'
-        announcements of their files and the audit's counts contain the name that the source's
-        brokers have in their settings. With another name here, the audit would not find these
-        messages. Some brokers report no name, for example brokers of Apache Kafka. In this case the
-        name in this broker's settings counts as correct.
+        broker's settings. The round continues only if the names are the same: the messages of
+        agents and counters to the audit contain the name from the settings of the source's brokers,
+        and with another name here the audit would not find these messages.
+
+        Some brokers, for example those of Apache Kafka, report no name. In this case the name in
+        this broker's settings counts as correct.
         """
         if self._named == cluster.cluster_id or not cluster.brokers:
             self._act(cluster)

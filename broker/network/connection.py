@@ -31,8 +31,8 @@ _JOIN_MAX = 64
 
 
 class Slot:
-    """The place in the queue for the answer to one request, or to several requests that are
-    answered together.
+    """The place in the connection's queue for the answer to one request, or to several requests
+    that are answered together.
 
     `pieces` is the answer: bytes and slices of files; None until the answer is known.
     """
@@ -121,8 +121,9 @@ class Connection:
         self._unanswered += 1
 
     def fill(self, slot: Slot, pieces: Sequence[Piece]) -> bool:
-        """Fills a slot with an answer. Returns whether answers can be sent now; if the first slot
-        in the queue is still empty, they cannot. Does nothing after `close`."""
+        """Fills a slot with an answer. Returns whether answers can be sent now, that is, whether
+        the first slot in the queue is filled. Does nothing after `close`.
+        """
         if self.closed:
             return False
         slot.pieces = pieces

@@ -6,9 +6,8 @@
 views of the arena and **valid until the turn ends**. At the end of the turn, the bytes after the
 last whole frame are copied out of the arena. The next receive copies them back, before the new
 bytes. In this way one receive yields many small frames, even if the received bytes begin within a
-frame. If there is still no whole frame after that receive, the frame gets memory of its own, and
-the rest of the frame is received directly into this memory. So each byte is copied out of the arena
-and back into it at most once.
+frame. If the frame is still not whole after that receive, it gets memory of its own, into which its
+rest is received directly. So each byte is copied out of the arena and back into it at most once.
 
 A frame whose length is negative or above the limit is refused before memory is allocated for it.
 Memory is allocated for the bytes that have arrived, and not for the length that the client has
@@ -24,8 +23,8 @@ from typing import Final
 from skidway.kafka.errors import FrameTooLarge
 
 ARENA_BYTES: Final = 1 << 20
-"""The loop receives at most this many bytes in one turn. If these bytes are the smallest possible
-requests, handling all of them takes 30 ms.
+"""The loop receives at most this many bytes in one turn. If they consist of the smallest possible
+requests, the loop handles them in 30 ms.
 """
 RECEIVE_BYTES_MAX: Final = 1 << 18
 """If no other connection is ready, one receive reads at most this many bytes from a connection. If
@@ -38,9 +37,9 @@ EAGER_BYTES: Final = 1 << 13
 """If a frame is at least this long, at least this many bytes are allocated for it, even if only a
 few of its bytes have arrived."""
 GROWTH: Final = 4
-"""If a frame has not arrived completely, its memory is at most this many times the number of bytes
-that have arrived. So a frame of 1 MiB needs no second allocation and copy if its first receive read
-RECEIVE_BYTES_MAX.
+"""If a frame has not arrived completely, it gets memory for at most this many times the number of
+bytes that have arrived. So a frame of 1 MiB needs no second allocation and copy if its first
+receive read RECEIVE_BYTES_MAX.
 """
 
 _LENGTH = Struct(">i")
@@ -62,7 +61,7 @@ class Arena:
         return len(self._buffer) - self._at < RECEIVE_BYTES_MIN
 
     def space(self, size: int = RECEIVE_BYTES_MAX) -> memoryview:
-        """The part of the buffer for the next receive, at most `size` bytes long."""
+        """Returns the part of the buffer for the next receive, at most `size` bytes long."""
         return self._view[self._at : self._at + size]
 
     def take(self, size: int) -> None:
@@ -102,9 +101,9 @@ class Inbound:
         return start + length <= self._end or length > self._limit_bytes
 
     def receive(self, sock: socket.socket, arena: Arena, size: int = RECEIVE_BYTES_MAX) -> int:
-        """Receives bytes once. Must be called only when all whole frames that were received before
-        are handled. Returns how many bytes were received; 0 if the client has closed the
-        connection. Uses at most `size` bytes of the arena. Raises OSError.
+        """Receives bytes once. Must be called only when all whole frames from earlier receives are
+        handled. Returns how many bytes were received; 0 if the client has closed the connection.
+        Uses at most `size` bytes of the arena. Raises OSError.
         """
         self.keep()
         own = self._own
@@ -125,8 +124,8 @@ class Inbound:
     def _receive_behind(
         self, sock: socket.socket, arena: Arena, space: memoryview, rest: int
     ) -> int:
-        """Receives into the arena, after the first `rest` bytes of `space`. Then copies the bytes
-        of earlier turns into these first `rest` bytes.
+        """Receives into the arena, but leaves the first `rest` bytes of its free space unused. Then
+        copies the bytes that are left from earlier turns into these first `rest` bytes.
         """
         count = sock.recv_into(space[rest:] if rest else space)
         if rest:
@@ -137,7 +136,9 @@ class Inbound:
         return count
 
     def next_frame(self) -> memoryview | None:
-        """The next whole frame, without its length; None if there is none. Raises FrameTooLarge."""
+        """Returns the next whole frame, without its length; None if there is none. Raises
+        FrameTooLarge.
+        """
         at, view = self._at, self._view
         start = at + LENGTH_BYTES
         if start > self._end:
@@ -155,8 +156,8 @@ class Inbound:
         """Called at the end of a turn of the loop. Moves unhandled bytes out of the arena. Raises
         FrameTooLarge.
 
-        Whole frames that were moved out of the arena stay where they are, even if it takes many
-        turns to handle them.
+        If whole frames are among them, they are moved only once, even if it takes many turns to
+        handle them.
         """
         rest = self._end - self._at
         if self._own is not None and (self._at == 0 or self.has_frame):
@@ -167,9 +168,9 @@ class Inbound:
         else:
             held = self._view[self._at : self._end]
             # The next receive copies the unhandled bytes (`held`) back into the arena only if a
-            # frame was handled in this turn. If none was (`_at` is 0), this connection receives few
-            # bytes at a time: the frame might still not be whole after the next receive, and its
-            # bytes would be copied out again.
+            # frame was handled in this turn. If no frame was handled (`_at` is 0), few bytes arrive
+            # on this connection at a time. Then the frame might still be incomplete after the next
+            # receive, and its bytes would have to be copied out of the arena again.
             self._carried = self._at > 0
             self._own = bytearray(self._capacity(held))
             self._own[:rest] = held
@@ -183,8 +184,8 @@ class Inbound:
         self._own, self._view = grown, memoryview(grown)
 
     def _capacity(self, held: memoryview) -> int:
-        """How many bytes of memory to allocate: enough for the first frame of `held`, but not more
-        than a few times the number of bytes that have arrived.
+        """Returns how many bytes of memory to allocate: enough for the first frame of `held`, but
+        not more than a few times the number of bytes that have arrived.
         """
         if len(held) < LENGTH_BYTES:
             return LENGTH_BYTES

@@ -21,7 +21,7 @@ _PASSING = (
     errno.ENOBUFS,
     errno.ENOMEM,
     errno.EPERM,
-    # The errors from here on are network errors of a new connection. accept(2) reports them, too,
+    # The errors from here on are network errors of one new connection. accept(2) reports them
     # although the listening socket works.
     errno.ENETDOWN,
     errno.ENETUNREACH,
@@ -70,7 +70,8 @@ class Listener:
 
     def accept(self) -> Iterator[tuple[socket.socket, str]]:
         """Accepts the connections that wait, at most ACCEPTS_MAX. Yields each socket with the
-        address of its client."""
+        address of its client.
+        """
         for _ in range(ACCEPTS_MAX):
             try:
                 sock, address = self.socket.accept()
@@ -86,7 +87,7 @@ class Listener:
             try:
                 self._prepare(sock)
             except OSError:
-                sock.close()  # the client is gone already
+                sock.close()  # the client has disconnected already
                 continue
             yield sock, f"{address[0]}:{address[1]}"
 
@@ -119,4 +120,4 @@ class Listener:
         try:
             self._spare = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
         except OSError:
-            pass  # another thread has taken the spare descriptor; the next call tries again
+            pass  # another thread has taken the freed descriptor; the next call tries again

@@ -93,8 +93,8 @@ class Traffic:
         self.closed[reason] = self.closed.get(reason, 0) + 1
 
 
-# This class has 32 methods: the steps of a turn in their order, and the methods that other parts of
-# the broker call.
+# This class has 32 methods: one for each step of a turn, and those that other parts of the broker
+# call.
 class Loop:
     """The loop runs on one thread. Other threads may call only `post`."""
 
@@ -217,8 +217,8 @@ class Loop:
                 self._watched[descriptor]()
             elif descriptor in self._clients:
                 readable, writable = bool(mask & _READABLE), bool(mask & select.EPOLLOUT)
-                # After an error, the socket is treated as writable too. Code that waits until a
-                # connection is made looks at its socket only when the socket is writable.
+                # After an error, the socket is treated as writable too. Code that waits for the
+                # completion of a connect looks at its socket only when the socket is writable.
                 failed = bool(mask & (select.EPOLLHUP | select.EPOLLERR))
                 self._clients[descriptor](readable, writable or failed)
         self._run_posted()

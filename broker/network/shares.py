@@ -16,8 +16,9 @@ a client gains nothing by opening a new connection for each request, and no conn
 forever.
 
 The cost of a turn is limited, so that timers, posted calls, writes and answers do not wait long.
-The waiting connections share this cost equally: each gets an *allowance*. If many connections wait,
-the turn ends before all of them were served, and the next turn continues with the others.
+The limit is divided equally among the waiting connections: each gets an *allowance*. If many
+connections wait, the turn ends before all of them were served, and the next turn continues with the
+others.
 
 Costs are whole numbers. A cost of 1 is about a microsecond of work, but only the ratios of costs
 matter.
@@ -55,7 +56,7 @@ class Shares(Generic[Who]):
         self._left = turn_cost
 
     def __len__(self) -> int:
-        """The number of waiting connections."""
+        """Returns the number of waiting connections."""
         return len(self._waiting)
 
     def join(self, who: Who) -> None:

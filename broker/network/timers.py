@@ -55,8 +55,9 @@ class Timers:
             self._cancelled = 0
 
     def seconds_left(self, now: float) -> float | None:
-        """The seconds until the next timer is due; 0 if it is due already, and None if there is no
-        timer."""
+        """Returns the seconds until the next timer is due; 0 if it is due already, and None if
+        there is no timer.
+        """
         while self._heap and self._heap[0].action is None:
             heapq.heappop(self._heap)
             self._cancelled -= 1

@@ -24,7 +24,7 @@ class Flushing:
 
 
 def must_flush(state: Flushing, config: LogConfig) -> bool:
-    """Whether to begin a flush now."""
+    """Returns whether to begin a flush now."""
     if state.running or not state.unflushed_messages:
         return False
     return (

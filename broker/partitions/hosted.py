@@ -28,9 +28,8 @@ from skidway.kafka.types import TopicPartition
 SLOW_FLUSH_S = 1.0
 FLUSH_AGAIN_S = 0.1
 _NOT_OPENED = frozenset({errno.EMFILE, errno.ENFILE})
-"""Errors that say that no descriptor is free. If a flush fails with one of them, no fsync has
-failed, because only opening a file raises them. So the data that should be synced is still in the
-page cache.
+"""Errors that say that no descriptor is free. Only opening a file raises them. So if a flush fails
+with one of them, no fsync has failed, and the data to be synced is still in the page cache.
 """
 _log = log.get(__name__)
 
@@ -69,7 +68,9 @@ class HostedPartitions:
         self._idle: list[Callable[[], None]] = []
 
     def get(self, partition: TopicPartition) -> Replica | None:
-        """The replica of a partition that this broker serves; None for any other partition."""
+        """Returns the replica of a partition that this broker serves; None for any other
+        partition.
+        """
         return self.replicas.get(partition)
 
     def host(self, replica: Replica) -> None:
@@ -237,6 +238,7 @@ class HostedPartitions:
 
 
 def _can_be_repeated(error: OSError) -> bool:
-    """Whether a flush that has failed with `error` can be repeated: the data is still in the page
-    cache, and the disk may work again."""
+    """Returns whether a flush that has failed with `error` can be repeated: the data is still in
+    the page cache, and the disk may work again.
+    """
     return error.errno in (PASSING if isinstance(error, NothingSynced) else _NOT_OPENED)

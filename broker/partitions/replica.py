@@ -61,7 +61,7 @@ class Replica:
 
     def advance(self) -> bool:
         """Raises the high watermark to the offset up to which all in-sync replicas have flushed.
-        Returns whether it rose.
+        Returns whether the high watermark has changed.
         """
         least = min((self.log.flushed, *self.followers.values()))
         if least.offset <= self.high_watermark.offset:

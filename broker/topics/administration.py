@@ -13,9 +13,10 @@ The steps of these changes have an order in which a crash between any two steps 
              at offset 0
 
 A topic may be deleted and recreated under the same name while this broker still creates its
-partitions. Therefore, when the directories or states are made, the broker first checks that the
-topic still has the same topic id. If this broker began to read a catalog before it deleted a topic,
-that catalog may still contain the topic. In this case `hosting` leaves the topic out.
+partitions. Therefore, before the broker makes directories or states, it checks that the topic still
+has the same topic id. If this broker began to read a catalog before it deleted a topic, that
+catalog may still contain the deleted topic. In this case `hosting` ignores this topic in the
+catalog.
 """
 
 from __future__ import annotations
@@ -83,7 +84,7 @@ class Topics(Hosting):
         return topic_id
 
     def is_creating(self, name: str) -> bool:
-        """Whether this broker is creating the topic."""
+        """Returns whether this broker is creating the topic."""
         return name in self._creating
 
     @property

@@ -45,8 +45,9 @@ def replaced(known: Mapping[str, str], wanted: Sequence[tuple[str, str | None]])
     changes = [
         Change(name, ConfigOperation.SET, value)
         for name, value in wanted
-        # A client may read all settings, and send all of them back, including those that a mirror
-        # wrote. If their values are the same, this is no change.
+        # A client may read all settings of a topic, and send all of them back, including those that
+        # a mirror wrote. If the mirror's settings still have the same values, the request is not
+        # refused.
         if not _was_shown(kept, name, value)
     ]
     return altered(kept, changes, {})

@@ -63,8 +63,8 @@ def refusal(configs: Mapping[str, str | None]) -> str | None:
 
 
 def log_config(defaults: LogConfig, configs: Mapping[str, str]) -> LogConfig:
-    """The settings for a topic's logs: the topic's own `configs`, and `defaults` for what they do
-    not set. Values that this version of the broker does not understand are ignored.
+    """Returns the settings for a topic's logs: the topic's own `configs`, and `defaults` for what
+    they do not set. Values that this version of the broker does not understand are ignored.
     """
     found: dict[str, Any] = {}
     for name, attribute in _LOG_FIELDS.items():
@@ -84,8 +84,8 @@ def log_config(defaults: LogConfig, configs: Mapping[str, str]) -> LogConfig:
 
 
 def log_value(config: LogConfig, name: str) -> str | None:
-    """The value that a log uses for a setting, as Kafka prints it; None if logs do not use the
-    setting.
+    """Returns the value that a log uses for a setting, as Kafka prints it; None if logs do not use
+    the setting.
     """
     if name == _TIMESTAMP_TYPE:
         return LOG_APPEND_TIME if config.append_time else CREATE_TIME

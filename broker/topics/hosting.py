@@ -82,7 +82,7 @@ class Hosting:
         self._session = session
 
     def log_config(self, topic: Topic) -> LogConfig:
-        """The settings of a topic that affect the topic's logs."""
+        """Returns the settings of a topic that affect the topic's logs."""
         return configs.log_config(self._defaults, topic.configs)
 
     def load(self, found: Iterable[tuple[TopicPartition, Found]]) -> None:
@@ -101,8 +101,8 @@ class Hosting:
         self.apply(self.catalog)
 
     def _ours(self, found: Iterable[tuple[TopicPartition, Found]]) -> dict[TopicPartition, Found]:
-        """The partitions that belong to this broker. Sets the directories of all other partitions
-        aside. Raises StateRefused.
+        """Returns the partitions that belong to this broker. Sets the directories of all other
+        partitions aside. Raises StateRefused.
         """
         deleting = self.catalog.deleting
         ours: dict[TopicPartition, Found] = {}
@@ -120,7 +120,7 @@ class Hosting:
         return ours
 
     def _is_ours(self, topic: Topic, number: int) -> bool:
-        """Whether a partition is assigned to this broker."""
+        """Returns whether a partition is assigned to this broker."""
         info = topic.partitions.get(number)
         return info is not None and info.replicas[:1] == (self._broker_id,)
 
@@ -138,13 +138,13 @@ class Hosting:
             self._prepare(catalog.topics[name], numbers)
 
     def topic_id(self, name: str) -> uuid.UUID | None:
-        """The id of the topic with the name `name`; None if there is no such topic."""
+        """Returns the id of the topic with the name `name`; None if there is no such topic."""
         topic = self.catalog.topics.get(name)
         return None if topic is None else topic.topic_id
 
     def holds_of(self, group: str) -> dict[str, float]:
-        """The topics whose `retention.hold` names a group. The value of each topic is the longest
-        time (ms) for which the group may keep the topic's segments from being deleted.
+        """Returns the topics whose `retention.hold` names a group. The value of each topic is the
+        longest time (ms) for which the group may keep the topic's segments from being deleted.
         """
         named = (each for each in self.catalog.topics.values() if RETENTION_HOLD in each.configs)
         limits = {each.name: self.log_config(each) for each in named}
@@ -166,8 +166,8 @@ class Hosting:
             del self._deleted[next(iter(self._deleted))]
 
     def _without_deleted(self, catalog: Catalog) -> Catalog:
-        """The catalog without the topics that this broker deleted. A newer topic of the same name
-        stays in the catalog.
+        """Returns the catalog without the topics that this broker deleted. A newer topic of the
+        same name stays in the catalog.
         """
         late = [name for name, each in catalog.topics.items() if each.topic_id in self._deleted]
         if not late:
@@ -302,8 +302,8 @@ class Hosting:
         self.session.submit(work, led)
 
     def _give_up(self, topic: Topic, numbers: list[int]) -> None:
-        """Drops partitions whose logs were just made, because their topic was deleted (or deleted
-        and recreated) while the logs were made.
+        """Drops partitions whose logs were just made. Called if their topic was deleted (or deleted
+        and recreated) meanwhile.
         """
         for number in numbers:
             self._take_out(TopicPartition(topic.name, number), names.STRAY_DIRECTORY)
@@ -334,14 +334,14 @@ class Hosting:
 
 
 def _with(own: BrokerAddress, catalog: Catalog) -> Catalog:
-    """The catalog with this broker in it. While this broker registers again after a lost session,
-    ZooKeeper does not list it. But during this time, too, the answers to Metadata requests must
-    name this broker.
+    """Returns the catalog, and adds this broker if it is missing. It is missing while this broker
+    registers again after a lost session. During this time, too, the answers to Metadata requests
+    must name this broker.
     """
     return replace(catalog, brokers={**catalog.brokers, own.broker_id: own})
 
 
 def ignore(_error: SkidwayError | None) -> None:
-    """Ignores the outcome of a deletion for which no client waits: the broker completes it at its
-    start, or after a failed attempt.
+    """Ignores the outcome of a deletion for which no client waits, because the broker itself began
+    it: at its start, or after a failed attempt.
     """

@@ -4,10 +4,10 @@
 
 This command runs `pip install PIP-ARGUMENT...` with the Python that runs this script. For each
 distribution, this script prints a line such as " 12 pyspark-4.3.0 (434.1 MB)" in place of pip's
-lines. While pip downloads or builds something large, it prints nothing. Then this script prints
-every SILENCE_S seconds a line that says what pip is doing. If pip fails, the script shows pip's
-last lines. This script needs only the standard library and any pip, because nothing else is
-installed yet.
+lines. pip prints nothing while it downloads or builds something large. During this time, this
+script prints a line every SILENCE_S seconds, which says what pip is doing. If pip fails, the script
+shows pip's last lines. This script needs only the standard library and any pip, because nothing
+else is installed yet.
 """
 
 import re

@@ -1,11 +1,11 @@
-"""The audit messages that the loader publishes on `_skidway_audit`, and the audit messages that it
-reads from there.
+"""Publishes the loader's audit messages on the topic `_skidway_audit`, and reads the audit messages
+that the loader needs.
 
     feed           reads announcements of files, and the loader's own messages
-    endings        agents' messages that a file is closed, and the seals that come after them
+    endings        closures (agents' messages that a file is closed), and the seals that follow them
     delta          makes the counts of a load, which are stored in its manifest
     publication    after the commit, publishes the messages that the audit topic lacks
 
-The manifest stores the messages of its load: if a run did not publish a message, the next run
-publishes this message from the manifest.
+A load stores its messages in its manifest. If a run is killed before it has published a message,
+the next run publishes this message from the manifest.
 """

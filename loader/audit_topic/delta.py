@@ -3,8 +3,8 @@
 A load makes its deltas together with its manifest, stores them in the manifest, and publishes them
 after the commit.
 
-The manifest stores deltas as rows of numbers. The rows do not contain the topic and the sender,
-because other fields of the manifest have both:
+The manifest stores deltas as rows of numbers. The rows do not contain topic and sender, because
+these are in other fields of the manifest:
 
     "audit": {"host": "...", "time": ms, "bucket_ms": 60000, "last": 9, "deltas": [
         {"number": 9, "ranges": [[partition, first, end]],
@@ -48,12 +48,12 @@ class Head:
 
 
 def last_number(newest: Manifest | None) -> int:
-    """The number of the last delta in the chain of manifests, or 0 if there is no delta."""
+    """Returns the number of the last delta in the chain of manifests, or 0 if there is no delta."""
     return int(newest.audit["last"]) if newest else 0
 
 
 def last_key(newest: Manifest) -> tuple[int, int]:
-    """Epoch and number of the last delta in the chain of manifests."""
+    """Returns epoch and number of the last delta in the chain of manifests."""
     return newest.epoch, last_number(newest)
 
 
@@ -89,7 +89,7 @@ def make(
 
 
 def messages(manifest: Manifest) -> list[Delta]:
-    """The audit messages of a manifest, ready to be published."""
+    """Returns the audit messages of a manifest, ready to be published."""
     audit = manifest.audit
     sender = Sender(Tier.HDFS, manifest.cluster, manifest.producer, audit["host"], manifest.epoch)
     return [_delta(manifest, sender, rows) for rows in audit["deltas"]]
@@ -117,8 +117,10 @@ def note(manifest: Manifest) -> Note:
 
 
 def _rejected(manifest: Manifest) -> RejectedRecord | None:
-    """Returns one of the records that the load rejected; None if it rejected nothing. The name of a
-    file of rejects says which record is the first one in the file."""
+    """Returns one of the records that the load rejected; None if it rejected nothing. It is found
+    without opening a file, because the name of a file of rejects says which record is the first one
+    in the file.
+    """
     paths = (each.path for each in manifest.files if each.kind == REJECTS)
     for hour, partition, offset in filter(None, map(layout.first_reject, paths)):
         return RejectedRecord(hour * layout.HOUR_MS, partition, offset)

@@ -5,7 +5,7 @@ counted all lines up to a time.
 For each agent and topic, this module keeps only the newest seal, because it proves at least as much
 as the earlier seals. An agent may send a message again after a crash, so a copy of an older seal
 may follow a closure. Therefore the newest seal is the seal with the highest epoch and number,
-whatever the order of the messages. The place of a seal is the position of its first copy.
+whatever the order of the messages. The place of a seal is where its first copy was read.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ from skidway.loader.state.closures import Heard
 
 
 class Place(NamedTuple):
-    """The position at which a message was read. log: `topic/partition/topic id`."""
+    """Where a message was read: the partition, and the offset in it. log: `topic/partition/topic
+    id`.
+    """
 
     log: str
     offset: int
@@ -76,16 +78,18 @@ class Endings:
         return {key: each.time_ms for key, each in closures if each.place.is_new(positions)}
 
     def named(self, source: Source) -> Mapping[int, int]:
-        """Returns, for each partition of the topic `source`, the highest offset that a seal has
-        named."""
+        """Returns, for each partition of the topic `source`, the highest offset that a seal
+        contains.
+        """
         return self._named.get(source, {})
 
     def seals(
         self, source: Source, topics: Iterable[tuple[str, str]], positions: Mapping[str, int]
     ) -> dict[int, Heard]:
-        """For each agent, its newest seal of a topic. The result leaves out seals that a reader
-        with these positions has already read. topics: cluster and name of the topics whose
-        announced files have lines in this topic."""
+        """Returns, for each agent, its newest seal of a topic, with its place. Leaves out seals
+        that a reader with these positions has already read. topics: cluster and name of each topic
+        whose announced files have lines in this topic.
+        """
         seals = self._seals.get(source, {})
         follows: dict[str, set[FileKey]] = {}
         for key, each in self._closures_of(topics):

@@ -7,8 +7,8 @@ the next load of the topic needs only later messages. The loader stores the anno
 loaded topic's table `names`, next to the table `marks`. One feed (an object that collects the
 messages) serves all topics of a run, so it begins at the lowest position of all these topics.
 Therefore the feed notes where it read each announcement, and a topic's tables get only the
-announcements after the topic's own position. Otherwise the tables would again contain the names of
-closed files, which the loader has dropped from them.
+announcements after the topic's own position. Otherwise the names of closed files, which the loader
+has already dropped from the tables, would come back.
 
 Audit messages may say which records a counter could not read. The loader does not skip these
 records, because the mirrored topic that it loads may still have them. It skips a gap only if the
@@ -21,9 +21,9 @@ epoch that it already knows. So a new output chooses an epoch that is one higher
 epoch that its producer has published. Sometimes the loader cannot read the whole audit topic,
 because the first messages have expired, or because a message has an unknown schema. Then the loader
 chooses an epoch higher than the number of messages that the audit topic ever had. This epoch is
-higher than the epoch of every message that the loader missed. The reason is that an output chooses
-an epoch at most one higher than the number of messages at that time, and then publishes at least
-one message with this epoch. So no epoch is higher than the number of messages.
+higher than the epoch of every message that the loader missed, because no epoch is higher than the
+number of messages: an output chooses an epoch that is at most one higher than the present number of
+messages, and then publishes at least one message with this epoch.
 """
 
 from __future__ import annotations
@@ -61,10 +61,11 @@ NOWHERE: Final = Place("", 0)
 """The place of a message that does not come from a topic."""
 
 FILES_KEPT_MAX: Final = 100_000
-"""A feed that serves many runs keeps the announcements of about this many files. If the feed has
-more files when a run begins, and the run does not need all messages that the feed has read, the
-feed forgets all messages to save memory. No announcement is lost, because the tables of the
-committed loads have the files."""
+"""A feed that serves many runs keeps the announcements of about this many files. Suppose that the
+feed has more files when a run begins, and that the run needs only the newer part of the messages
+that the feed has read. Then the feed forgets all messages to save memory, and reads only those that
+the run needs. No announcement is lost, because the tables of the committed loads have the files.
+"""
 
 _log = log.get(__name__)
 
@@ -75,9 +76,9 @@ class Feed:
 
     positions, since and begins have the keys `topic/partition/topic id`. positions: the next offset
     to read. since: the offsets at which reading began (0 for a partition that is not in `since`).
-    begins: the feed has read all messages from this offset up to the position. unread: whether the
-    feed failed to read a message that may come from an output. places: where the first announcement
-    of a file was read.
+    begins: the offsets from which on the feed has read every message up to the position. unread:
+    whether the feed could not read some message, which may come from an output. places: where the
+    first announcement of a file was read.
     """
 
     locations: dict[tuple[str, str], dict[FileKey, Location]] = field(default_factory=dict)
@@ -90,10 +91,11 @@ class Feed:
     unread: bool = False
 
     def begin(self, wanted: Mapping[str, int]) -> None:
-        """Begins a run that needs every message from these positions on. If a partition has no
-        position, the run needs its messages from offset 0 on. If the feed has read from these or
-        earlier positions on, it keeps the messages that it has read. Otherwise the feed forgets
-        everything."""
+        """Begins a run that needs every message from the positions `wanted` on. If a partition has
+        no position, the run needs its messages from offset 0 on. If the feed began to read after
+        these positions, it forgets everything and begins again at these positions. It also does so
+        to save memory (see `FILES_KEPT_MAX`). Otherwise it keeps the messages that it has read.
+        """
         ahead = [wanted.get(key, 0) - self.since.get(key, 0) for key in self.positions]
         reaches_back = min(ahead, default=-1) >= 0
         files = sum(map(len, self.locations.values()))
@@ -103,13 +105,17 @@ class Feed:
 
     def expect(self, keys: Iterable[str]) -> None:
         """Forgets everything if one of these topics was deleted and created again after the feed
-        had read it, because messages of the old topic do not apply to the new topic."""
+        had read it. Messages of the old topic do not apply to the new topic. keys:
+        `topic/partition/topic id` of the partitions that exist now.
+        """
         places = {key.rpartition("/")[0] for key in self.begins}
         if any(x not in self.begins and x.rpartition("/")[0] in places for x in keys):
             self._forget()
 
     def locations_of(self, source: Source) -> dict[FileKey, Location]:
-        """The announced files whose lines, or whose rejected lines, agents send to a topic."""
+        """Returns the announced files whose lines, or whose rejected lines, agents send to a
+        topic.
+        """
         found: dict[FileKey, Location] = {}
         for name in _topics_of(source):
             found |= self.locations.get(name, {})
@@ -118,8 +124,9 @@ class Feed:
     def new_locations(
         self, source: Source, positions: Mapping[str, int]
     ) -> dict[FileKey, Location]:
-        """Those files of `locations_of` whose announcement a reader with these positions has not
-        read yet."""
+        """Returns those files of `locations_of` whose announcements a reader with these positions
+        has not read yet.
+        """
         known = self.locations_of(source)
         return {key: at for key, at in known.items() if self.places[key].is_new(positions)}
 
@@ -129,29 +136,34 @@ class Feed:
         return self.endings.closed(_topics_of(source), positions)
 
     def seals(self, source: Source, positions: Mapping[str, int]) -> dict[int, Heard]:
-        """For each agent, its newest seal of a topic. The result leaves out seals that a reader
-        with these positions has already read."""
+        """Returns, for each agent, its newest seal of a topic. The result leaves out seals that a
+        reader with these positions has already read.
+        """
         return self.endings.seals(source, _topics_of(source), positions)
 
     def number(self, producer: str, epoch: int) -> int:
-        """The highest number of an output's messages in an epoch, among the messages that were
-        read."""
+        """Returns the highest number of an output's messages in an epoch, among the messages that
+        were read.
+        """
         return self.numbers.get(producer, {}).get(epoch, 0)
 
     def newest(self, producer: str) -> tuple[int, int]:
-        """Epoch and number of an output's newest message, among the messages that were read. Both
-        are 0 if there is no such message."""
+        """Returns epoch and number of an output's newest message, among the messages that were
+        read. Both are 0 if there is no such message.
+        """
         epoch = max(self.numbers.get(producer, ()), default=0)
         return epoch, self.number(producer, epoch)
 
     def next_epoch(self, producer: str) -> int:
-        """The epoch that an output must use if it begins anew. It is higher than every epoch in
-        which the output may have published messages."""
+        """Returns the epoch that an output must use if it begins anew. It is higher than every
+        epoch in which the output may have published messages.
+        """
         return 1 + max(self.newest(producer)[0], self._epochs_unheard())
 
     def _epochs_unheard(self) -> int:
-        """An upper bound for the epochs in messages that were not read. The bound is 0 if all
-        messages were read."""
+        """Returns an upper bound for the epochs of the messages that the feed has not read; 0 if
+        the feed has read all messages.
+        """
         own = {key: end for key, end in self.positions.items() if key.startswith(f"{TOPIC}/")}
         if not self.unread and all(self.begins.get(key) == 0 for key in own):
             return 0
@@ -192,8 +204,9 @@ class Feed:
 
 
 def audit_topics(sources: Iterable[Source], cluster: str, existing: Iterable[str]) -> list[str]:
-    """The existing audit topics that the loader must read. sources: for each loaded topic that is a
-    mirror, the topic that it mirrors; for any other loaded topic, the topic itself."""
+    """Returns the existing audit topics that the loader must read. sources: for each loaded topic
+    that is a mirror, the topic that it mirrors; for any other loaded topic, the topic itself.
+    """
     clusters = {source.cluster for source in sources} - {cluster}
     wanted = {TOPIC, *(f"{each}.{TOPIC}" for each in clusters)}
     return sorted(wanted.intersection(existing))
@@ -218,8 +231,8 @@ def read_on(client: Client, topics: Iterable[str], feed: Feed, clock: Clock) -> 
         ranges[tp] = (max(position, first) if position <= end else first, end)
     for tp, offset, value in topic.read(client, Fetcher(client), ranges, clock):
         _take(feed, tp, Place(keys[tp], offset), value)
-    # This second request shows the present log starts. Messages below them have expired, perhaps
-    # before the loader read them.
+    # This second request returns the present log start offsets. Messages below them have expired,
+    # perhaps before the loader read them.
     left = topic.bounds(client, names)
     begins = {keys[tp]: max(begin, left[tp][0]) for tp, (begin, _) in ranges.items() if tp in left}
     feed.heard(begins, {keys[tp]: end for tp, (_, end) in ranges.items()})

@@ -12,11 +12,13 @@ from skidway.loader.state import layout
 
 RECENT_HOURS: Final = 26
 """An hour without rows also gets the file `_SUCCESS`, if it ended at most this many hours ago. 26
-hours are a day and two hours to spare, so that a load that runs once a day misses no hour."""
+hours are two hours more than a day, so that a load that runs once a day misses no hour.
+"""
 
 LOOKED_HOURS: Final = 168
 """A run looks for marked hours that have become incomplete only among the newest 168 hours (a
-week). Older hours lose the file `_SUCCESS` only when new rows come."""
+week). Older hours lose the file `_SUCCESS` only when a load adds rows to them.
+"""
 
 DRAWN_MAX: Final = 10
 """Some groups of hours may be large. From each of these groups, a run chooses at most this many
@@ -65,9 +67,10 @@ def asked(
 
 def reopened(marked: Iterable[str], now_ms: int) -> list[str]:
     """Chooses from `marked`, at random, the hours about which the run asks whether their `_SUCCESS`
-    must be deleted. marked: the hours with `_SUCCESS` that may be incomplete. Each run chooses
-    other hours. So if a person accepted the losses of many hours, later runs still ask about the
-    other hours.
+    must be deleted. marked: the hours with `_SUCCESS` that may be incomplete.
+
+    Each run chooses anew. Otherwise, if people accepted the losses of many hours, runs would ask
+    only about these hours, whose `_SUCCESS` stays, and never about the others.
     """
     return _drawn(sorted(marked), now_ms)
 

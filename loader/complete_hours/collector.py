@@ -39,9 +39,9 @@ class Answer:
     """The collector's answer about one hour.
 
     heard: epoch and number of the output's newest audit message that the answer takes into account.
-    lacks: whether a bucket of the hour lacks records in some tier, or has a declared loss; false if
-    the collector has doubts about the whole topic. accepted: the buckets whose findings a person
-    accepted.
+    lacks: whether a bucket of the hour lacks records in some tier, or an agent has declared a loss
+    in it; false if the collector has doubts about the whole topic. accepted: the buckets whose
+    findings a person accepted.
     """
 
     is_complete: bool

@@ -1,8 +1,8 @@
 """Finds host and path of log files, in the announcements on the audit topic.
 
 Each Python worker reads the audit topic once from its first message on, and later reads only new
-messages. The worker keeps in memory the host and path of every log file that was ever announced
-there: about 320 MB for a million files. The worker also fetches the audit topic's other messages,
+messages. The worker keeps in memory the host and path of every log file whose announcement it has
+read: about 320 MB for a million files. The worker also fetches the audit topic's other messages,
 but does not decode them.
 
 An agent announces a file before it sends the file's first record. So if a worker reads the audit

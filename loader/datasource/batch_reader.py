@@ -72,9 +72,10 @@ def _from(planned: Planned, offset: int) -> Planned:
 
 
 def _lasts(ends: TopicPositions, topic: SourceTopic) -> Mapping[int, int]:
-    """Returns, by partition, the offset at which the query ends. If the topic was deleted and
-    created again, the offsets in `ends` are those of the old topic. Then the query ends at the high
-    watermarks of the new topic."""
+    """Returns, by partition, the offset at which the query ends: the offset in `ends`. But if the
+    topic was deleted and created again, `ends` has the offsets of the old topic. Then the query
+    ends at the high watermarks of the new topic.
+    """
     if ends.is_of(topic.topic_id):
         return ends.offsets
     return {each.partition: each.high_watermark for each in topic.bounds}

@@ -9,7 +9,7 @@ Then come the following columns, which mean the same as in loaded rows
 
 `_topic` is the topic from which the row was read, for example `dc1.nginx`. `_headers` has all
 headers of the record; it is null if the record has no headers. A query has `_host`, `_file` and
-`_headers` only if it asks for them.
+`_headers` only if its options or its list of columns ask for them.
 
 If a query lists its columns (`.schema(...)`), its result has exactly the listed columns.
 """
@@ -71,7 +71,7 @@ def check_wanted(wanted: pa.Schema, schemas: Iterable[str]) -> None:
     these Avro schemas and those of `own_fields`."""
     known = {name for schema in schemas for name in value_columns(schema).names}
     if not known:
-        return  # no topic is read
+        return  # the query reads no topic
     known |= {field.name for field in own_fields()}
     for name in wanted.names:
         if name not in known:

@@ -1,4 +1,4 @@
-"""Defines positions: for each topic and partition, the offset of the next record. Converts
+"""Defines positions: for each topic and partition, the offset of the next record to read. Converts
 positions to JSON and back.
 
     {"dc1.nginx": {"id": "8f14e45fceea467fa2b1c0d5e6f70812", "0": 1200, "1": 1187,

@@ -16,9 +16,9 @@ from skidway.loader.planning.topic import SourceTopic
 
 
 def changed_topics(start: Positions, topics: Sequence[SourceTopic]) -> list[str]:
-    """Returns a sentence for each topic that was deleted (and perhaps created again) after the
-    positions `start` were determined. A deleted topic may have had records that the query
-    has not read."""
+    """Returns a sentence for each topic in `start` that was deleted (and perhaps created again)
+    since a batch last ended. Such a topic may have had records that the query has not read.
+    """
     now = {each.name: each.topic_id for each in topics}
     found = []
     for name, was in start.items():

@@ -32,10 +32,11 @@ class OffsetRange(InputPartition):
 def within(
     topic: SourceTopic, firsts: Mapping[int, int], ends: Mapping[int, int]
 ) -> tuple[list[Planned], list[str]]:
-    """For each partition in `ends`, compares the wanted offsets with the log. The wanted offsets
-    are those from the partition's offset in `firsts` to its offset in `ends`. Returns the range of
-    these offsets that the log has, and a sentence for each range that the log lacks. A partition
-    that is not in `firsts` begins at offset 0."""
+    """For each partition in `ends`, compares with the log the wanted offsets: from the partition's
+    offset in `firsts` (0 if there is none) to its offset in `ends`. Returns, for each partition,
+    the range of the wanted offsets that the log has. Also returns a sentence for each range that
+    the log lacks.
+    """
     known = {each.partition: each for each in topic.bounds}
     planned: list[Planned] = []
     losses: list[str] = []
@@ -56,7 +57,7 @@ def within(
 def cut(
     topic: SourceTopic, planned: Sequence[Planned], records: int, schema: str
 ) -> list[OffsetRange]:
-    """Cuts the planned ranges. Returns one range of at most `records` offsets for each task."""
+    """Cuts the planned ranges into ranges of at most `records` offsets, one for each task."""
     return [
         OffsetRange(topic.name, topic.topic_id, each.partition, each.first, each.end, schema)
         for each in plan.cut(planned, records)

@@ -36,7 +36,8 @@ def _newest(registry: RegistryClient, topic: SourceTopic) -> str:
     try:
         schema = registry.latest(topic.subject)
     except RegistryRefused as error:
-        # If the error code differs, a proxy may have answered in place of the registry.
+        # With any other error code, a proxy may have answered in place of the registry, so the
+        # topic may have a schema after all.
         if error.error_code != SUBJECT_UNKNOWN:
             raise
         raise SkidwayError(

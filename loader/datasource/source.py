@@ -17,8 +17,9 @@ from skidway.loader.datasource.spark_types import spark_schema
 
 
 class SkidwaySource(DataSource):
-    """The data source. Spark pickles this object, and sends it to the processes that plan and
-    read."""
+    """Spark's entry point to the data source. Spark pickles this object, and sends it to the
+    processes that plan and read.
+    """
 
     @classmethod
     def name(cls) -> str:

@@ -105,7 +105,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 missing.append(f"the topic {name} was deleted before this batch was read")
                 continue
             if ends.begins is None:
-                continue  # the stream begins at `end`, so the batch has no records of this topic
+                continue  # the stream begins at `end`, so this batch has no records of the topic
             planned, lost = ranges.within(topic, ends.begins, ends.offsets)
             missing += lost
             records = self._options.records_per_partition
@@ -143,7 +143,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _learn_schemas(self, topics: dict[str, SourceTopic]) -> None:
         """Asks the registry for the schemas of topics that are new to the stream. The stream uses
-        the same schema of a topic until the stream is started again."""
+        this schema of a topic until the stream is started again.
+        """
         new = [topic for name, topic in topics.items() if name not in self._schemas]
         self._schemas |= schemas_of(self._options, new)
         columns.check_wanted(self._wanted, self._schemas.values())

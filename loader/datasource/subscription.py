@@ -45,7 +45,9 @@ def look(client: Client, options: Options) -> list[SourceTopic]:
 
 
 def subscribed(client: Client, options: Options) -> list[SourceTopic]:
-    """Like `look`. Raises SkidwayError if a topic in the query's options does not exist."""
+    """Returns the same as `look`, but raises SkidwayError if a topic in the query's options does
+    not exist.
+    """
     topics = look(client, options)
     for name in options.topics:
         if name not in {each.name for each in topics}:

@@ -1,8 +1,8 @@
 """Checks that the log of a partition is still the log from which earlier loads read.
 
 "The batch below" is the last batch that earlier loads read. Its offsets end just below the offsets
-that this load reads. The manifest contains the batch's offset, CRC and epoch. If the broker still
-has a batch at that offset, the broker's batch must have the same CRC and epoch.
+that this load reads. The manifest contains the offset, CRC and leader epoch of this batch. If the
+broker still has a batch at that offset, the broker's batch must have the same CRC and leader epoch.
 """
 
 from __future__ import annotations

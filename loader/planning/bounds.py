@@ -43,8 +43,9 @@ def ask(client: Client, cluster: Cluster, tps: Iterable[TopicPartition]) -> Aske
 def _ask_group(
     client: Client, group: Sequence[TopicPartition], asked: Asked, *, each: bool
 ) -> None:
-    """Asks one leader for the bounds of the partitions in `group`. each: whether to ask again for
-    each partition alone if the leader refuses the group."""
+    """Asks one leader for the bounds of the partitions in `group`. each: whether to ask for each
+    partition separately if the leader refuses the request for the group.
+    """
     try:
         starts = client.list_offsets(dict.fromkeys(group, EARLIEST))
         ends = client.list_offsets(dict.fromkeys(group, LATEST))

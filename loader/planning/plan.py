@@ -173,8 +173,9 @@ def has_more(whole: Iterable[Planned], taken: Iterable[Planned], done: Manifest)
 
 
 def cover(first: int, end: int, gaps: Sequence[Gap]) -> Gap | None:
-    """Merges gaps that together cover [first, end) into one gap. Returns None if the gaps do not
-    cover all of these offsets."""
+    """If the gaps together cover all offsets [first, end), merges them into one gap and returns it.
+    Otherwise returns None.
+    """
     at, reasons = first, []
     for gap in sorted(gaps, key=lambda each: each.first):
         if gap.first <= at < gap.end:
@@ -203,8 +204,9 @@ def check_below(topic: str, planned: Planned, header: BatchHeader) -> str:
 
 
 def unverified(planned: Planned) -> Planned:
-    """Returns the range with an empty gap. This gap notes that the log no longer has the last
-    loaded batch, so that no comparison was possible."""
+    """Returns the range with an empty gap, whose reason says that the log no longer has the last
+    loaded batch, so that it could not be compared.
+    """
     if planned.gap is not None or planned.first == planned.end:
         return planned
     at = planned.position
@@ -226,8 +228,10 @@ def cut(planned: Iterable[Planned], records: int) -> list[Slice]:
 
 
 def parse_accepted(texts: Iterable[str]) -> dict[tuple[str, int], list[Gap]]:
-    """Returns, by topic and partition, the gaps that the setting `gaps.accepted` lists. Each text
-    has the form `topic/partition/first-end`. Raises ValueError for any other text."""
+    """Returns, by topic and partition, the gaps that the setting `gaps.accepted` lists. texts: the
+    elements of the setting, in the form `topic/partition/first-end`. Raises ValueError for any
+    other text.
+    """
     accepted: dict[tuple[str, int], list[Gap]] = {}
     for text in texts:
         try:

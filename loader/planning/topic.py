@@ -27,6 +27,7 @@ class SourceTopic:
 
     @property
     def subject(self) -> str:
-        """Returns the registry's subject of the values. Its name contains the source topic's name,
-        even if this topic is a mirrored copy."""
+        """Returns the registry's subject for the topic's values. If this topic is a mirror, its
+        subject is that of the source topic.
+        """
         return f"{self.source.topic}-value"

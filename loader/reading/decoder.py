@@ -43,7 +43,7 @@ NOT_PROJECTABLE: Final = "not-projectable"
 
 
 class Registry(Protocol):
-    """The part of a schema registry's client that decoding needs."""
+    """The methods of a schema registry's client that decoding needs."""
 
     def schema(self, schema_id: int, /) -> str:
         """Returns the text of a registered schema. Raises RegistryRefused if the registry has no
@@ -68,8 +68,9 @@ class Decoded:
 
 @dataclass(frozen=True, slots=True)
 class _Writer:
-    """Decodes the values of one schema id. If no value of this schema id can be decoded, `fault`
-    says why."""
+    """Decodes the values of one schema id. If no value of this schema id can be decoded, for
+    example because the registry lacks the schema, `fault` says why.
+    """
 
     codec: Codec | None
     projection: Projection | None
@@ -86,8 +87,9 @@ class Decoder:
         self.schema: pa.Schema = column_schema(Codec(reader).arrow_schema)
 
     def forget_unknown(self) -> None:
-        """Makes `decode` ask the registry again for schemas that the registry did not have, because
-        they may be registered by now."""
+        """Makes `decode` ask the registry again for schemas that the registry did not have earlier.
+        They may be registered by now.
+        """
         self._writers = {key: each for key, each in self._writers.items() if each.codec is not None}
 
     def decode(self, values: pa.BinaryArray) -> Decoded:

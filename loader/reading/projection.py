@@ -7,14 +7,14 @@ field with the same name. If none of them has the same name, the values come fro
 whose name is the first alias, as in the codec (schemas/codec/resolution.py). If no writer's field
 matches a reader's field, the rows get the default of the reader's field, or null. A value is cast
 to the reader's type if the cast does not change the value. Otherwise the value's row becomes a
-reject. All rows of a writer's schema become rejects if the writer lacks a field that has no default
-in the reader's schema, or if a type cannot be cast.
+reject. All rows of a writer's schema become rejects if a field without default in the reader's
+schema has no matching field in the writer's schema, or if a type cannot be cast.
 
 Records, arrays, maps and unions in fields follow Avro's schema resolution. Arrow's casts alone
 would give wrong values, because they ignore aliases and defaults, and match the members of unions
-by position. If Avro's resolution refuses to read a nested type as the reader's type, Arrow casts
-the nested type as it casts plain types. But if the nested type contains a union, or contains
-itself, it is not cast, and all rows become rejects.
+by position. Arrow casts a nested type only if Avro's resolution refuses to read it as the reader's
+type. If such a type contains a union, or contains itself, it is not cast, and all rows become
+rejects.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
-"""Supports reloads, which are loads that read records of an output again. This package decides at
-which offsets a reload begins to read, and checks that the records are the same as before. (The
-marks of a load say how far the load had loaded each log file. A load recognizes repeats by these
-marks.)
+"""Supports reloads. A reload is a load that reads again, from the log, records that the output
+already has, and replaces their files. This package decides at which offsets a reload begins to
+read, and checks that the records are the same as before.
 
     hours        which hours one load reads again, and the check that their records are the same
-    lineage      which loads took the records of an hour from the log, and up to which offsets
+    lineage      which loads read the records of an hour from the log, and up to which offsets
     beginning    where reading begins: where the load before the first of these loads ended
     names        host and path of the log files, including files that were closed later
     rejects      how many rejects each bucket of the audit has before the reload

@@ -26,8 +26,9 @@ from skidway.loader.state.operations import Steps
 class Beginning:
     """Where a reload begins to read. before: the manifest with whose marks the reload begins; None
     if the reload begins where the first load began. gaps: for each partition, the gaps that the
-    loads after `before` skipped, up to the last load that read records of the hours from the
-    log."""
+    loads after `before` skipped. (Loads after the last load that read records of the hours from the
+    log do not matter.)
+    """
 
     before: Manifest | None
     lineage: Lineage
@@ -35,8 +36,9 @@ class Beginning:
 
     def position(self, partition: int) -> PartitionRange:
         """Returns the entry of a partition in the manifest `before`. The reload begins to read the
-        partition at the end of this range. If there is no entry, returns an empty range at offset
-        0."""
+        partition at the end of this range. If the manifest has no entry for the partition, returns
+        an empty range at offset 0.
+        """
         return plan.positions(self.before).get(partition, PartitionRange(partition, 0, 0))
 
 

@@ -18,8 +18,10 @@ COUNTED: Final = (ROWS, REJECTS)
 
 
 class ReloadRefused(SkidwayError):
-    """Raised if some hours cannot be reloaded; their files stay as they are. hours: these hours,
-    like `2026-01-31T07`. sentences: the reasons; the error's text is only the first reason."""
+    """Raised if some hours cannot be reloaded; their files stay as they are. hours: these hours, in
+    the form `2026-01-31T07`. sentences: the reasons. The error's message contains only the first
+    reason.
+    """
 
     def __init__(self, hours: Iterable[str], *sentences: str) -> None:
         super().__init__(sentences[0])

@@ -1,10 +1,10 @@
 """Finds host and path of the log files that were announced after a given load, even if the files
 have been closed since then.
 
-The newest table `names` no longer has all these log files, because loads drop the names of closed
-log files after some time (state/closures.py). But each name is in a Parquet file that some load
-added to the table. This Parquet file is kept as long as some manifest still lists it
-(state/folding.py).
+Host and path of a log file are called its name here. The newest table `names` no longer has the
+names of all these log files, because loads drop the names of closed log files after some time
+(state/closures.py). But each name is in a Parquet file that some load added to the table. This
+Parquet file is kept as long as some manifest still lists it (state/folding.py).
 
 Names that the table had dropped before the given load are left out. If a record of a log file was
 loaded after the file's name was dropped, the record became a reject, and stays a reject.
@@ -21,8 +21,9 @@ from skidway.loader.store import Store
 
 
 def names_since(store: Store, topic: str, load: int) -> dict[FileKey, Location]:
-    """Returns every name that was added to the table after the load `load`, even if a later load
-    dropped the name. Raises StateRefused if a file of the table is gone or damaged."""
+    """Returns every name that loads after the load `load` have added to the table, even if a still
+    later load dropped the name. Raises StateRefused if a file of the table is gone or damaged.
+    """
     folder = layout.tables(topic, NAMES)
     paths = [
         f"{folder}/{name}"

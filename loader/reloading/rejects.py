@@ -5,9 +5,9 @@ The audit counts rejects among the records. If a reload turns rejects into rows,
 rejects, the number of records stays the same, and only the number of rejects changes.
 
 The numbers come from the files of rejects. Each file has rejects of one load and one hour. If a
-file is gone or damaged, the loader computes its numbers: from the rejects that the load which wrote
-the file published for that hour, it subtracts the rejects in the other files that the same load
-wrote for that hour.
+file is gone or damaged, the loader computes its numbers from the manifest of the load that wrote
+the file: from the rejects that this load counted in the hour, it subtracts the rejects in the
+load's other files of the hour.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def _in_file(store: Store, file: LiveFile, bucket_ms: int) -> Counter[BucketKey]
         if opened is None:
             return None
         with opened:
-            # Arrow's threads read through Python's file, and may still run when Python ends
+            # Arrow's threads call Python to read the file, and may still run when Python ends
             columns = ["_agent", "timestamp_ms"]
             for batch in pq.ParquetFile(opened).iter_batches(columns=columns, use_threads=False):
                 agents = batch.column("_agent").to_numpy(zero_copy_only=False)

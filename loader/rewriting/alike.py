@@ -40,7 +40,7 @@ def _alike(old: AvroType, new: AvroType) -> bool:
         return isinstance(old, Recursive) and isinstance(new, Recursive) and _same_texts(old, new)
     old, new = unwrapped(old)[0], unwrapped(new)[0]
     if isinstance(old, Record) and isinstance(new, Record):
-        # Spark reads a struct as null if the file has none of its fields.
+        # If the file has none of a struct's fields, Spark reads the struct as null.
         return _shares_a_field(old, new) and _same_fields(old, new)
     if isinstance(old, Array) and isinstance(new, Array):
         return _alike(old.items, new.items)
@@ -105,9 +105,10 @@ def _same_texts(old: Recursive, new: Recursive) -> bool:
 
 
 def _same_text(old: AvroType, new: AvroType, known: set[tuple[str, str]]) -> bool:
-    """Like `_same_texts`, for types that can be resolved. known: the pairs of records whose
-    comparison has begun. These pairs are not compared again, because a record may contain
-    itself."""
+    """Returns the same as `_same_texts`. The types must be such that Avro can resolve the old to
+    the new one. known: the pairs of records whose comparison has begun. They are not compared
+    again, because a record may contain itself.
+    """
     if is_nullable(old) and not is_nullable(new):
         return False
     old, new = unwrapped(old)[0], unwrapped(new)[0]

@@ -40,9 +40,10 @@ class FileRefused(SkidwayError):
 
 @dataclass(frozen=True, slots=True)
 class RewriteJob:
-    """The values that all groups of one load have in common. reader: the schema of the new files;
-    None if the new files have the columns of the old files. texts: if `reader` is not None, the
-    schemas of the old files, by id."""
+    """The values that all groups of one load have in common. reader: the schema whose columns the
+    new files get; None if the new files have the columns of the old files. texts: if `reader` is
+    not None, the schemas of the old files, by id.
+    """
 
     load: LoadId
     compression: str
@@ -131,8 +132,8 @@ class GroupRewrite:
 
     def _schema_id(self) -> int | None:
         """Returns the id of the old files' schema if the new file has their columns. Returns None
-        if the new file has the columns of the newest schema; the manifest then has this schema's
-        id."""
+        if the new file has the columns of the newest schema, which is the manifest's `schema`.
+        """
         return self._group.files[0].schema_id if self._job.reader is None else None
 
     def _rewriting(self) -> Callable[[pa.Table], pa.Table]:
@@ -165,6 +166,6 @@ def _refusing(path: str) -> Iterator[None]:
     try:
         yield
     except MemoryError:
-        raise  # another attempt may succeed
+        raise  # such an error may pass, so the task may be tried again
     except (RowsRefused, pa.ArrowException, ArithmeticError, LookupError) as error:
         raise FileRefused(f"{path}: {error}") from error

@@ -14,7 +14,7 @@ from typing import Final
 from skidway.loader.state.live_file import LiveFile
 
 SMALL: Final = 0.5
-"""A file is small if it has fewer bytes than this share of the target."""
+"""A file is small if it has fewer bytes than this fraction of `target`."""
 
 
 @dataclass(frozen=True, slots=True)

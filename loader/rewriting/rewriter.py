@@ -1,12 +1,12 @@
 """Turns the rows of an older schema's files into the rows of the newest schema.
 
 A file has the columns of its schema in the types of `column_types`, and the loader's own columns.
-The rewriter converts the columns back to the codec's types, projects the rows to the newest schema
-as the loader projects decoded values (reading/projection.py), and converts the result to the types
-of `column_types` again.
+The rewriter first converts the columns back to the codec's types. Then it projects the rows to the
+newest schema, as the loader projects decoded values (reading/projection.py). Then it converts the
+result to the types of `column_types` again.
 
 If the newest schema lacks a field, the rewriter copies the field's column with its values into the
-new file, because some reader may ask for it. Such a column is called *carried*. Its name ends with
+new file, because some query may ask for it. Such a column is called *carried*. Its name ends with
 the id of its old schema: `user` of schema 7 becomes `user@7`. No Avro field can have a name with
 `@`, and all columns with the name `user@7` have the same type. A query that reads only the columns
 of the newest schema does not get the carried columns.
@@ -77,8 +77,9 @@ class Rewriter:
 
 
 def _used(old: str, new: str) -> set[str]:
-    """Returns the names of the old fields whose values new fields get. The new fields may have
-    other names."""
+    """Returns the names of those old fields whose values go into fields of the new schema. A new
+    field may have another name than the old field.
+    """
     written, read = (as_record(parse(each, check_defaults=False)) for each in (old, new))
     known = {each.name for each in written.fields}
     matches = ([name for name in (x.name, *x.aliases) if name in known] for x in read.fields)

@@ -31,6 +31,6 @@ loader's own process, which is Spark's driver if the run needs Spark.
     history           what each load committed
     textfile          writes the result of the last run into a file for Prometheus
 
-A `TopicRun` object has the state of one topic in the run. If another loader commits the same load
-number first, the attempt is discarded.
+A `TopicRun` object has the state of one topic in the run. Each load of a topic has a number. If
+another loader commits a load with the same number first, the attempt is discarded.
 """

@@ -73,7 +73,8 @@ class Attempt:
     def _discard(self) -> None:
         """Deletes the staging directory of this attempt, which has failed and will never be
         committed."""
-        # A failed deletion raises nothing, because the caller raises the error that ended the load.
+        # An error of the deletion is not raised, because the caller raises the error that ended the
+        # load.
         with contextlib.suppress(SkidwayError):
             self._store.delete(self.load.staging)
 

@@ -1,11 +1,12 @@
 """Chooses, at the end of a load, the closed log files that the loader forgets. The load then drops
 the marks of these files (how far a file is loaded) and their names (host and path).
 
-state/closures.py has the rules, and explains closures and seals, which are messages of agents. This
-module passes the closures and seals to the rules, and asks the brokers for high watermarks. Some
-time after a file is closed, the loader asks for the topic's high watermarks. From them and from the
-offsets in seals, the rules make a fence, which has an offset for each partition. When the topic is
-loaded up to the fence, the loader forgets the file.
+state/closures.py decides when a file is forgotten. It explains closures (an agent's messages that a
+file is closed), seals, and the stages of a closed file. This module passes the closures and seals
+that the run has read to `Closures`, and asks the brokers for the topic's high watermarks. From the
+high watermarks and the offsets in seals, `Closures` makes a fence, which has an offset for each
+partition. When the topic is loaded up to the fence, the loader forgets the closed files that waited
+for the fence.
 """
 
 from __future__ import annotations
@@ -27,18 +28,22 @@ _log = log.get(__name__)
 
 
 class Closing:
-    """Changes the tables of one topic when agents have closed files."""
+    """Decides, for one topic and one load, which changes of the tables follow from the closed
+    files.
+    """
 
     def __init__(self, parts: Parts, topic: SourceTopic, newest: Manifest | None) -> None:
         self._parts, self._topic = parts, topic
         self._positions = newest.audit_positions if newest else {}
 
     def changes(self, tables: Tables, ranges: Sequence[PartitionRange]) -> Changes:
-        """Returns the changes that closed files cause in a load's tables. The load drops the marks
-        and names of some closed files. For the other closed files, the load stores the stage
-        (`Stage`) that they have reached. `tables` must already contain the load's marks and names.
-        This method also changes `tables.closures`. ranges: for all partitions of the topic, how far
-        the load has read them."""
+        """Returns the changes that closed files cause in a load's tables: the load drops the marks
+        and names of the files that the loader forgets, and stores the new stage (`Stage` in
+        state/closures.py) of every other closed file whose stage has changed.
+
+        Also updates `tables.closures`. `tables` must already contain the load's marks and names.
+        ranges: for all partitions of the topic, how far the load has read them.
+        """
         closures, before = tables.closures, dict(tables.closures.files)
         now_ms = self._parts.clock.time_ms()
         self._hear(tables, now_ms)

@@ -32,8 +32,9 @@ from skidway.loader.state.run_notes import OwnNote
 from skidway.loader.store import Store, open_store
 
 RACES_MAX: Final = 5
-"""A run may lose at most this many attempts at one topic because other loaders committed first.
-After that, the run does not compact the rest of the topic's files."""
+"""At most this many attempts at one topic may fail because another loader committed first. Then the
+run does not compact the rest of the topic's files.
+"""
 
 _log = log.get(__name__)
 
@@ -72,7 +73,9 @@ class Compacted:
 
 
 class Compaction:
-    """Compacts topics of one output. hours: a function that returns whether to compact an hour."""
+    """Compacts topics of one output. hours: a function that gets an hour and returns whether to
+    compact its files.
+    """
 
     def __init__(
         self,

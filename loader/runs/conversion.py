@@ -3,7 +3,7 @@
 Plain Spark reads a directory correctly only if the schemas of its files are alike
 (rewriting/alike.py defines when two schemas are alike). So before the loader adds rows of a new
 schema, one load rewrites every file whose schema and the new schema are not alike. If a file cannot
-be rewritten, each later run tries again.
+be rewritten, later runs try again.
 """
 
 from __future__ import annotations
@@ -57,10 +57,11 @@ def conversion(parts: Parts, newest: Manifest | None, schema: Registered) -> Con
 
 
 def _is_newer(choice: SchemaChoice, schema: Registered) -> bool:
-    """Returns whether the files follow a newer version of the subject than `schema`. This happens
+    """Returns whether some files follow a newer version of the subject than `schema`. This happens
     if somebody deleted the newer version in the registry. Comparing the version numbers is not
-    enough. If a subject was deleted and registered again, its versions begin at 1 again, but the
-    schema ids continue to grow."""
+    enough: if a subject was deleted and registered again, its versions begin at 1 again, but the
+    schema ids continue to grow.
+    """
     same_subject = choice.subject == schema.subject
     return same_subject and choice.version > schema.version and choice.id > schema.id
 

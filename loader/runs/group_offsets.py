@@ -1,6 +1,7 @@
-"""Commits the offsets up to which topics are loaded. Brokers need these offsets for the topic
-config `retention.hold`, which delays the deletion of segments that the loader has not read. The
-committed offsets also show people how far the loader has read."""
+"""Commits the offsets up to which topics are loaded, as the offsets of a consumer group. Brokers
+need these offsets for the topic config `retention.hold`, which delays the deletion of segments that
+the loader has not read. The committed offsets also show people how far the loader has read.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +24,9 @@ class GroupOffsets:
         self._has_failed = False
 
     def tell(self, topic: SourceTopic, newest: Manifest | None) -> None:
-        """Commits the offsets at which the newest load ended. Does nothing if that load read an
-        earlier topic that had the same name and was deleted."""
+        """Commits the offsets at which the newest load ended. Does nothing if that load read a
+        topic that was deleted since then, and another topic has its name now.
+        """
         if newest is None or newest.topic_id != topic.topic_id or self._has_failed:
             return
         offsets = {

@@ -77,10 +77,11 @@ class HourMarking:
         self._now_ms = parts.clock.time_ms()
 
     def run(self) -> Marked:
-        """Asks the collector, and commits `_SUCCESS` for the hours that the collector calls
-        complete. Returns what was done. If the collector stops answering after some questions, uses
-        the earlier answers, and adds the problem to the result. Raises Unreachable if the collector
-        does not answer the first question."""
+        """Asks the collector, and writes `_SUCCESS` for the hours that the collector calls
+        complete, by committing loads. Returns what was done. If the collector stops answering after
+        some questions, uses the earlier answers, and adds the problem to the result. Raises
+        Unreachable if the collector does not answer the first question.
+        """
         newest = self._done.newest
         week = choice.over(self._now_ms, choice.LOOKED_HOURS)
         until = layout.hour_text(layout.hour_number(week[-1]) + 1)

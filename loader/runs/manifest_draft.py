@@ -35,8 +35,9 @@ from skidway.schemas.client import Registered
 
 
 class ManifestDraft:
-    """Makes the manifest of an attempt from the manifest after which the attempt began, and from
-    the results of the attempt's slices. Each attempt needs its own draft."""
+    """Makes the manifest of an attempt from the previous manifest, and from the results of the
+    attempt's slices. Each attempt needs its own `ManifestDraft`.
+    """
 
     def __init__(
         self, parts: Parts, topic: SourceTopic, newest: Manifest | None, load: LoadId
@@ -160,8 +161,9 @@ def ranges_of(
     results: Iterable[PartitionResult],
     named: Mapping[int, Sequence[Gap]],
 ) -> list[PartitionRange]:
-    """Returns the manifest's entry for each partition. named: by partition, the gaps that an
-    earlier manifest, the mirror or the operator has listed."""
+    """Returns the new manifest's entry for each partition. named: by partition, the gaps that an
+    earlier manifest, the mirror or the operator has listed.
+    """
     by_partition = {each.partition: each for each in results}
     return [
         _range(each, by_partition.get(each.partition), named[each.partition]) for each in planned
@@ -172,8 +174,8 @@ def _range(
     planned: Planned, result: PartitionResult | None, named: Sequence[Gap]
 ) -> PartitionRange:
     gaps: tuple[Gap, ...] = (planned.gap,) if planned.gap else ()
-    # If no record was read, `end` and `below` keep these values. If there is a `planned.gap`, the
-    # gap ends at this `end`.
+    # If no record was read, `end` and `below` keep these values. If there is a `planned.gap`, it
+    # ends at `planned.first`.
     end, below = planned.first, planned.below
     if result is not None:
         end, gaps = result.end, gaps + result.gaps

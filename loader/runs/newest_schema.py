@@ -24,7 +24,8 @@ def newest_schema(registry: RegistryClient, topic: SourceTopic) -> Registered:
     try:
         schema = registry.latest(subject)
     except RegistryRefused as error:
-        # If the error code differs, a proxy may have answered in place of the registry.
+        # With any other error code, a proxy may have answered in place of the registry, so the
+        # topic may have a schema after all.
         if error.error_code != SUBJECT_UNKNOWN:
             raise
         raise SkidwayError(

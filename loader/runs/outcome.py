@@ -18,10 +18,11 @@ GRAVEST_FIRST: Final = (
     Unreachable.exit_code,
     SkidwayError.exit_code,
 )
-"""The exit statuses, the gravest first. First come problems that a person must repair (a refused
-state or configuration). Programs that cannot be reached are less grave, because they may come back
-without help. All other problems come last. A run with several problems ends with the gravest exit
-status."""
+"""The exit statuses, the gravest first. First come problems that a person must repair (the loader
+refused the state or the configuration). Then come programs that cannot be reached, because they may
+come back without help. All other problems come last. A run with several problems ends with the
+gravest exit status.
+"""
 
 
 @dataclass(slots=True)

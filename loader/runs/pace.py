@@ -2,10 +2,10 @@
 I/O.
 
 A run's progress rises in steps, because the run counts a slice's records only when the slice has
-ended. The rate is measured from one step to another step, over about the last `WINDOW_S` seconds.
-If fewer than two steps happened in this time, the rate is measured between the last two steps. So
-the rate follows the present speed, and stays constant between two steps. But if the next step does
-not come within the measured time, the rate falls.
+ended. The rate is measured between two steps: the newest step, and an earlier one about `WINDOW_S`
+seconds ago. If fewer than two steps happened in this time, the rate is measured between the last
+two steps. So the rate follows the present speed, and stays constant until the next step. But if the
+next step takes longer than the measured time, the rate falls.
 """
 
 from __future__ import annotations

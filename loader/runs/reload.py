@@ -85,7 +85,7 @@ class Reloaded:
         return gravest(each.exit_code for each in self.problems)
 
     def replaced(self, old: Mapping[str, LiveFile]) -> None:
-        """Adds old files, which this reload replaces, to the result."""
+        """Counts in the result the old files `old`, which this reload replaces."""
         self.hours |= {layout.hour_of(path) for path in old}
         self.files_before += len(old)
         found = contents(each.file for each in old.values()).values()
@@ -93,7 +93,7 @@ class Reloaded:
         self.rejects_before += sum(each.rejects.records for each in found)
 
     def by(self, files: list[DataFile]) -> None:
-        """Adds new files, which replace old files, to the result."""
+        """Counts in the result the new files `files`, which replace old files."""
         self.files_after += len(files)
         self.rejects_after += sum(each.rejects.records for each in contents(files).values())
 
@@ -209,7 +209,7 @@ class Reload:
             return 1
         except ReloadRefused as refused:
             if len(refused.sentences) == 1 and len(refused.hours) > 1:
-                self._alone |= refused.hours  # perhaps only one hour cannot be reloaded
+                self._alone |= refused.hours  # so that the hours that can be reloaded are reloaded
                 return 0
             self.result.problems += map(SkidwayError, refused.sentences)
             hours = {*refused.hours}

@@ -2,9 +2,9 @@
 log, and for the note of the run (state/run_notes.py), which `load status` shows.
 
 Spark reports only how many slices have ended, not which slices. If n slices have ended, the run
-counts the records of the first n slices, because slices begin in order. All slices have the same
-size (`slice.records`), except the last slice of a partition. The error of the counted number is at
-most the size of the slices that are running, and zero when the last slice has ended.
+counts the records of the n slices that began first. All slices have the same size
+(`slice.records`), except the last slice of a partition. The error of the counted number is at most
+the size of the slices that are running, and zero when the last slice has ended.
 """
 
 from __future__ import annotations
@@ -70,7 +70,9 @@ show them."""
 
 
 class RunProgress:
-    """Computes the figures of one run, shows each change, and keeps the run's note up to date."""
+    """Computes the figures of one run, passes each change to the function that shows it, and keeps
+    the run's note (state/run_notes.py) up to date.
+    """
 
     def __init__(self, clock: Clock, shown: Shown, note: OwnNote | None = None) -> None:
         self._clock, self._shown, self._note = clock, shown, note
@@ -91,8 +93,8 @@ class RunProgress:
         ends = list(accumulate(sizes, initial=total - left))
 
         def show(done: int, of: int) -> None:
-            # When some slices run a second time, Spark's numbers are only about these slices. All
-            # other slices have ended.
+            # When some slices run a second time, Spark counts only these slices. All other slices
+            # have ended by then.
             ended = min(max(len(slices) - of + done, 0), len(slices))
             rate, left_s = self._measure((topic, LOAD), ends[ended], total)
             self._tell(

@@ -1,11 +1,12 @@
 """Lists the runs that work on an output now, and the runs that were killed. Each run keeps a note
 in the output (state/run_notes.py), and this module reads the notes.
 
-A run that is killed cannot note this in its note file. On the run's own machine, the kernel reports
-whether the process still runs. On another machine, only the time of the note's last change is
-known, and the clocks of the two machines may differ. So a run on another machine is called
-"silent", and never "killed". With `look_s`, this module reads the notes twice, `look_s` seconds
-apart. A counter in each note then shows, without any clock, whether the run still writes its note.
+A run that is killed cannot write into its note that it has ended. If it ran on this machine, the
+kernel reports whether its process still runs. If it ran on another machine, only the time of the
+note's last change is known, and the clocks of the two machines may differ. So a run on another
+machine is called "silent", and never "killed". With `look_s`, this module reads the notes twice,
+`look_s` seconds apart. A counter in each note then shows, without any clock, whether the run still
+writes its note.
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ def _look_at_all(
     except Unreachable:
         raise
     except SkidwayError:
-        pass  # a topic has a fault: asks for each topic alone, so that the other topics are loaded
+        pass  # one topic has a fault: asks for each topic alone, so that the others are loaded
     found: list[SourceTopic] = []
     troubles: dict[str, SkidwayError] = {}
     for name in names:

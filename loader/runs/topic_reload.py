@@ -57,8 +57,9 @@ from skidway.schemas.client import Registered
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """The result of reading the hours again. files: the new files of the hours' rows and rejects.
-    rejects: the number of rejects by (agent, bucket)."""
+    """The result of reading the hours again. files: the new files, with rows and rejects of the
+    hours. rejects: the number of rejects by (agent, bucket).
+    """
 
     files: list[DataFile]
     rejects: Counter[BucketKey]
@@ -114,8 +115,8 @@ class TopicReload:
         position = found.position(partition)
         planned = beginnings.planned(topic.name, bounds, position, end, gaps)
         now = self._plan.partition(bounds)
-        # Compares two batches with the broker's batches at the same offsets: the last batch before
-        # the reload's offsets, and the last batch that any load has read.
+        # Two batches must be the same as the broker's batches at their offsets: the last batch
+        # before the reload's offsets, and the last batch that any load has read.
         for each in (planned, now):
             refused = compared(client, topic.name, bounds, each).refused
             if refused:
@@ -147,7 +148,8 @@ class TopicReload:
 
     def _tables(self, found: Beginning) -> tuple[Tables, dict[FileKey, Location]]:
         """Returns the tables with the marks for the offsets at which reading begins. Also returns
-        the names of files from these tables and from all later loads."""
+        host and path of the log files in these tables, and of those that later loads have added.
+        """
         store, name = self._parts.store, self._topic.name
         load = found.before.number if found.before else 0
         try:
@@ -160,8 +162,9 @@ class TopicReload:
     def _read(
         self, job: Job, ranges: Sequence[Planned], tables: Tables, progress: Progress
     ) -> Read:
-        """Runs the slices of all ranges, portion by portion, and returns what they wrote. Changes
-        the marks in `tables` to those at the end of the ranges."""
+        """Runs the slices of all ranges, portion by portion, and returns what they wrote. Advances
+        the marks in `tables` to the end of the ranges.
+        """
         settings, read = self._parts.settings, Read([], Counter())
         left = list(ranges)
         while any(each.first < each.end for each in left):
@@ -253,8 +256,9 @@ class TopicReload:
     def _counted(
         self, change: Counter[BucketKey], now_ms: int
     ) -> tuple[list[DataFile], dict[str, tuple[str, ...]], Mapping[str, object]]:
-        """Returns the new files of the table `buckets`, the paths of all tables' files, and the
-        manifest's field `audit`. Only the table `buckets` changes."""
+        """Returns the new files of the table `buckets` (the only table that changes), the paths of
+        all tables' files, and the manifest's field `audit`.
+        """
         newest, source = self._newest, self._topic.source
         if not change:
             return [], dict(newest.side), newest.audit

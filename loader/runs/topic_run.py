@@ -39,8 +39,9 @@ from skidway.loader.state.waiting import WaitingNotes
 from skidway.schemas.client import Registered
 
 RACES_MAX: Final = 5
-"""A run may lose at most this many attempts at one topic because other loaders committed first.
-After that, the run leaves the rest of the topic to a later run."""
+"""At most this many attempts at one topic may fail because another loader committed first. Then the
+run leaves the rest of the topic to a later run.
+"""
 
 WAITS_MAX: Final = 20
 """A run tries at most this many times to load a topic again after it has waited for
@@ -62,8 +63,9 @@ class _After(Enum):
 
 
 class TopicRun:
-    """Loads one topic in this run, and stores the state of the topic. Call `begin`, `load` and
-    `mark` in this order, once each."""
+    """Loads one topic in this run. The object has the state of the topic in the run. Call `begin`,
+    `load` and `mark` in this order, once each.
+    """
 
     def __init__(
         self,
@@ -89,8 +91,9 @@ class TopicRun:
     def needs_audit_topics(self) -> bool:
         """Returns whether the run needs the audit topics to load this topic. If the topic never had
         a record, the run does not need them. An example is the `.rejected` topic of a topic without
-        rejects. Without this check, the run would have to read the audit topics from their
-        beginning for such a topic."""
+        rejects. Without this check, such a topic, which has no positions in the audit topics yet,
+        would make the run read them from their beginning.
+        """
         return self.newest is not None or any(each.high_watermark for each in self._topic.bounds)
 
     def load(self) -> None:
@@ -151,7 +154,8 @@ class TopicRun:
         self.committed(manifest)
         for each in (part for result in results for part in result.results):
             self._progress.rejected(self._topic.name, each.reasons)
-        # Each load reads offsets of at least one partition, so the run reaches the high watermarks.
+        # A load that committed a manifest has read offsets of at least one partition, so the loop
+        # ends at the high watermarks.
         return _After.ON if plan.has_more(whole, planned, manifest) else _After.WAIT
 
     def convert(self, schema: Registered) -> bool:

@@ -8,7 +8,7 @@ from skidway.clock import Clock
 
 
 class Starting(Protocol):
-    """Something that may have to start before the work begins, for example Spark."""
+    """A program that may have to be started before the work begins, for example Spark."""
 
     started_s: float
     """How many seconds the starts took in all."""

@@ -25,8 +25,9 @@ uses memory even if it has no records."""
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Records of one slice (a task's offset range) from several batches. Nobody has checked these
-    records for repeats yet."""
+    """Records of one slice (a task's offset range) from several batches. They may still contain
+    repeats of records that were loaded earlier.
+    """
 
     records: Records
     keys: pa.BinaryArray
@@ -81,8 +82,9 @@ class OpenChunk:
         return self._batches == 0
 
     def close(self, piece: Slice) -> Chunk:
-        """Returns the slice's records in the batches that were added, up to the first damaged
-        batch."""
+        """Returns those records of the added batches that belong to the slice `piece`, up to the
+        first damaged batch.
+        """
         self._decode()
         decoded = self._decoded
         offsets = np.concatenate([each.offsets for each in decoded])

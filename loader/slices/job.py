@@ -67,8 +67,9 @@ class Stop:
 
 @dataclass(slots=True)
 class SliceResult:
-    """The result of a task. end: the task has processed all offsets of the slice below `end`.
-    below: the last batch before `end`."""
+    """The result of a task. end: the offset up to which the task has processed the slice. below:
+    the last batch before `end`.
+    """
 
     piece: Slice
     end: int

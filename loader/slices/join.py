@@ -6,8 +6,8 @@ At first, slices run in parallel and without marks. Then audit.counts.marks.join
 slices must run again, and with which marks. If a slice ended early, the load of its partition ends
 there, and later slices of the partition are not used. A second run of a slice may read further than
 the first run. For example, the first run ended before a record of an unannounced file, but the
-second run has marks that show that this record is a repeat. Slices run again until no slice has to
-run again.
+marks of the second run show that this record is a repeat. After each round, the loader decides
+again which slices must run again, until there is none.
 """
 
 from __future__ import annotations
@@ -49,7 +49,9 @@ def run_all(
     slices: Sequence[Slice], marks: Mapping[int, Mapping[FileKey, int]], run: RunSlices
 ) -> list[PartitionResult]:
     """Runs every slice, joins the results of each partition, and returns the joined results. If a
-    slice may contain repeats of earlier records, runs the slice again, with marks."""
+    slice may contain repeats of records of earlier slices, runs it again, with the marks of the
+    earlier slices.
+    """
     results: dict[Slice, SliceResult] = {}
     given: dict[Slice, Mapping[FileKey, int]] = {}
     pending: list[Work] = [(piece, {}) for piece in slices]

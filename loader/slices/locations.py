@@ -20,13 +20,15 @@ from skidway.loader.state.tables import Location
 Bools = npt.NDArray[np.bool_]
 
 NO_LOCATION: Final = -1
-"""Used in place of an index if the record has no origin, or if its file is not announced."""
+"""The code in `Located.codes` of a record without origin, or of a record whose file is not
+announced.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Located:
-    """Host and path of records. codes: for each record, the index of its host in `hosts` and of its
-    path in `paths`.
+    """Host and path of the log files of some records. codes: for each record, the index of its
+    file's host in `hosts` and of its file's path in `paths`.
 
     missing: for each record, true if the record's file is not announced yet and the loader still
     waits for the announcement. given_up: for each record, true if the record's file is not

@@ -96,7 +96,9 @@ class SliceLoad:
         return self._finish()
 
     def _read(self, batches: Iterable[memoryview]) -> Iterator[tuple[memoryview, BatchHeader]]:
-        """Yields batches with their headers. A read error ends the range, but not the load."""
+        """Yields batches with their headers. If reading fails, the range ends early, but the load
+        goes on.
+        """
         try:
             for raw in batches:
                 yield raw, read_header(raw)
@@ -105,7 +107,9 @@ class SliceLoad:
             self._end(Stop(at, f"{self._where}: offset {at} cannot be read: {error}"))
 
     def _take(self, raw: memoryview, header: BatchHeader, chunk: OpenChunk) -> Stop | None:
-        """Adds a batch to the chunk. Returns the reason if it refuses the batch, else None."""
+        """Adds a batch to the chunk. Returns None, or, if the range must end before this batch, the
+        reason.
+        """
         if not header.is_control and header.count != header.last_offset_delta + 1:
             return self._refusal(
                 header,
@@ -172,8 +176,10 @@ class SliceLoad:
         return walk(origins.agent, origins.file, origins.first, origins.length, self._marks)
 
     def _chosen(self, records: Records, walked: Walked) -> Walked:
-        """Returns `walked` without the records of hours that are not in `job.hours`. The records
-        that are left out have already advanced the marks."""
+        """Leaves out of `walked` (the result of the check for repeats) the records of hours that
+        are not in `job.hours`, and returns the rest. The records that are left out have already
+        advanced the marks.
+        """
         if self._job.hours is None:
             return walked
         chosen = np.isin(hours_of(records.timestamps), list(self._job.hours))

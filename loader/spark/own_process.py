@@ -28,7 +28,7 @@ _log = log.get(__name__)
 
 
 class Interrupted(SkidwayError):
-    """Raised if somebody asked the run to end while tasks were running."""
+    """Raised if a signal asked the run to end while tasks were running."""
 
 
 class OwnProcess:

@@ -131,8 +131,9 @@ class SparkRunner:
 
     @contextmanager
     def _living(self) -> Iterator[Any]:
-        """The Spark session, for a `with` block. Starts Spark if it does not run. If Spark dies
-        during the block, stops the session and raises SkidwayError."""
+        """Yields the Spark session to a `with` block. Starts Spark if it does not run. If Spark
+        dies during the block, stops the session and raises SkidwayError.
+        """
         if self._session is not None and not session.is_alive(self._session):
             self._stop()
         if self._session is None:

@@ -57,9 +57,10 @@ def start(settings: LoaderSettings, folder: Path) -> Any:
 
 
 def warming(session: Any) -> Any:
-    """Returns a DataFrame whose rows have no meaning. Collecting it makes every core start its
-    Python worker, and makes the workers import the loader's modules. So the first load need not
-    wait for the workers."""
+    """Returns a DataFrame whose rows have no meaning. When the caller collects it, every core
+    starts its Python worker, and the workers import the loader's modules. So the tasks of the first
+    load need not wait for this.
+    """
     cores = session.sparkContext.defaultParallelism
 
     def idle(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -53,7 +53,7 @@ def rows_of(numbers: Mapping[BucketKey, int]) -> Rows:
 
 
 def ordered(rows: Rows) -> Rows:
-    """Returns the rows in the order of (bucket, agent)."""
+    """Returns the same rows, sorted by (bucket, agent)."""
     order = np.lexsort((rows.agent, rows.bucket))
     return Rows(rows.agent[order], rows.bucket[order], rows.number[order])
 

@@ -1,10 +1,10 @@
 """The table `buckets`: for each agent and bucket (an interval of event time), the number of this
 output's last audit delta (a message with counts) that counted the bucket.
 
-A later delta that counts the bucket again must contain that number. The new records of a load
-belong to few hours. So the table is divided by time: each file has the buckets of a *span*, which
-is a range of hours. A load reads only the spans of the buckets that it counts, and writes these
-spans again.
+A later delta that counts the bucket again must contain this number, so that a reader of the audit
+topic notices if an earlier delta is missing. The new records of a load belong to few hours. So the
+table is divided by time: each file has the buckets of a *span*, which is a range of hours. A load
+reads only the spans of the buckets that it counts, and writes these spans again.
 
     new hours      get spans of at most FRESH_ROWS rows
     other spans    are joined with neighbours while the joined span has at most SPAN_ROWS rows. But
@@ -15,9 +15,9 @@ spans again.
 
 The hours of forgotten spans are kept, as ranges (table `forgotten`). If a bucket of these hours is
 counted again, its delta has UNKNOWN in place of the previous delta's number. Every reader then sees
-that earlier deltas are missing, and the audit calls the bucket unknown. Without this rule, the new
+that earlier deltas are missing, and the audit calls the bucket unknown. Without this value, the new
 delta would look like the bucket's first delta, and the audit would take a part of the counts for
-all counts. Only the order of the loads decides which spans are forgotten; no clock is used.
+all of them. Only the order of the loads decides which spans are forgotten; no clock is used.
 
 Earlier versions of Skidway wrote files without a span. The first load that counts a bucket replaces
 these files.
@@ -52,8 +52,9 @@ SPAN_ROWS: Final = 2_000_000
 FRESH_ROWS: Final = 300_000
 APART: Final = 24
 JOINED_MIN: Final = 4
-"""Neighbouring spans are joined when at least this many of them are side by side. If a further span
-would make the joined span too large, two spans are enough."""
+"""Neighbouring spans are joined if there are at least this many of them side by side. But two spans
+are enough if a further one would make the joined span too large.
+"""
 
 SPANS_MAX: Final = 160
 """The table has at most this many spans. With 5,000 agents and buckets of a minute, this many spans
@@ -61,8 +62,7 @@ contain the buckets of about five weeks."""
 
 RANGES_MAX: Final = 1_000
 UNKNOWN: Final = -1
-"""This value takes the place of a delta's number that is no longer known. No delta has this
-number."""
+"""Stands in place of a delta's number that is no longer known. No delta has this number."""
 
 Hours = tuple[int, int]
 
@@ -82,8 +82,9 @@ class Span:
 
 
 class BucketSpans:
-    """The table in the state after the previous load. side: the tables' files that the previous
-    load's manifest lists."""
+    """The table as it was after the previous load. side: for each table, the paths of its files,
+    from the previous load's manifest.
+    """
 
     def __init__(self, store: Store, side: Mapping[str, Sequence[str]]) -> None:
         self._store, self._side = store, side
@@ -154,7 +155,7 @@ class BucketSpans:
             hour = new.hours[begin]
             slot = int(np.searchsorted(firsts, hour, "right"))
             if slot and hour < self._spans[slot - 1].end:
-                continue  # a span has this hour
+                continue  # an existing span has this hour already
             if group and group[2] == slot and end - group[0] <= FRESH_ROWS:
                 group = (group[0], end, slot)
                 continue

@@ -10,10 +10,10 @@ time a load writes a checkpoint, and deletes old manifests at the beginning (che
 A manifest is deleted only after the checkpoint that replaces it is durable. So if a reader does not
 find manifest 300, it can find the checkpoint that explains why manifest 300 is gone.
 
-A loader that was stopped for a long time may create a manifest with the number of a manifest that
-has been deleted, because a creation only fails if the file exists. The created manifest is not
-valid. Therefore every program that has created or read a manifest then looks at the checkpoints. If
-a checkpoint says that manifests with this number may be gone, the manifest is not valid.
+A loader that was stopped for a long time may create a manifest with the number of a deleted
+manifest, because creating a file fails only if the file exists. Such a manifest is not valid.
+Therefore every program that has created or read a manifest then looks at the checkpoints. If a
+checkpoint says that manifests with this number may be gone, the manifest is not valid.
 """
 
 from __future__ import annotations
@@ -28,8 +28,9 @@ from skidway.loader.state.manifest import Manifest
 from skidway.loader.state.operations import Names, Read, Steps
 
 LOOKS_MAX: Final = 20
-"""A reader makes at most this many attempts, because other loaders may change the files while it
-reads them."""
+"""A reader looks at the files at most this many times. It must look again if another loader has
+changed the files while it read them.
+"""
 
 
 class Folded(SkidwayError):

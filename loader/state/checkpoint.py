@@ -34,7 +34,7 @@ FORMAT: Final = 1
 
 
 class Checkpoint(NamedTuple):
-    """The numbers in the name of a checkpoint."""
+    """The numbers `load` and `oldest` in the name of a checkpoint (see the module's docstring)."""
 
     load: int
     oldest: int

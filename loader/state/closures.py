@@ -19,8 +19,8 @@ partition. A closed file goes through these stages:
               wait for the next fence
     (gone)    all partitions are loaded up to the fence; the loader drops marks and name of the file
 
-So a late repeat can come after the fence only if both the agent's clock and the loader's clock are
-very wrong.
+So a repeat can come after the fence only if both the agent's clock and the loader's clock are wrong
+by many minutes.
 
 In each partition, the fence is the higher of two offsets: the high watermark, and one past the
 highest offset in the seals of all agents. For a topic of the loader's own cluster, the high
@@ -44,8 +44,9 @@ from skidway.audit.counts.marks import FileKey
 GRACE_MS: Final = 3_600_000
 """The grace time is an hour. A record of a closed file comes late by less than three minutes. After
 a process has died, the kernel still tries to send the bytes of its socket for 103 s, and a lagging
-replica may keep the high watermark low for 30 s. The remaining time allows for clocks that are
-adjusted and for slow networks. Marks that stay for one more hour need little memory."""
+replica may keep the high watermark low for 30 s. The rest of the hour allows for clocks that are
+adjusted and for slow networks. Keeping marks for one more hour needs little memory.
+"""
 
 SETTLED_MS: Final = 600_000
 """The settling time is ten minutes, which is more than three times the delay with which a record
@@ -53,7 +54,9 @@ may come late."""
 
 
 class Stage(IntEnum):
-    """The stage of a closed file. GONE is used only in the files of the table `closures`."""
+    """The stage of a closed file (see the module's docstring). GONE occurs only in the files of the
+    table `closures`, where it says that the row of an earlier load is no longer valid.
+    """
 
     GONE = -1
     CLOSED = 0
@@ -93,7 +96,7 @@ class Heard:
 
 @dataclass(slots=True)
 class Closures:
-    """The closed files of a topic that still have marks or a name, and the topic's fence."""
+    """The closed files of a topic that are not forgotten yet, and the topic's fence."""
 
     files: dict[FileKey, Closed] = field(default_factory=dict)
     fence: dict[int, Fence] = field(default_factory=dict)
@@ -110,8 +113,9 @@ class Closures:
             self.files.setdefault(key, Closed(time_ms, now_ms))
 
     def name(self, offsets: Mapping[int, int]) -> None:
-        """Notes offsets from seals, by partition. Of the offsets of a partition, only the highest
-        is kept."""
+        """Notes offsets from seals, by partition. Keeps only the highest offset of each
+        partition.
+        """
         for partition, offset in offsets.items():
             fence = self.fence.get(partition, Fence())
             self.fence[partition] = fence._replace(named=max(fence.named, offset + 1))
@@ -148,10 +152,12 @@ class Closures:
         ]
 
     def make_fence(self, files: Iterable[FileKey], watermarks: Mapping[int, int]) -> None:
-        """Makes the topic's fence. files: the files that wait for this fence; `settled` has
+        """Makes the topic's fence. files: the files that wait for this fence, as `settled` has
         returned them. watermarks: the high watermarks of all partitions that the loader knows. The
-        caller asks the brokers for them after it has called `settled`. The fence also includes
-        partitions that only a seal mentions."""
+        caller must ask the brokers for the high watermarks after it has called `settled`.
+
+        If seals contain offsets of further partitions, the fence includes these partitions too.
+        """
         for partition in {*watermarks, *self.fence}:
             named = self.fence.get(partition, Fence()).named
             self.fence[partition] = Fence(named, max(watermarks.get(partition, 0), named))

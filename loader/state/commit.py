@@ -91,8 +91,8 @@ def begin(topic: str, given_up: GivenUp = _nothing) -> Steps[Manifest | None]:
     the files that the new load will replace (`load reload`). These files may be gone or damaged
     without an error.
 
-    Raises StateRefused if a manifest is missing in the sequence, if all manifests are gone although
-    there are rows, or if a committed file is neither at its source nor at its target.
+    Raises StateRefused in three cases: a manifest is missing in the sequence; all manifests are
+    gone although there are rows; or a committed file is neither at its source nor at its target.
     """
     left: list[str] = yield Names(layout.stagings(topic))
     newest = yield from chain.newest_manifest(topic)
@@ -215,8 +215,9 @@ def _wrong_length(manifest: Manifest) -> Steps[str]:
 
 
 def _winner(manifest: Manifest) -> Steps[str | None]:
-    """Returns the uuid in the stored manifest with the same number, or None if no manifest with
-    this number is stored."""
+    """Returns the uuid of the load that was committed with the number of `manifest`; None if no
+    load with this number is committed.
+    """
     data: bytes | None = yield Read(manifest.path)
     return None if data is None else Manifest.from_json(data, manifest.path).uuid
 
@@ -292,8 +293,9 @@ def _by_folder(paths: Iterable[str]) -> dict[str, list[str]]:
 
 
 def _is_removed(manifest: Manifest, path: str) -> Steps[bool]:
-    """Returns whether a later load has removed a file of this load, or has replaced this load's
-    manifest by a checkpoint."""
+    """Returns whether the file at `path` has been removed by a later load, or the manifest has been
+    replaced by a checkpoint. In the second case, all moves of this load are done.
+    """
     newest = yield from chain.newest_manifest(manifest.topic)
     if newest is None or newest.number <= manifest.number:
         return False

@@ -107,8 +107,9 @@ class DataFile:
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Offsets [first, end) that are missing in the log, and why they are missing. The mirror or the
-    operator that listed the gap gave this reason."""
+    """Offsets [first, end) that are missing in the log. reason: why they are missing, as the mirror
+    or the operator that listed the gap has stated it.
+    """
 
     first: int
     end: int
@@ -117,7 +118,9 @@ class Gap:
 
 @dataclass(frozen=True, slots=True)
 class BatchMark:
-    """Identifies the last batch before an offset."""
+    """The fields of a batch's header that identify the batch: it is the last batch before the `end`
+    of a partition's range. (The marks of log files are something else.)
+    """
 
     base_offset: int
     last_offset: int

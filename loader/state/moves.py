@@ -20,8 +20,9 @@ class Move:
 
 
 class Settle(Enum):
-    """What the loader must do about a move. This depends on which of the two files (`source` and
-    `target`) exist."""
+    """What the loader must do about a move. This depends on whether the files `source` and `target`
+    of the move exist, and on their lengths.
+    """
 
     DONE = auto()
     RENAME = auto()

@@ -4,8 +4,8 @@ of event time).
 
     marks      partition, agent, file -> highest end byte loaded (audit/counts/marks.py)
     names      agent, file -> host, path, from announcements
-    closures   agent, file -> how far the loader is on the way to dropping the marks and the name of
-               a closed file (its stage, state/closures.py)
+    closures   agent, file -> the stage of a closed file on the way to being forgotten
+               (state/closures.py)
     fence      partition -> the offset that loads must reach before they drop the marks and names
                of closed files (state/closures.py)
     buckets    agent, bucket -> number of this output's last audit delta that counted the bucket
@@ -90,15 +90,19 @@ class Changes:
 
 @dataclass(slots=True)
 class Tables:
-    """The contents of the tables. Only the Spark driver changes them, between loads."""
+    """The contents of the tables. `locations` has the table `names`; `closures` has the tables
+    `closures` and `fence`. Only the loader's driver changes this object, between loads.
+    """
 
     marks: dict[int, dict[FileKey, int]] = field(default_factory=dict)
     locations: dict[FileKey, Location] = field(default_factory=dict)
     closures: Closures = field(default_factory=Closures)
 
     def add(self, changes: Changes) -> None:
-        """Applies the changes of a load to `marks` and `locations`. Does not change `closures`,
-        because the methods of `Closures` have already applied these changes."""
+        """Applies a load's changes of marks and names to `marks` and `locations`. Does not apply
+        `changes.closed` (the changes of the table `closures`), because these changes were computed
+        from `closures`, which therefore already contains them.
+        """
         for partition, marks in changes.marks.items():
             known = self.marks.setdefault(partition, {})
             for key, end in marks.items():

@@ -21,7 +21,7 @@ from skidway.loader.store.hdfs_writer import HdfsWriter
 
 
 class HdfsStore(HdfsOutput):
-    """Files below one folder of HDFS."""
+    """A store that consists of the files below one folder of HDFS."""
 
     def create(self, path: str) -> StoreWriter:
         """See Store."""

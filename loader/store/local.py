@@ -30,7 +30,9 @@ directory, it only has to check again whether the directory exists."""
 
 
 class LocalStore(LocalOutput):
-    """Files below one directory. The directory is created at the first write."""
+    """A store that consists of the files below one local directory. The first write creates the
+    directory.
+    """
 
     def __init__(self, directory: str) -> None:
         super().__init__(directory)

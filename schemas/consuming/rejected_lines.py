@@ -13,8 +13,10 @@ import numpy as np
 import pyarrow as pa
 
 from skidway.cli.topics import existing
-from skidway.kafka.client import EARLIEST, LATEST, Client
+from skidway.errors import UsageError
+from skidway.kafka.client import EARLIEST, LATEST, Client, TopicMetadata
 from skidway.kafka.columns import DecodedRecords
+from skidway.kafka.errors import ErrorCode, KafkaError
 from skidway.kafka.types import TopicPartition
 from skidway.schemas import wire
 from skidway.schemas.codec import Codec
@@ -87,7 +89,7 @@ class RejectedLines:
     def found(self, wanted: Wanted, most: int | None = None) -> Iterator[FoundLine]:
         """Yields each wanted line once, with the partition and offset of its record. most: how many
         records of each partition are read at most. Raises Unreachable, UsageError."""
-        (topic,) = existing(self._client, [self._name])
+        topic = self._topic()
         partitions = [TopicPartition(self._name, each.index) for each in topic.partitions]
         begin = EARLIEST if wanted.since is None else wanted.since
         first = offsets_at(self._client, partitions, begin)
@@ -108,6 +110,19 @@ class RejectedLines:
                 else:
                     seen.add(key)
                     yield found
+
+    def _topic(self) -> TopicMetadata:
+        try:
+            (topic,) = existing(self._client, [self._name])
+        except KafkaError as error:
+            if error.code is not ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+                raise
+            raise UsageError(
+                f"There is no topic {self._name} in this cluster. Name the topic as this cluster"
+                " does: only a cluster with mirrored topics puts the name of their cluster in front"
+                " (dc1.nginx)."
+            ) from error
+        return topic
 
     def _lines(
         self, codec: Codec, tp: TopicPartition, batch: DecodedRecords, bounds: tuple[int, int]

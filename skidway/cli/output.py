@@ -118,6 +118,17 @@ def progress_line(what: str, done: int, total: int, note: str = "", *, has_bar: 
 
 
 def _cell(value: Any) -> str:
+    """The text of a cell. Control characters, for example in the name of a file, are escaped, so
+    that they neither change the table nor the terminal."""
+    text = _text(value)
+    return text if text.isprintable() else "".join(map(_printable, text))
+
+
+def _printable(character: str) -> str:
+    return character if character.isprintable() else ascii(character)[1:-1]
+
+
+def _text(value: Any) -> str:
     if value is None:
         return "-"
     if isinstance(value, bool):

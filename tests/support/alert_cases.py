@@ -23,9 +23,11 @@ HOUR, DAY = 60, 24 * 60
 
 @dataclass(frozen=True)
 class Case:
-    """bad: series for which the alert must fire once, with `labels`. good: series for which it must
-    not fire. at: the minute at which the alert is checked. before: a minute at which the alert must
-    not fire yet, because the fault has not lasted long enough or has not begun."""
+    """The series of one test of an alert. bad: series for which the alert must fire once. labels:
+    the labels that the fired alert must have. good: series for which the alert must not fire. at:
+    the minute at which the alert must fire. before: a minute at which the alert must not fire yet,
+    because the fault has not lasted long enough or has not begun.
+    """
 
     bad: Mapping[str, str]
     good: Mapping[str, str]
@@ -37,7 +39,8 @@ class Case:
 def gauge(
     name: str, bad: str, good: str = "0x4000", at: int = 60, before: int = 0, **labels: str
 ) -> Case:
-    """A case with one metric on the instances `bad` and `good`."""
+    """A case with one metric, `name`. bad, good: its values on the instances `bad` and `good`, in
+    promtool's notation. at, before: as in `Case`."""
     return Case(
         {series(name, instance="bad", **labels): bad},
         {series(name, instance="good", **labels): good},
@@ -55,13 +58,16 @@ def series(name: str, **labels: str) -> str:
 
 
 def down(job: str) -> Case:
-    """A case with a program that stops answering after ten minutes, and a program that answers."""
+    """A case for two programs of `job`. The program `bad` stops answering after ten minutes, and
+    the program `good` always answers."""
     return gauge("up", "1x10 0x50", "1x60", before=10, job=job)
 
 
 def late(name: str, at: int, fresh: str, **labels: str) -> Case:
     """A case for a metric whose value is a time. On the instance `bad` the value stays the same. On
-    the instance `good` the value is `fresh`, which follows the clock."""
+    the instance `good` the metric has the series `fresh`, whose values follow the clock. at: the
+    minute at which the alert must fire for `bad`.
+    """
     return gauge(name, "0x4000", fresh, at=at, before=HOUR, **labels)
 
 
@@ -291,32 +297,39 @@ CASES: Mapping[str, Mapping[str, Case]] = {
     "mirrors": MIRRORS,
     "registry": REGISTRY,
 }
-"""The cases, by the file of the rules and by the alert's name."""
+"""The cases, by the name of the file that defines the alert (without `.yml`), then by the alert's
+name.
+"""
 
 RULE_FILES = (*CASES, "thresholds")
-"""The names of all files of rules. The file of thresholds has no alert."""
+"""The names of all files in deploy/monitoring/rules, without `.yml`. The file `thresholds` defines
+no alert.
+"""
 
 
 def rules(part: str) -> list[dict[str, Any]]:
-    """The rules in one file."""
+    """The rules (of alerts and of recorded series) in the file deploy/monitoring/rules/PART.yml."""
     groups = yaml.safe_load((RULES / f"{part}.yml").read_text())["groups"]
     return [rule for group in groups for rule in group["rules"]]
 
 
 def alerts(part: str) -> dict[str, dict[str, Any]]:
-    """The alerts in one file, by name."""
+    """The rules of the alerts in the file deploy/monitoring/rules/PART.yml, by the alert's name."""
     return {rule["alert"]: rule for rule in rules(part) if "alert" in rule}
 
 
 def names_in(expression: str) -> set[str]:
-    """The names of metrics in an expression of PromQL, without the keywords of PromQL and texts in
-    quotes."""
+    """The names of the metrics in a PromQL expression. Ignores PromQL's keywords and texts in
+    quotes.
+    """
     bare = re.sub(r"\"[^\"]*\"|'[^']*'", "", expression)
     return set(re.findall(r"\bskidway[\w:]+|\bup\b|\bALERTS\b", bare))
 
 
 def promtool_tests(part: str) -> dict[str, Any]:
-    """The document for `promtool test rules` with all cases of one file of rules."""
+    """The test document for `promtool test rules`, with all cases of the alerts in the file
+    PART.yml.
+    """
     severities = {name: rule["labels"]["severity"] for name, rule in alerts(part).items()}
     return {
         "rule_files": [str(RULES / f"{each}.yml") for each in (part, "thresholds")],

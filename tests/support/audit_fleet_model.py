@@ -1,8 +1,9 @@
-"""A small fleet whose audit messages, clocks and policy change at random, for tests that compare
-two ways of judging the same ledger (a collector's store of evidence).
+"""Simulates a small fleet (agents and counters) that sends random audit messages, and an audit
+whose clock and policy change at random. Tests use the fleet to compare two ways of judging the same
+ledger (a collector's store of all messages).
 
 The fleet mostly behaves like a healthy site, so that most buckets become complete. Sometimes an
-event happens for which the audit has a rule. A message is missing, comes twice or comes with other
+event happens for which the audit has a rule: A message is missing, comes twice or comes with other
 content. An agent begins a new epoch, declares a loss, falls silent or shares its host with another
 agent. A counter skips offsets. A person accepts a finding or retires a place. The roster changes,
 or a clock is set.
@@ -57,9 +58,10 @@ Pending = dict[tuple[Source, int, int], int]
 
 @dataclass(eq=False)
 class Teller:
-    """The state of a sender. It consists of the sender's last number, the records that the sender
-    has not counted yet, and, for each bucket, the number of the sender's last delta (message with
-    counts) that counted the bucket."""
+    """The state of a sender. last: the number of the sender's last message. last_delta: the number
+    of its last delta (message with counts). pending: how many records the sender has not counted
+    yet. touched: for each bucket, the number of the last delta that counted the bucket.
+    """
 
     sender: Sender
     last: int = 0
@@ -74,7 +76,9 @@ class Teller:
 
 
 class AuditFleet:
-    """The fleet, the ledger that takes its messages, and the clock and policy of the audit."""
+    """The fleet, the ledger that stores the fleet's messages, and the clock and policy of the
+    audit.
+    """
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
@@ -92,7 +96,7 @@ class AuditFleet:
             self._seal(teller)
 
     def step(self) -> None:
-        """Lets something happen."""
+        """Lets one random event happen. Most events are those of a healthy site."""
         usual: list[tuple[Callable[[], None], int]] = [
             (self._write, 12), (self._count, 14), (self._seal_any, 10), (self._pass_time, 8),
             (self._everybody, 4), (self._beat, 3),
@@ -111,7 +115,7 @@ class AuditFleet:
         actions, weights = zip(*usual, strict=True)
         return self.random.choices(actions, weights)[0]()
 
-    # What usually happens.
+    # Events of a healthy site.
 
     def _write(self) -> None:
         for agent in self.random.sample(self.agents, self.random.randrange(1, 4)):
@@ -135,8 +139,9 @@ class AuditFleet:
         self._seal(self.random.choice(self._running()))
 
     def _everybody(self) -> None:
-        """Lets all senders send deltas (messages with counts) that count their pending records, and
-        lets all agents send seals, which say that all earlier lines are counted."""
+        """Lets every sender send deltas (messages with counts) that count the sender's pending
+        records. Then every agent sends a seal, which says that all lines so far are counted.
+        """
         for teller in [*self._running(), *self.counters]:
             self._delta(teller)
         for teller in self._running():
@@ -149,7 +154,7 @@ class AuditFleet:
     def _pass_time(self) -> None:
         self.clock.advance(self.random.choice([1, 5, 20, 60, 100, 250, 700]))
 
-    # What rarely happens.
+    # Rare events.
 
     def _set_clock(self) -> None:
         self.clock.set_time_ms(
@@ -290,7 +295,7 @@ class AuditFleet:
     def _send_newer(self) -> None:
         self._take([UNKNOWN_SCHEMA])
 
-    # Messages.
+    # Functions that send messages.
 
     def _agent(self, agent: int, host: int) -> Teller:
         bounds = Bounds(*self.random.choice([(0, 0), (0, 0), (150_000, 3_700_000)]))

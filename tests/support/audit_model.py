@@ -1,5 +1,6 @@
-"""Shared code for the models of the audit, with numbered senders, small buckets, and functions that
-make the audit ignore one of its rules."""
+"""Shared code for the models of the audit: senders that number their messages, small buckets, and
+functions that make the audit ignore one of its rules.
+"""
 
 from __future__ import annotations
 
@@ -59,14 +60,17 @@ class NumberedSender:
 
 
 def sums_of_line(agent: int, file: int, index: int) -> Sums:
-    """Returns the sums of one line. Every line has ten bytes."""
+    """Returns the sums (number of records, number of bytes, checksum) of one line. Every line has
+    ten bytes. index: the line's number in its file, from 0.
+    """
     columns = (np.array([x], np.int64) for x in (agent, file, index * 10, 10))
     return Sums(1, 10, checksum.total(checksum.record_hash(*columns)))
 
 
 class World(Protocol):
-    """A simulated site that takes random steps. `wrong` is the reason why a verdict was false, if
-    there was a false verdict."""
+    """A simulated site that takes random steps. `wrong` says why a verdict of the audit was false.
+    It is None as long as no verdict was false.
+    """
 
     wrong: str | None
 
@@ -79,8 +83,9 @@ AnyWorld = TypeVar("AnyWorld", bound=World)
 def run(
     world: AnyWorld, seed: int, steps: int, end: Callable[[AnyWorld], set[int]]
 ) -> tuple[AnyWorld, set[int]]:
-    """Runs the random steps of the simulated site, and then calls `end`. Returns the simulated site
-    and the buckets (time windows) that are complete at the end.
+    """Lets the simulated site take `steps` random steps, and then calls `end`. Returns the site,
+    and what `end` has returned: the starts of the buckets (time windows) that are complete. Raises
+    AssertionError after a false verdict.
     """
     for _ in range(steps):
         world.step()
@@ -95,16 +100,18 @@ def run(
 
 
 def blind_to_checksums(evidence: Evidence) -> None:
-    """Removes the checksums from the evidence, so that equal numbers of records and bytes are
-    enough for a verdict."""
+    """Sets all checksums in the evidence to 0, so that a bucket is complete if all tiers counted
+    equal numbers of records and bytes.
+    """
     for tallies in _all_tallies(evidence):
         for key, tally in tallies.items():
             tallies[key] = replace(tally, sums=replace(tally.sums, checksum=0))
 
 
 def blind_to_holes(evidence: Evidence) -> None:
-    """Changes the evidence as if the messages that are missing in the audit topics had contained no
-    counts."""
+    """Changes the evidence as if all messages that are missing in the audit topic had contained no
+    counts.
+    """
     for key, numbers in evidence.senders.items():
         evidence.senders[key] = replace(numbers, missing=None, first=1)
     for tallies in _all_tallies(evidence):

@@ -1,7 +1,7 @@
-"""The fleet of `audit_fleet_model`, with further events that concern the store. Old buckets are
-deleted, and messages about these buckets come later. The disk is full for a moment. The store is
-rebuilt. Buckets have different sizes, or begin before 1970 or in the future. A topic is deleted and
-created again.
+"""The fleet of `audit_fleet_model`, with further events that concern the collector's store: Old
+buckets are deleted, and messages about these buckets come later. The disk is full for a moment. The
+store is rebuilt. Buckets have different sizes, or begin before 1970 or in the future. A topic is
+deleted and created again.
 """
 
 from __future__ import annotations
@@ -30,8 +30,10 @@ Deleted = tuple[Source, int, int]
 
 
 class StoredFleet(AuditFleet):
-    """The fleet, with events that concern the store. rebuilds: whether the store is sometimes
-    rebuilt. deleted: the buckets that were deleted. happened: how often each event happened."""
+    """The fleet, with events that concern the collector's store. rebuilds: whether the store is
+    sometimes rebuilt. deleted: the buckets that were deleted. happened: how often each event
+    happened.
+    """
 
     def __init__(self, seed: int, *, rebuilds: bool = True) -> None:
         self.deleted: list[Deleted] = []
@@ -40,7 +42,7 @@ class StoredFleet(AuditFleet):
         super().__init__(seed)
 
     def step(self) -> None:
-        """Lets something happen."""
+        """Lets one random event happen."""
         if self.random.random() < 0.7:
             return super().step()
         fates = [
@@ -53,7 +55,7 @@ class StoredFleet(AuditFleet):
         return fate()
 
     def old(self) -> list[OldBucket]:
-        """Returns the buckets whose verdicts allow their deletion. Their age does not matter."""
+        """Returns the buckets whose verdicts allow their deletion, however old the buckets are."""
         evidence = self.ledger.evidence()
         found = []
         for each in verdicts(evidence, self.policy, self.clock.time_ms()):
@@ -66,7 +68,7 @@ class StoredFleet(AuditFleet):
     def _prune(self) -> None:
         old = self.old()
         chosen = self.random.sample(old, min(len(old), self.random.choice([1, 3, 100])))
-        if self.random.random() < 0.3:  # an event between the judgement and the deletion
+        if self.random.random() < 0.3:  # an event between judging these buckets and deleting them
             super().step()
         before = self._counted()
         self.ledger.prune(chosen, self.clock.time_ms() - self.random.choice([0, HOUR]))
@@ -106,7 +108,9 @@ class StoredFleet(AuditFleet):
         self._tell(self.random.choice([MADE_AGAIN, REJECTED]), self._bucket())
 
     def _fill_disk(self) -> None:
-        """A transaction fails in the middle, and is tried again."""
+        """Lets a transaction of the store fail because the disk is full, and then repeats the
+        transaction.
+        """
         connection, sent = self.ledger._connection, len(self.sent)
         (pages,) = connection.execute("PRAGMA page_count").fetchone()
         connection.execute(f"PRAGMA max_page_count={pages}")
@@ -119,8 +123,9 @@ class StoredFleet(AuditFleet):
         connection.execute(f"PRAGMA max_page_count={FULL_PAGES}")
 
     def _send_old_number(self) -> None:
-        """A copy of a sender uses a number again. The digest of the first message with this number
-        may already be deleted."""
+        """Lets a copy of a sender (for example, a cloned host) use a message number again. The
+        store may have already deleted the digest of the first message with this number.
+        """
         teller = self.random.choice([*self._running(), *self.counters])
         number = self.random.randint(1, max(1, teller.last))
         now = self.clock.time_ms() - self.random.choice([0, 10**6, 10**9])
@@ -135,7 +140,9 @@ class StoredFleet(AuditFleet):
         return self.random.choice(self._running())
 
     def _tell(self, source: Source, start: int, size: int = SIZE) -> None:
-        """An agent counts a record of a bucket. Mostly, the counters count it, too."""
+        """Lets an agent send a delta that counts one record of the bucket. Each counter counts the
+        record, too, with a probability of 0.9.
+        """
         agent = self._any_agent()
         number = int(agent.sender.producer)
         for teller in [agent, *(x for x in self.counters if self.random.random() < 0.9)]:
@@ -150,7 +157,9 @@ class StoredFleet(AuditFleet):
 
 
 def narrow_some(fleet: AuditFleet, ledger: Ledger) -> int:
-    """Makes the checksums of some buckets narrow. Returns of how many."""
+    """Lets the ledger shorten the stored checksums of some buckets. Returns the number of these
+    buckets.
+    """
     counted = [(x, key) for x, keys in ledger.buckets().items() for key in sorted(keys)]
     chosen = [each for each in counted if fleet.random.random() < 0.3]
     ledger.narrow(chosen)

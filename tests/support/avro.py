@@ -35,7 +35,9 @@ Typed = tuple[Any, st.SearchStrategy[Any]]
 
 
 def leaves() -> st.SearchStrategy[Typed]:
-    """Returns the types that the codec's fast path supports, each without null."""
+    """Returns a strategy for the types that the codec's fast path supports. None of them permits
+    null.
+    """
     return st.sampled_from(
         [
             ("boolean", st.booleans()),
@@ -59,7 +61,7 @@ def leaves() -> st.SearchStrategy[Typed]:
 
 
 def enums(number: Callable[[], int]) -> st.SearchStrategy[Typed]:
-    """Returns an enum. `number` makes the enum's name unique."""
+    """Returns a strategy for enum types. `number` gives a new number for each enum's name."""
     symbols = ["A", "B", "C"]
     return st.builds(
         lambda: (
@@ -70,7 +72,7 @@ def enums(number: Callable[[], int]) -> st.SearchStrategy[Typed]:
 
 
 def odd_leaves(number: Callable[[], int]) -> st.SearchStrategy[Typed]:
-    """Returns the types that the codec's fast path does not support."""
+    """Returns a strategy for the types that the codec's fast path does not support."""
     digits = Decimal("99999.99")
     money = st.decimals(-digits, digits, places=2)
     return st.builds(
@@ -111,7 +113,7 @@ def odd_leaves(number: Callable[[], int]) -> st.SearchStrategy[Typed]:
 
 
 def nullable(inner: st.SearchStrategy[Typed]) -> st.SearchStrategy[Typed]:
-    """Returns unions of the type and null, in both orders."""
+    """Returns a strategy for unions of a type from `inner` and null, in both orders."""
 
     def made(typed: Typed, null_first: bool) -> Typed:
         if isinstance(typed[0], list) or typed[0] == "null":
@@ -123,9 +125,10 @@ def nullable(inner: st.SearchStrategy[Typed]) -> st.SearchStrategy[Typed]:
 
 
 def union_of(types: list[Typed], null_at: int | None) -> Typed:
-    """Returns a union of several types. Its values are structs with one field for each member. If
-    several types have the same kind or name, only the first of these types is used. null_at: the
-    place of null in the union; None for a union without null."""
+    """Returns a union of several types. In Arrow its values are structs with one field for each
+    member. If several of the types have the same kind or name, which Avro forbids in a union, only
+    the first of them is used. null_at: the index of null in the union; None for a union without
+    null."""
     kinds: dict[str, Typed] = {}
     for avro, values in types:
         kind = avro if isinstance(avro, str) else avro.get("name", avro["type"])
@@ -202,10 +205,11 @@ def batches(draw: st.DrawFn, *, flat: bool) -> tuple[dict[str, Any], pa.RecordBa
 
 
 def raw(array: pa.Array) -> pa.Array:
-    """Replaces dates, times and timestamps by numbers at every depth, because Python's types have a
-    smaller range than Arrow's types.
+    """Replaces dates, times and timestamps in the array, at every depth of nesting, by integers,
+    because Python's types have a smaller range than Arrow's types.
 
-    This function does not use Arrow's cast, which loses the items of a list of nulls.
+    This function does not use Arrow's cast, because the cast loses the items of a list if all of
+    them are null.
     """
     array, arrow = array.take(pa.array(range(len(array)), pa.int64())), array.type
     if pa.types.is_timestamp(arrow) or pa.types.is_time64(arrow):
@@ -224,8 +228,10 @@ def raw(array: pa.Array) -> pa.Array:
 
 
 def outgoing(avro: AvroType, value: Any, *, tagged: bool = True) -> Any:
-    """Converts a Python value from Arrow to the form that fastavro accepts. If `tagged` is true,
-    each value of a union contains the name of its member."""
+    """Converts a value, as Arrow's `to_pylist` returns it, to the form that fastavro accepts. If
+    `tagged` is true, each value of a union is paired with the name of the union's member to which
+    it belongs.
+    """
     if value is None or (isinstance(avro, Primitive | Enum) and decimal_type(avro) is None):
         return value
     if isinstance(avro, Union):
@@ -247,8 +253,9 @@ def outgoing(avro: AvroType, value: Any, *, tagged: bool = True) -> Any:
 
 
 def _unscaled(value: Decimal, avro: AvroType) -> bytes:
-    """Returns the unscaled number in two's complement, big-endian. If the type is a fixed, the
-    result has the length of the type. Otherwise the result is as short as possible."""
+    """Returns the unscaled integer of a decimal, in two's complement, big-endian. If the Avro type
+    is a fixed, the result has the length of this type. Otherwise the result is as short as
+    possible."""
     sign, digits, _ = value.as_tuple()
     number = int("".join(map(str, digits))) * (-1 if sign else 1)
     length = (number + (number < 0)).bit_length() // 8 + 1

@@ -1,5 +1,6 @@
-"""The rules of schema resolution in the Avro 1.12 specification. Each rule is given as a pair of
-schemas."""
+"""The rules of schema resolution in the Avro 1.12 specification. Each rule is shown by a pair of
+schemas, the reader's and the writer's.
+"""
 
 from __future__ import annotations
 

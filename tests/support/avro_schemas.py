@@ -1,5 +1,5 @@
-"""Random Avro schemas with few names, and random changes of these schemas. A schema and its changed
-version are a pair of schemas that almost fit each other.
+"""Makes random Avro schemas, and changes them at random. All names come from a short list, so names
+often collide. A schema and its changed version are almost compatible.
 
 Every schema is made with its own `random.Random`, so that the same seed always gives the same
 schema. Hypothesis draws the seeds.
@@ -176,7 +176,7 @@ def _kind(avro: Any) -> str:
 
 
 Slot = tuple[Any, Any]
-"""The container that holds a type, and the type's key or index in this container."""
+"""The dict or list that contains a type, and the type's key or index there."""
 
 
 def _slots(holder: Any, key: Any) -> Iterator[Slot]:
@@ -304,7 +304,9 @@ def broken(schema: Any, random: Random) -> Any:
 
 
 def _nodes(holder: Any) -> Iterator[Slot]:
-    """Yields the container and the key of every value in a JSON document."""
+    """Yields, for every value in a JSON document, the dict or list that contains it, and its key or
+    index there.
+    """
     keys = list(holder) if isinstance(holder, dict) else range(len(holder))
     for key in keys:
         yield holder, key

@@ -78,20 +78,22 @@ def recover_in(directory: Path, config: LogConfig | None = None, **changes: obje
 
 
 def append(log: PartitionLog, data: bytearray, now_ms: int = NOW_MS, epoch: int = 0) -> int:
-    """Validates, appends and writes one batch. Returns its base offset."""
+    """Validates one batch, appends it to the log and writes it to the segment file. Returns its
+    base offset."""
     base = put(log, data, now_ms, epoch)
     log.write()
     return base
 
 
 def put(log: PartitionLog, data: bytearray, now_ms: int = NOW_MS, epoch: int = 0) -> int:
-    """Validates and appends one batch, but does not write it. Returns its base offset."""
+    """Validates one batch and appends it to the log, but does not write it to the segment file.
+    Returns its base offset."""
     view = memoryview(data)
     return log.append(view, validate(view, message_bytes_max=1 << 30), epoch, now_ms).base_offset
 
 
 def flush(log: PartitionLog) -> Flush:
-    """Flushes the log at once."""
+    """Makes all written batches of the log durable (fsync), without the broker's flusher thread."""
     from skidway.broker.log.flusher import sync
 
     work = log.begin_flush()
@@ -102,8 +104,9 @@ def flush(log: PartitionLog) -> Flush:
 
 
 def contents(log: PartitionLog) -> list[tuple[int, int]]:
-    """Returns the base offset and the number of records of every batch that a reader gets from the
-    log start on."""
+    """Returns the base offset and the number of records of every batch that a consumer can read,
+    from the log start on.
+    """
     found: list[tuple[int, int]] = []
     offset = log.log_start_offset
     while True:
@@ -119,8 +122,9 @@ def contents(log: PartitionLog) -> list[tuple[int, int]]:
 
 
 def stored(directory: Path) -> list[tuple[int, int]]:
-    """Returns the base offset and the number of records of every batch in the files of a directory.
-    Does not run recovery."""
+    """Returns the base offset and the number of records of every batch in the segment files of a
+    directory, as they are on disk. Does not run recovery.
+    """
     found = []
     for path in sorted(directory.glob("*.log")):
         found += [(h.base_offset, h.count) for _, h in headers(path.read_bytes())]

@@ -57,8 +57,9 @@ class MemorySession:
 
 
 class AtOnce:
-    """A fake disk worker that runs each job at once. The event loop gets the result in its next
-    turn."""
+    """Replaces the broker's disk thread. Runs each job (such as an fsync) at once, in the caller's
+    thread. The event loop gets the result in its next turn.
+    """
 
     def __init__(self, loop: Loop) -> None:
         self._loop = loop
@@ -69,7 +70,7 @@ class AtOnce:
 
 
 class CoreClient:
-    """The client's end of a connection. No call blocks."""
+    """The client's end of a connection to the broker core. No method blocks."""
 
     def __init__(self, core: BrokerCore, sock: socket.socket) -> None:
         self._core = core
@@ -110,8 +111,8 @@ class CoreClient:
         return found
 
     def ask(self, data: bytes) -> bytes | None:
-        """Sends a request and lets enough time pass for the answer. Returns None if there is no
-        answer.
+        """Sends a request, moves the clock until the answer is due, and returns the answer. Returns
+        None if there is no answer.
 
         If the request is incomplete, this method does not wait for the rest.
         """

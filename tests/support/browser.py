@@ -27,11 +27,11 @@ KEYS = {"Tab": "\ue004", "Enter": "\ue007"}
 
 
 class BrowserFailed(SkidwayError):
-    """The browser refused a command."""
+    """Raised if the browser refused a command."""
 
 
 class Browser:
-    """One window."""
+    """One window of the browser."""
 
     def __init__(self, address: str) -> None:
         self._http = urllib3.PoolManager(retries=False, timeout=60)
@@ -54,7 +54,9 @@ class Browser:
         return str(self._send("GET", "/url"))
 
     def run(self, script: str, *arguments: Any) -> Any:
-        """Runs the body of a function in the page. Returns its value."""
+        """Runs `script`, the body of a JavaScript function, in the page. Returns the function's
+        value.
+        """
         return self._send("POST", "/execute/sync", {"script": script, "args": list(arguments)})
 
     def press(self, *keys: str) -> None:
@@ -87,7 +89,7 @@ class Browser:
         return base64.b64decode(self._send("GET", "/screenshot"))
 
     def close(self) -> None:
-        """Ends the session."""
+        """Closes the window and ends the WebDriver session."""
         self._send("DELETE", "")
 
     def _command(self, name: str, parameters: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""A certificate authority for tests. The certificates that it signs are PEM files."""
+"""A certificate authority for tests. It writes the certificates and keys as PEM files."""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-"""A schema that contains itself, Hypothesis strategies for its values, and the JSON text that each
-value should have. The JSON text is made from the value that Apache's own library decodes."""
+"""A schema (NODE) that contains itself, a Hypothesis strategy for its values, and the JSON text
+that each value should become. The expected JSON text is made from the value that Apache's Avro
+library decodes.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,7 @@ NODE: dict[str, Any] = {
     ],
 }
 TEXTS = ["next", "children", "named", "either", "twin"]
-"""The fields that become JSON texts, because their types contain NODE."""
+"""The fields of NODE whose values become JSON texts in Arrow, because their types contain NODE."""
 
 
 def nodes() -> st.SearchStrategy[dict[str, Any]]:
@@ -91,13 +93,13 @@ def datum(schema: Any, value: Any) -> bytes:
 
 
 def decoded(datum: bytes, writer: Any, reader: Any = None) -> Any:
-    """Returns the value that Apache's library reads from a datum."""
+    """Returns the value that Apache's Avro library decodes from a datum."""
     schemas = [avro.schema.parse(json.dumps(each)) for each in (writer, reader or writer)]
     return avro.io.DatumReader(*schemas).read(avro.io.BinaryDecoder(io.BytesIO(datum)))
 
 
 def wanted(node: Any) -> dict[str, Any]:
-    """Returns the JSON value of a decoded node."""
+    """Returns the JSON value that a decoded node should become."""
     made = {name: plain(value) for name, value in node.items()}
     either = node["either"]
     if either is not None:
@@ -107,7 +109,7 @@ def wanted(node: Any) -> dict[str, Any]:
 
 
 def plain(value: Any) -> Any:
-    """Returns the JSON value of a part of a decoded node."""
+    """Returns the JSON value that a part of a decoded node should become."""
     if isinstance(value, dict):
         is_node = "either" in value
         return wanted(value) if is_node else {key: plain(each) for key, each in value.items()}

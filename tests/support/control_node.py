@@ -1,9 +1,9 @@
 """The control node of the test hosts. It runs Ansible in the hosts' network, with an inventory on
 disk.
 
-The control node uses the Ansible collection of this source tree (deploy/ansible), which is in a
-directory where ansible-playbook looks for collections. Ansible reaches the hosts as an operator
-does, that is, by ssh with an account that may use sudo.
+The control node uses the Ansible collection of this source tree (deploy/ansible). The collection is
+in a directory in which ansible-playbook looks for collections. Ansible reaches the hosts as an
+operator does, that is, by ssh with an account that may use sudo.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ ssh_args = -F {ssh_config}
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """The result of a playbook."""
+    """The result of one run of a playbook."""
 
     returncode: int
     output: str
@@ -69,7 +69,7 @@ class Played:
 
     @property
     def changed(self) -> list[str]:
-        """The tasks that changed something."""
+        """The names of the tasks that changed something on a host."""
         tasks = self.output.split("\nTASK [")[1:]
         return [task.splitlines()[0] for task in tasks if re.search(r"^changed: ", task, re.M)]
 

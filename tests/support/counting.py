@@ -46,7 +46,7 @@ class CountProcess:
 
     def lines(self) -> int:
         """How many lines are noted."""
-        return sum(len(each.begins) for each in Notes(self.directory).read(0).files)
+        return sum(len(each.begins) for each in Notes(self.directory).read(0, 0).files)
 
     def wait_noted(self, count: int) -> None:
         eventually(lambda: self.lines() == count, what=f"{count} lines in {self.directory}")
@@ -88,7 +88,7 @@ class Counting:
         self.files.rename(path, to)
 
     def counted(self) -> Counted:
-        return Notes(self.directory, self.is_at).read(0)
+        return Notes(self.directory, self.is_at).read(0, self.clock.time_ms())
 
     def is_at(self, path: str, device: int, inode: int) -> bool:
         found = self.files.look(path)

@@ -1,9 +1,9 @@
-"""A prepared store of the collector. The store contains the messages of a small site. These
-messages are the same in every run, and no program of the site runs.
+"""Fills a collector's store with the messages of a small made-up site. These messages are the same
+in every run, and no program of the site runs.
 
-Six hosts write three topics. The messages contain the counts of every tier: for each minute of the
-last two hours, and for one minute of each earlier hour. Tests of the pages and `make screenshots`
-use the site in several states.
+Agents on six hosts send lines to three topics. The messages contain the counts of every tier: for
+each minute of the last two hours, and for one minute of each earlier hour. Tests of the pages and
+`make screenshots` use the site in several states.
 """
 
 from __future__ import annotations
@@ -77,14 +77,16 @@ LOST = NOW // MINUTE * MINUTE - 17 * MINUTE
 @dataclass
 class Site:
     """What happened on the site. silent: for each silent host, how many minutes ago its last
-    message came. mirror_late: for how many minutes the mirror and the loader have counted nothing
-    of `orders`. rejects: how many lines of `auth` app2 rejected in each minute. lost: whether app4
-    declared a loss. unjudged: how many hours the collector has not judged yet. is_empty: whether
-    nothing was ever counted. has_recount: whether the rows were counted again. held_up: for each
-    host whose agent is held up, by how many minutes the time of the agent's seal is late. copied: a
-    file that the recount of the first topic found twice. backlogs: for each host, the last message
-    of the host's agent about bytes that are not safe yet. kept_ms: how long the brokers keep
-    records, according to the counters. records: by topic, a record that the loader rejected."""
+    message came. mirror_late: for how many minutes the mirror's counter and the loader have counted
+    no record of the topic `orders`. rejects: how many lines of the topic `auth` the agent of host
+    app2 rejected in each minute. lost: whether the agent of host app4 declared a loss. unjudged:
+    how many hours the collector has not judged yet. is_empty: whether nothing was ever counted.
+    has_recount: whether a recount of the Parquet files has sent its results. held_up: for each host
+    whose agent cannot deliver, how many minutes ago the time of its last seal is. copied: a file
+    that the recount of the first topic found twice. backlogs: for each host, the last message of
+    the host's agent about bytes that are not safe yet. kept_ms: how long the brokers keep records,
+    according to the counters. records: by topic, a record that the loader rejected.
+    """
 
     silent: dict[str, float] = field(default_factory=dict)
     mirror_late: int = 0
@@ -200,8 +202,9 @@ class Site:
         return Dashboard(self._editions, self.clock, self._history(), access, lambda: examples)
 
     def judge_again(self, now_ms: int) -> None:
-        """Publishes the same verdicts again, as if they had been made at `now_ms`. The dashboard
-        makes its next answers from them."""
+        """Publishes the same verdicts again, as if the collector had made them at `now_ms`. The
+        dashboard's next pages show these verdicts.
+        """
         later = replace(self._step, standing=replace(self._step.standing, judged_ms=now_ms))
         eventually(lambda: self._editions.publish(later), what="no answer uses the store")
 
@@ -256,8 +259,8 @@ def _loss(sender: Sender, number: int) -> Iterator[Message]:
 _OLDEST, _GONE = NOW - 26 * MINUTE, NOW + 92 * MINUTE
 _ROTATED = FileBacklog("/var/log/nginx/access.log.6", 41_870_332, _OLDEST, _GONE)
 UNREAD = Backlog((TopicBacklog("nginx", 48_102_118, 212_400, _OLDEST, _GONE, (_ROTATED,)),))
-"""The backlog of a host on which no agent reads a log, although log rotation will soon delete this
-log."""
+"""The backlog (lines that are not read or not acknowledged) of an agent that has stopped reading a
+log. Log rotation will soon delete the oldest file of this log."""
 
 STATES: dict[str, Callable[[], Site]] = {
     "empty": lambda: Site(is_empty=True),
@@ -277,4 +280,4 @@ STATES: dict[str, Callable[[], Site]] = {
         kept_ms=6 * HOUR,
     ),
 }
-"""Each state of the site, by its name."""
+"""Makes the site in each of its states, by the state's name."""

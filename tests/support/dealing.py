@@ -1,9 +1,10 @@
 """Assigns the tests of a run with `--dist loadgroup` to the run's processes, file by file. Files
 that share a fixture that is slow to start go to the same process.
 
-xdist itself appends the name of a group to a test's id. With pytest 9.2 the appended name has no
-effect, so every process would run all stories, which are the long end-to-end tests. Therefore this
-scheduler looks only at the file, which is part of every test's id.
+xdist's own scheduler expects the name of the group at the end of a test's id, where xdist appends
+it. With pytest 9.2 the appended name has no effect, so every process would run all stories (the
+long end-to-end tests). Therefore this scheduler looks only at the file, which is part of every
+test's id.
 """
 
 from __future__ import annotations
@@ -32,8 +33,9 @@ TOGETHER: Mapping[str, tuple[str, ...]] = {
         "tests/crash/loader/test_load.py",
     ),
 }
-"""Groups of files whose tests run in one process. One group contains the files whose stories share
-one pipeline and its loads. Another group contains the files that use an HDFS."""
+"""Groups of files whose tests run in one process. The group `site` contains the end-to-end tests
+that share one running pipeline. The group `hdfs` contains the tests that share one HDFS.
+"""
 _GROUPS = {file: group for group, files in TOGETHER.items() for file in files}
 
 
@@ -52,6 +54,7 @@ class Dealing(LoadScopeScheduling):
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Dealing | None:
-    """Returns our scheduler for `--dist loadgroup`. For any other value of `--dist`, as for tests
-    that only compute, returns None, so that pytest uses xdist's own scheduler."""
+    """Returns our scheduler for `--dist loadgroup`. For any other value of `--dist` (unit tests use
+    another one), returns None, so that pytest uses xdist's own scheduler.
+    """
     return Dealing(config, log) if config.getvalue("dist") == "loadgroup" else None

@@ -2,10 +2,11 @@
 in .cache/peers.
 
 `python -m support.debian` makes the root file system if it is missing. `make test-deploy` runs this
-program first, and the fixtures only look for the root file system. The program needs debootstrap,
-systemd-nspawn and the ssh client. If this program runs as root, it installs these packages with
-apt-get. Otherwise it prints a sentence that asks for them. The packages come from the mirror that
-the machine's own apt uses for this Debian release, or else from debootstrap's default mirror.
+program first. The tests' fixtures do not make the root file system; they raise PeerMissing if it is
+missing. The program needs debootstrap, systemd-nspawn and the ssh client. If this program runs as
+root, it installs these packages with apt-get. Otherwise it prints a sentence that asks the user to
+install them. The packages come from the mirror that the machine's own apt uses for this Debian
+release, or else from debootstrap's default mirror.
 
 The root file system contains what a server has before Skidway is installed, that is, systemd, sshd,
 Python, rsyslog, nginx, logrotate, and an account `admin` that may use sudo. Prometheus is installed
@@ -35,14 +36,15 @@ PACKAGES = (
 NEEDS_THE_NET = ("apt-daily.timer", "apt-daily-upgrade.timer")
 """Units of Debian that fail on a host without access to the internet."""
 PROMETHEUS = "prometheus.service"
-"""A unit that starts only on the host where a test starts it."""
+"""This unit is disabled in the root file system. Only a test starts it, on one host."""
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 TRIES = 2
 
 
 def root() -> Path:
-    """Returns the folder with the root file system. If it is missing, raises PeerMissing, which
-    says how to make it."""
+    """Returns the folder with the root file system. If the folder is missing, raises PeerMissing
+    with a message that says how to make it.
+    """
     if not _complete():
         raise PeerMissing("the root of the test hosts is not there: run `make test-deploy`")
     return ROOT
@@ -55,8 +57,10 @@ def host_key() -> str:
 
 
 def make() -> None:
-    """Makes the root file system in a temporary folder and then renames the folder. Raises
-    SkidwayError if this fails."""
+    """Makes the root file system in a temporary folder and then renames the folder, so that an
+    interrupted run leaves no incomplete root file system. Raises SkidwayError if the root file
+    system cannot be made.
+    """
     provide("systemd-nspawn", ["systemd-container"], "systemd-nspawn runs the hosts")
     provide("ssh", ["openssh-client"], "ssh reaches the hosts")
     provide("ip", ["iproute2"], "iproute2 makes the network of the hosts")
@@ -132,8 +136,9 @@ def _link(path: Path, target: str) -> None:
 
 
 def _mirror() -> list[str]:
-    """Returns the mirror from which the machine's own apt gets this Debian release, if apt has such
-    a mirror."""
+    """Returns a list with the URL of the Debian mirror from which the machine's own apt gets this
+    release, or an empty list if apt has none.
+    """
     apt = shutil.which("apt-get") or str(DEBIAN / "apt-get")
     if not Path(apt).exists():
         return []
@@ -155,8 +160,9 @@ def _marker() -> Path:
 
 
 def _recipe() -> str:
-    """Returns the text of this module. When this text changes, the root file system is built
-    again."""
+    """Returns the text of this module. It is stored beside the root file system. If the module's
+    text differs from the stored text, the root file system is built again.
+    """
     return hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
 
 

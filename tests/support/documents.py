@@ -1,4 +1,4 @@
-"""Reads the documents for tests."""
+"""Reads Skidway's Markdown documents for tests."""
 
 from __future__ import annotations
 

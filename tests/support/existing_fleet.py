@@ -1,5 +1,6 @@
-"""The hosts of an operator who already has ZooKeeper, Apache Kafka, a registry, HDFS and Spark,
-with methods for tests."""
+"""The test hosts of an operator who already runs ZooKeeper, Apache Kafka, a registry, HDFS and
+Spark, and methods with which tests use these hosts.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +44,7 @@ class ExistingFleet:
         self.install(version)
 
     def install(self, version: str) -> None:
-        """Writes the inventory with `version` as the version of Skidway."""
+        """Writes the Ansible inventory, with `version` as Skidway's version. Runs no playbook."""
         address = self.server.address
         self.control.write(inventory(version, WHEELS, self.services, server_address=address))
 
@@ -56,14 +57,15 @@ class ExistingFleet:
     # Questions to the audit
 
     def report(self, words: str) -> dict[str, Any]:
-        """Runs `skidway audit ... --json` and returns its output, whatever the verdict is."""
+        """Runs `skidway audit WORDS --json` on the server and returns its output, whatever the
+        verdict is."""
         said = self.server.run(f"{SKIDWAY} audit {words} --json", check=False).stdout
         found: dict[str, Any] = json.loads(said)
         return found
 
     def wait_for_verdict(self) -> None:
-        """Waits until the audit has proven that Apache Kafka has all lines that the application
-        host has written so far."""
+        """Waits until the audit has proven that all lines that the application host has written so
+        far are in Apache Kafka."""
         since = "--since $(date -u +%Y-%m-%dT%H:%M:%SZ)"
         asked = f"wait --host {APPLICATION} {since} --tiers agent,broker --timeout-s 300"
         self.server.run(f"{SKIDWAY} audit {asked}", within_s=330)
@@ -85,14 +87,15 @@ class ExistingFleet:
                     sums[each["topic"], agent["host"], place["tier"]] += place["count"]
         return dict(sums)
 
-    # The following methods read the contents of the services.
+    # The next methods run a load, and return what the services contain.
 
     def load(self) -> None:
-        """Runs a load, as the timer does at night."""
+        """Starts the loader's service, as its timer does at night, and waits until the load has
+        ended."""
         self.server.run("systemctl start skidway-loader.service", within_s=300)
 
     def rows(self) -> dict[str, list[str]]:
-        """Returns the lines on HDFS, by host."""
+        """Returns the lines that the loader has written to HDFS, by the host that wrote them."""
         found: dict[str, list[str]] = json.loads(
             self.server.run(
                 f"/opt/skidway/current/loader/bin/python - {self.services.output} {TOPIC}",
@@ -108,8 +111,9 @@ class ExistingFleet:
         return self._on_control_node(sys.executable, "-c", _CHILDREN, address, path).split()
 
     def theirs(self) -> dict[str, Any]:
-        """Returns the contents of the operator's services, that is, topics, subjects, files and
-        znodes."""
+        """Returns what the operator's services contain: Kafka's topics, the registry's subjects,
+        HDFS's files and ZooKeeper's znodes.
+        """
         hdfs, registry = self.services.hdfs, self.services.registry
         kafka = ("--bootstrap-server", self.services.kafka.address)
         return {

@@ -53,7 +53,7 @@ class ExistingServices:
         self.hdfs.format()
         try:
             for program in self.programs:
-                if program is not self.registry.program:  # the registry needs ZooKeeper
+                if program is not self.registry.program:  # started later: it needs ZooKeeper
                     program.start()
             self._await(self.zookeeper.program, self.zookeeper.ready)
             self.registry.program.start()
@@ -72,7 +72,7 @@ class ExistingServices:
         self._await(self.spark.worker, self.spark.ready)
 
     def _await(self, program: Program, ready: Callable[[], bool]) -> None:
-        # each call of `ready` starts a process
+        # `ready` is asked only every 0.5 s, because each call starts a process
         program.wait_until(ready, within_s=WITHIN_S, every_s=0.5)
 
     @property
@@ -85,8 +85,8 @@ class ExistingServices:
 
     @contextlib.contextmanager
     def without_hadoop(self) -> Iterator[None]:
-        """Stops HDFS and Spark from answering during the `with` block. Their connections stay
-        open."""
+        """Suspends the processes of HDFS and Spark during the `with` block. Their connections stay
+        open, but nobody gets an answer."""
         programs = [
             self.hdfs.name_node, self.hdfs.data_node, self.spark.master, self.spark.worker,
         ]  # fmt: skip

@@ -1,10 +1,10 @@
-"""Implements `make explore`, which runs the random tests with new seeds, round after round, until
-the time is over.
+"""Implements `make explore`. It runs the random tests again and again, each time with new seeds,
+until a given time has passed.
 
 A round runs every test with the pytest mark `random` once. Each test derives its seeds from the
 number of the round. The option --seed sets the number of the first round. Each later round has the
-next number. For each failure, the program prints a command that repeats the failure. If there was a
-failure, the exit status is 1.
+next number. For each failure, the program prints a command that repeats the failure. If a test
+failed or no test ran, the exit status is 1.
 """
 
 from __future__ import annotations
@@ -22,15 +22,17 @@ from pathlib import Path
 
 SUITES = ("tests/unit", "tests/model")
 NUMBERS = 1 << 20
-"""Without --seed, the first round has a random number below this bound. With this bound, the seeds
-of the tests stay below 2^41."""
+"""Without --seed, the first round has a random number below this bound. The bound is so small that
+the seeds of the tests stay below 2^41."""
 GRACE_S = 600.0
-"""A round that has begun in time may continue for this many seconds after the time is over."""
+"""A round that has begun before the end of the given time may continue for this many seconds
+afterwards.
+"""
 GOOD, FAILED = (0, 1)  # pytest's exit statuses after tests have run
 
 
 class NoRound(Exception):
-    """Raised if pytest did not run the round."""
+    """Raised if pytest could not run the tests of a round."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -59,7 +61,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _round(number: int, tests: list[str], processes: str, deadline: float) -> tuple[int, list[str]]:
     """Runs one round. Returns the number of tests that ran, and the ids of the failed tests. Raises
-    NoRound if pytest could not run."""
+    NoRound if pytest could not run the tests."""
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.xml"
         command = [
@@ -91,10 +93,11 @@ def _faults(case: ET.Element) -> Iterator[ET.Element]:
 
 
 def _id(case: ET.Element) -> str:
-    """Returns the id of a test. The id is made from the report's `classname`, which contains the
-    folders, the file and the classes.
+    """Returns the id of a test. The id is made from the attribute `classname` in pytest's XML
+    report, which contains the folders, the file and the classes of the test.
 
-    The report's `file` cannot be used, because it may be the name of a file of Hypothesis.
+    The report's attribute `file` cannot be used, because for tests of Hypothesis it may name a
+    source file of the library Hypothesis.
     """
     parts = case.get("classname", "").split(".")
     at = next(i for i in range(1, len(parts) + 1) if Path(*parts[:i]).with_suffix(".py").is_file())

@@ -1,12 +1,13 @@
-"""The process behind a failing disk. It serves the file operations of a folder with FUSE (libfuse).
+"""The program that serves a file system whose operations can fail. With FUSE (libfuse) it shows the
+files of FOLDER under MOUNT.
 
     python -m support.failing_device FOLDER MOUNT CONTROL
 
-While the file `CONTROL/fault` exists, some operations fail. The file contains three words. The
-first word is the kind of operation that fails. The second word is the ending of the names of the
-files for which the operation fails. The third word is the position beyond which a read or a write
-fails. For each operation, the process appends a line to `CONTROL/operations`, with the operation's
-kind, its file, and whether it failed.
+While the file `CONTROL/fault` exists, some operations fail with EIO. The file contains three words.
+The first word is the kind of operation that fails. The second word is the ending of the names of
+the files for which the operation fails. The third word is the position beyond which a read or a
+write fails. For each operation, the program appends a line to `CONTROL/operations`, with the
+operation's kind, its file, and whether it failed.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ SPACE = (
 
 
 class Device(Operations):
-    """Passes each operation on to the underlying folder, or makes the operation fail."""
+    """The file system: passes each operation on to the files of FOLDER, or makes the operation
+    fail."""
 
     use_ns = True
 

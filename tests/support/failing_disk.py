@@ -1,10 +1,10 @@
 """A file system in user space that shows the files of a folder. A test can make the file system's
 operations fail with EIO.
 
-A test mounts the file system, which needs root and /dev/fuse, and puts a log directory on it. A
-program gets errors in the same way as from a faulty device. The program's operations go through the
-page cache, and the kernel decides which system call returns the error. The file system records
-every operation that reaches the "device", so that a test can see which operations the program has
+A test mounts the file system, which needs root and /dev/fuse, and puts a broker's log directory on
+it. The tested program gets errors in the same way as from a faulty device: its operations go
+through the page cache, and the kernel decides which system call returns the error. The file system
+records every operation that reaches it, so that a test can see which operations the program has
 tried again. The process that serves the file system is support.failing_device.
 """
 
@@ -34,7 +34,7 @@ class Operation(NamedTuple):
 
 
 class FailingDisk:
-    """A disk that is mounted at `path` during a `with` block of `mounted`."""
+    """The file system. It is mounted at `path` during the block `with disk.mounted():`."""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / "disk"
@@ -57,11 +57,11 @@ class FailingDisk:
         temporary.rename(self._control / "fault")
 
     def heal(self) -> None:
-        """Ends the fault."""
+        """Makes all operations succeed again."""
         (self._control / "fault").unlink()
 
     def operations(self) -> list[Operation]:
-        """Returns all operations that reached the device, in order."""
+        """Returns all operations that have reached the file system, in their order."""
         lines = (self._control / "operations").read_text().splitlines()
         return [
             Operation(what, file, failed == "1") for what, file, failed in map(str.split, lines)

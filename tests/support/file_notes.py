@@ -1,11 +1,11 @@
-"""Collects in memory what the announcements for one source topic say about files.
+"""Collects in memory what an agent's announcements for one source topic say about log files. (With
+an announcement, an agent tells the audit which path a file id has.)
 
-With an announcement, an agent tells the audit about a file that it reads. Every announcement of a
-file id describes the file again, and the announcements may come in any order. For each file, this
-module makes a note. The note has the path and the time of the file's earliest announcement. The
-file's creation time comes from any announcement that contains it, because agents of older versions
-do not send the creation time. The audit's ledger keeps the same facts in its tables. This module
-does no input or output.
+A file id may be announced several times, and the announcements may come in any order. For each file
+id, this module makes one `FileNote`. It has the path and the time of the file id's earliest
+announcement. The file's creation time comes from any announcement that contains it, because agents
+of older versions do not send the creation time. The audit's ledger keeps the same facts in its
+tables; tests compare the ledger with this module. This module does no input or output.
 """
 
 from __future__ import annotations
@@ -33,8 +33,9 @@ class _Key(NamedTuple):
 
 
 class _Known(NamedTuple):
-    """The known facts about a file id. If the content of the inode was replaced, `replaced` is the
-    file id of the earlier content."""
+    """What the announcements so far say about a file id. If the file's content was replaced on the
+    same inode, so that a new file id began, `replaced` is the file id of the earlier content.
+    """
 
     time_ms: int
     path: str
@@ -42,8 +43,8 @@ class _Known(NamedTuple):
     replaced: int | None
 
     def and_said(self, other: _Known) -> _Known:
-        """Combines the facts from two announcements of one file id. If the two announcements have
-        different times, paths or birth times, the result has the earlier ones. If they differ in
+        """Combines the facts from two announcements of one file id. The result has the time and
+        path of the earlier announcement, and the earlier creation time. If the two differ in
         `replaced`, the result has None."""
         first = min((self.time_ms, self.path), (other.time_ms, other.path))
         births = [x for x in (self.born_ns, other.born_ns) if x is not None]
@@ -59,7 +60,7 @@ class FileNotes:
         self._beginnings: dict[FileIdentity, dict[_Key, tuple[int, str]]] = {}
 
     def take(self, message: Announcement) -> None:
-        """Processes an announcement, which may be a repetition."""
+        """Adds the facts of an announcement. The same announcement may be given again."""
         key = _Key(message.host, message.inode, message.agent, message.file)
         said = _Known(message.time_ms, message.path, message.born_ns, replaced_by(message))
         self._ids[key] = self._ids.get(key, said).and_said(said)
@@ -72,9 +73,10 @@ class FileNotes:
             known[key] = min(known.get(key, first), first)
 
     def files(self) -> Iterator[list[FileNote]]:
-        """Yields the notes of each file. File ids with the same creation time belong to one file.
-        File ids with the same first bytes also belong to one file if the creation time of at least
-        one of these ids is unknown."""
+        """Yields, for each file, the notes of all its file ids. File ids with the same creation
+        time belong to one file. File ids with the same first bytes also belong to one file if the
+        creation time of at least one of these ids is unknown.
+        """
         by_birth: dict[tuple[str, int, int], list[FileNote]] = {}
         for key, known in self._ids.items():
             if known.born_ns is not None:

@@ -1,5 +1,6 @@
-"""The fleet of hosts for a long deployment test, with its control node and with methods that read
-what an operator would look at."""
+"""The fleet of test hosts for a long deployment test, its control node, and methods that run the
+commands with which an operator looks at a fleet.
+"""
 
 from __future__ import annotations
 
@@ -39,13 +40,16 @@ class Fleet:
         self.control.write(self.inventory)
 
     def _version(self) -> str:
-        """If an earlier run has kept the hosts, returns the version that is already installed on
-        them. Otherwise returns an empty text."""
+        """Returns the version that is installed on the hosts, if they remain from an earlier run of
+        the test. Otherwise returns an empty text.
+        """
         look = "readlink /opt/skidway/current/agent || :"
         return self.applications[0].read(look).rpartition("/")[2]
 
     def change(self, **variables: Any) -> dict[str, Any]:
-        """Changes variables of the agents in the inventory, as an operator would."""
+        """Changes Ansible variables of the agents in the inventory file, as an operator would.
+        Returns the changed inventory.
+        """
         changed = copy.deepcopy(self.inventory)
         changed["all"]["children"]["agents"]["vars"].update(variables)
         self.control.write(changed)
@@ -62,12 +66,13 @@ class Fleet:
     # Questions to the audit
 
     def audit(self, *words: str, within_s: float = 330.0) -> tuple[int, str]:
-        """Runs `skidway audit ...` on the server, and returns its exit status and output."""
+        """Runs `skidway audit WORDS` on the server, and returns its exit status and output."""
         done = self.server.run(f"{SKIDWAY} audit {' '.join(words)}", check=False, within_s=within_s)
         return done.returncode, done.stdout + done.stderr
 
     def report(self, words: str) -> dict[str, Any]:
-        """Runs `skidway audit ... --json` and returns its output, whatever the verdict is."""
+        """Runs `skidway audit WORDS --json` on the server and returns its output, whatever the
+        verdict is."""
         said = self.server.run(f"{SKIDWAY} audit {words} --json", check=False).stdout
         found: dict[str, Any] = json.loads(said)
         return found
@@ -90,12 +95,14 @@ class Fleet:
         return moment
 
     def load(self) -> None:
-        """Runs a load, as the timer does at night."""
+        """Starts the loader's service, as its timer does at night, and waits until the load has
+        ended."""
         self.server.run("systemctl start skidway-loader.service", within_s=900)
 
     def rows(self) -> dict[str, dict[str, list[str]]]:
-        """Returns the values of the rows in the output, by topic and host. The values are in the
-        same order as the lines in the log files."""
+        """Returns one value for each row that the loader has written, by topic and host. The values
+        are in the order of the lines in the log files.
+        """
         python = "/opt/skidway/current/loader/bin/python"
         script = (SCRIPTS / "rows.py").read_text()
         found: dict[str, dict[str, list[str]]] = json.loads(
@@ -103,7 +110,7 @@ class Fleet:
         )
         return found
 
-    # Lines of a real service
+    # Lines that nginx writes
 
     def start_press(self, name: str) -> None:
         """Starts to send the requests GET /NAME/1, GET /NAME/2 and so on, where NAME is `name`, to
@@ -125,7 +132,7 @@ class Fleet:
         return int(host.read("cat /var/log/nginx/access.log* | wc -l"))
 
     def pressed(self, host: Host, more_than: int = 0) -> None:
-        """Waits until nginx has written more than `more_than` lines."""
+        """Waits until nginx on the host has written more than `more_than` lines."""
         eventually(lambda: self.lines(host) > more_than, within_s=120, what="nginx writes")
 
 

@@ -15,7 +15,7 @@ READ = "import sys, urllib.request as u; print(u.urlopen(sys.argv[1], timeout=20
 
 
 class PrometheusOnHost:
-    """The Prometheus that a site runs already, before Skidway's role configures it."""
+    """A Prometheus that already runs on a host before Skidway's Ansible role configures it."""
 
     def __init__(self, host: Host) -> None:
         self._host = host
@@ -33,20 +33,24 @@ class PrometheusOnHost:
         }
 
     def targets(self) -> set[str]:
-        """The jobs of all targets of Skidway that Prometheus scrapes now. (The metric `up` of a job
-        that was removed keeps its last value for five minutes.)"""
+        """The names of the jobs of all Skidway targets that Prometheus scrapes now. (The metric
+        `up` would not answer this: a removed job keeps its last value there for five minutes.)
+        """
         found = self._get("targets", state="active")["activeTargets"]
         jobs = {each["labels"]["job"] for each in found}
         return {each for each in jobs if each.startswith("skidway-")}
 
     def alerts(self, state: str = "") -> set[tuple[str, str]]:
-        """The name and the instance of each alert whose condition holds now. state: only alerts
-        that are `pending`, or only those that are `firing`."""
+        """The name and the instance of each alert whose condition holds now. state: `pending` or
+        `firing`, to get only the alerts in this state.
+        """
         found = [x for x in self._get("alerts")["alerts"] if state in ("", x["state"])]
         return {(x["labels"]["alertname"], x["labels"].get("instance", "")) for x in found}
 
     def rules_that_fail(self) -> list[str]:
-        """The names of the rules that Prometheus cannot evaluate. Asserts that there are rules."""
+        """The names of the rules that Prometheus cannot evaluate. Raises AssertionError if
+        Prometheus has loaded no rules.
+        """
         rules = [rule for group in self._get("rules")["groups"] for rule in group["rules"]]
         assert len(rules) > 40
         return [rule["name"] for rule in rules if rule["health"] != "ok"]

@@ -13,8 +13,9 @@ LOGS = {"auth": "/var/log/auth.log", "journal": "/var/log/syslog"}
 
 
 def loaded_to_the_end(fleet: Fleet) -> None:
-    """Loads all lines. Asserts that the rows are the lines of the log files, and that the audit
-    reports these lines as complete."""
+    """Loads all lines into HDFS rows. Asserts that the rows are the lines of the log files, and
+    that the audit calls all buckets of these lines complete.
+    """
     written = {
         (topic, host.name): int(host.read(f"wc -l <{path}"))
         for host in fleet.applications
@@ -34,7 +35,8 @@ def loaded_to_the_end(fleet: Fleet) -> None:
 
 def _unfinished(fleet: Fleet, until_ms: int) -> list[str]:
     """Returns the buckets (time windows) up to `until_ms` that are incomplete for at least one
-    host. Raises AssertionError if a topic or a host is missing."""
+    host. Raises AssertionError if the report lacks a topic or a host.
+    """
     past = [each for each in fleet.report("report")["buckets"] if each["bucket"] <= until_ms]
     judged = [(each, agent) for each in past for agent in each["agents"]]
     assert {(each["topic"], agent["host"]) for each, agent in judged} >= {

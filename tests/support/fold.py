@@ -1,14 +1,15 @@
-"""Turns messages into evidence in memory. The audit's ledger does the same in SQLite, and this
-module is a second implementation in plain Python.
+"""Turns audit messages into evidence in memory. The audit's ledger (the collector's store) does the
+same in SQLite. This module is a second implementation in plain Python.
 
-Evidence is the information that the audit gets from messages and uses for its verdicts. This module
-defines which evidence is right, so tests compare the ledger with this module. Models use this
+Evidence is the information that the audit gets from messages and uses for its verdicts. Tests take
+the evidence of this module as right and compare the ledger's evidence with it. Models use this
 module for verdicts, because it is faster than the ledger if there are few messages.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TypeVar
 
 from skidway.audit.counts import checksum
 from skidway.audit.counts.counts import Sums
@@ -59,11 +60,14 @@ def judge(messages: Iterable[Message], policy: Policy, now_ms: int) -> list[Buck
     return verdicts(Fold(messages).evidence(), policy, now_ms)
 
 
+R = TypeVar("R", RecountResult, SampleResult)
+
+
 class Fold:
-    """Processes messages one by one, and returns the evidence of all these messages."""
+    """Takes messages one by one, and returns the evidence of all messages so far."""
 
     def __init__(self, messages: Iterable[Message] = ()) -> None:
-        # The senders are in the order of their first messages.
+        # the keys of all senders, in the order of their first messages
         self._senders: dict[SenderKey, None] = {}
         self._messages: dict[SenderKey, dict[int, Delta | Seal]] = {}
         self._others: dict[SenderKey, dict[int, list[Delta | Seal]]] = {}
@@ -93,10 +97,12 @@ class Fold:
             self._announced(message)
         elif isinstance(message, Acceptance | Retirement | Revocation):
             self._decisions.append(message)
-        elif isinstance(message, RecountResult | Note):
-            self._said(message)
+        elif isinstance(message, RecountResult):
+            _store(self._recounts, message)
         elif isinstance(message, SampleResult):
-            self._samples[message.source, message.name] = message
+            _store(self._samples, message)
+        elif isinstance(message, Note):
+            pass  # no verdict depends on notes
 
     def _apply_numbered(self, message: Delta | Seal | Heartbeat, where: Heard | None) -> None:
         key = sender_key(message.sender)
@@ -170,12 +176,6 @@ class Fold:
             for message in clones:
                 _add(found, key, message, counted=False)
 
-    def _said(self, message: RecountResult | Note) -> None:
-        """Keeps the result of a recount. Ignores a note, which is a message on which no verdict
-        depends."""
-        if isinstance(message, RecountResult):
-            self._recounts[message.source, message.output] = message
-
     def _announced(self, message: Announcement) -> None:
         self._host(message.agent, (0, 0, message.time_ms), message.host)
         self._evidence.topic(message.source).agents.add(message.agent)
@@ -183,8 +183,8 @@ class Fold:
 
     def _host(self, agent: int, said: tuple[int, int, int], host: str) -> None:
         """Stores the host that an agent's message contains. `said` is the message's epoch, number
-        and time. For an announcement, epoch and number are 0. The host of the message with the
-        highest `said` is kept."""
+        and time. For an announcement, epoch and number are 0. If an agent's messages contain
+        different hosts, the host of the message with the highest `said` counts."""
         *_, time_ms = said
         self._hosts[agent] = max(self._hosts.get(agent, (*said, host)), (*said, host))
         self._began[agent] = min(self._began.get(agent, time_ms), time_ms)
@@ -206,6 +206,14 @@ class Fold:
         )
 
 
+def _store(found: dict[tuple[Source, str], R], result: R) -> None:
+    """Stores a result, unless it is good and an earlier one is bad and newer."""
+    key = result.source, result.name
+    before = found.get(key)
+    if before is None or not result.is_good or before.is_good or before.time_ms <= result.time_ms:
+        found[key] = result
+
+
 def _namesakes(hosts: dict[int, str]) -> dict[int, list[int]]:
     return {x: [y for y in hosts if y != x and hosts[y] == host] for x, host in hosts.items()}
 
@@ -219,7 +227,8 @@ def _add(
     taken_ms: int = NEVER_AHEAD_MS,
 ) -> None:
     """Adds one message to the evidence. If `counted` is false, another message with the same sender
-    and number was added before. In this case, the message's buckets are added, but not its counts.
+    and number was added before. Then only the buckets that the message names are added, but not its
+    counts.
     """
     for source, agent in agents_in(message):
         found.topic(source).agents.add(agent)

@@ -1,4 +1,5 @@
-"""A loader's output in memory. Checkpoints replace its old manifests, as in a real output."""
+"""Commits loads to a loader's output in memory. As in a real output, a checkpoint (a file that
+lists the output's files up to one load) from time to time replaces old manifests."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ def load(number: int, removed: Sequence[str] = ()) -> Manifest:
         DataFile(REJECTS, f"rejects-{number}", f"staged/r{number}", 1, 1, 0, 0),
         DataFile("marks", marks, f"staged/m{number}", 1, 1, 0, 0),
     )
-    first = (number - 1) // 3 * 3 + 1  # every third load has a snapshot of the marks
+    first = (number - 1) // 3 * 3 + 1  # loads 1, 4, 7, ... write all marks anew
     side = {"marks": tuple(layout.table(TOPIC, "marks", x) for x in range(first, number + 1))}
     return replace(
         WHOLE,
@@ -41,8 +42,9 @@ def load(number: int, removed: Sequence[str] = ()) -> Manifest:
 def loaded(
     store: MemoryStore, manifest: Manifest, keep: int = KEEP, every: int = EVERY
 ) -> Manifest:
-    """Commits a load whose files are all in their final places, and replaces old manifests by a
-    checkpoint if there are enough of them."""
+    """Commits a load whose files are all in their final places. If a checkpoint is due, writes it
+    and deletes the old manifests. keep, every: as for `fold`, that is, how many manifests are kept
+    at least, and how many loads lie between two checkpoints."""
     for file in manifest.files:
         store.put(file.path, b"x")
     store.put(manifest.path, manifest.to_json())

@@ -1,4 +1,6 @@
-"""`skidway audit trace` and `find` in stories: the commands, and what they say about a line."""
+"""Runs `skidway audit trace` and `skidway audit find` in stories (long end-to-end tests), and reads
+what they say about a line.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +16,8 @@ EVERYWHERE: Final = {"host": "found", "broker": "found", "mirror": "found", "hdf
 
 
 def asked(trial: Trial, *arguments: str) -> tuple[int, dict[str, Any]]:
-    """Runs a command of `skidway audit` about all of the pipeline's tiers. Returns its status and
-    its JSON document."""
+    """Runs a command of `skidway audit`, with options that let it ask all tiers of the pipeline.
+    Returns its exit status and its JSON document."""
     site = trial.pipeline.site
     done = run_skidway(
         "audit", *arguments, "--json",
@@ -30,10 +32,10 @@ def asked(trial: Trial, *arguments: str) -> tuple[int, dict[str, Any]]:
 
 
 def states(line: dict[str, Any]) -> dict[str, str]:
-    """By tier, whether the tier has the line, or why not."""
+    """Returns, for each tier, whether the tier has the line, or why it does not have the line."""
     return {each["tier"]: each["state"] for each in line["tiers"]}
 
 
 def begins_of(lines: list[str]) -> list[int]:
-    """The first byte of each line in a file that has only these lines."""
+    """Returns the byte position at which each line begins in a file with only these lines."""
     return [sum(len(line.encode()) + 1 for line in lines[:number]) for number in range(len(lines))]

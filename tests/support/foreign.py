@@ -1,12 +1,13 @@
-"""The tools and stock clients that tests need from Node, Go, Debian and an older Spark.
+"""Installs what tests need from outside Python: stock Kafka clients for Node and Go, tools from
+Debian, and an older Spark.
 
 The clients are made once, in .cache/peers. `python tests/support/foreign.py` makes the clients and
-tools that are missing. `make foreign` runs this program first, and the fixtures only look for the
-clients and tools. If the program runs as root, it installs npm, Go, kcat, libfuse, strace, rsyslog,
-Prometheus and Chromium with apt-get. Otherwise it prints a sentence that asks for these packages.
-The clients run on a Node that npm installs, so they work even if the machine's own Node is too
-old. If the machine's Go is too old, the program makes Go fetch the toolchain that go.mod requires.
-This toolchain comes as a Go module.
+tools that are missing. `make foreign` runs this program first. The tests' fixtures install nothing;
+they raise PeerMissing if a client or a tool is missing. If the program runs as root, it installs
+npm, Go, kcat, libfuse, strace, rsyslog, Prometheus and Chromium with apt-get. Otherwise it prints a
+sentence that asks the user to install these packages. The clients run on a Node that npm installs,
+so they work even if the machine's own Node is too old. If the machine's Go is too old, the program
+makes Go fetch the toolchain that go.mod requires. This toolchain comes as a Go module.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from support.peers import CACHE, ROOT, PeerMissing, provide
 CLIENTS = ROOT / "tests" / "clients"
 NODE, FRANZ_GO, SPARK = "node", "franz-go", "spark-4.1"
 ARCHITECTURES = {"x86_64": ("x64", "amd64"), "aarch64": ("arm64", "arm64")}
-"""The names of the machine's architecture, first in npm and then in Go."""
+"""Maps the machine's architecture to its names in npm and in Go."""
 FETCHES_TOOLCHAINS = (1, 21)
 """From this version on, Go reads in go.mod which toolchain is needed, and fetches this toolchain
 automatically."""
@@ -99,7 +100,7 @@ MAKERS = {NODE: make_node, FRANZ_GO: make_franz_go, SPARK: make_spark}
 
 
 def main() -> int:
-    """Makes every client that is missing."""
+    """Installs every client and tool that is missing."""
     try:
         provide("kcat", ["kcat"], "kcat is one of the Kafka clients")
         provide("fusermount3", ["fuse3"], "libfuse serves the disk that fails for the crash tests")
@@ -136,7 +137,7 @@ def _toolchain(go: str, folder: Path) -> Path:
     fetched = _run([go, "mod", "download", "-json", module], folder.parent, words, {})
     root = Path(json.loads(fetched)["Dir"])
     for program in (*(root / "bin").iterdir(), *(root / "pkg" / "tool").glob("*/*")):
-        program.chmod(0o755)  # an old Go unpacks programs as files that cannot be executed
+        program.chmod(0o755)  # an old Go unpacks programs without the permission to execute them
     return root
 
 

@@ -1,5 +1,5 @@
-"""Many consumer groups that commit at the same time, for tests and measurements of the group
-coordinator."""
+"""Many consumer groups that commit offsets at the same time, for tests and measurements of the
+group coordinator."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ _LENGTH = struct.Struct(">i")
 
 class CommittingGroups:
     """Consumer groups that have one connection each. Over its connection, a group commits an offset
-    for every partition of a topic, as a simple consumer without membership does."""
+    for every partition of a topic, as a consumer does that assigns partitions to itself and never
+    joins the group."""
 
     def __init__(self, port: int, topic: str, partitions: int, groups: int) -> None:
         self.names = [f"press-{number}" for number in range(groups)]
@@ -33,7 +34,8 @@ class CommittingGroups:
             self._selector.register(each, selectors.EVENT_READ, number)
 
     def send(self, number: int, offset: int) -> None:
-        """Sends a group's commit, which has the same offset for every partition."""
+        """Sends a request in which the group with this number commits `offset` for every
+        partition."""
         partitions = tuple(
             OffsetCommitRequestPartition(partition_index=each, committed_offset=offset)
             for each in range(self._partitions)
@@ -44,8 +46,8 @@ class CommittingGroups:
         self._sockets[number].sendall(request_frame(request.API, VERSION, offset, "press", body))
 
     def answered(self, timeout_s: float) -> list[tuple[int, set[int]]]:
-        """Returns the groups whose answers have arrived, each with the error codes in its
-        answer."""
+        """Waits at most `timeout_s` for answers. Returns the number of each group whose answer has
+        arrived, with the error codes in this answer."""
         found = []
         for key, _ in self._selector.select(timeout_s):
             frame = self._frame(self._sockets[key.data])

@@ -83,7 +83,8 @@ class Hdfs:
             "dfs.datanode.http.address": f"{host}:{free_port()}",
             "dfs.namenode.safemode.extension": "0",
             "dfs.permissions.enabled": str(self._permissions).lower(),
-            # In a test's own network, addresses have no host names.
+            # The addresses in a test's own network have no host names, so the NameNode cannot check
+            # them.
             "dfs.namenode.datanode.registration.ip-hostname-check": "false",
             **self._settings,
         }
@@ -109,7 +110,7 @@ class Hdfs:
 
     @contextlib.contextmanager
     def safe_mode(self) -> Iterator[None]:
-        """Makes HDFS refuse all writes during the `with` block."""
+        """Makes HDFS refuse all writes (safe mode) during the `with` block."""
         self.admin("-safemode", "enter")
         try:
             yield
@@ -117,7 +118,8 @@ class Hdfs:
             self.admin("-safemode", "leave")
 
     def give(self, folder: str, owner: str) -> None:
-        """Makes a folder that belongs to a user, as the operator of an HDFS does."""
+        """Makes a folder on HDFS and gives it to the user `owner`, as the operator of an HDFS
+        does."""
         for words in (["-mkdir", "-p", folder], ["-chown", owner, folder]):
             subprocess.run([*self._java(SHELL), *words], check=True, capture_output=True)
 

@@ -1,5 +1,5 @@
-"""Partitions that are hosted without an event loop. The test itself advances the clock, ends the
-disk worker's jobs and runs the timers."""
+"""Hosts a broker's partitions without the broker's event loop. The test itself advances the clock,
+ends the jobs of the disk worker and runs the timers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from support.clock import ManualClock
 
 
 class HeldWorker:
-    """A fake disk worker that finishes no job by itself. The test lets each job succeed or fail."""
+    """Replaces the broker's disk worker (the thread that calls fsync). It finishes no job by
+    itself: the test lets each job succeed or fail."""
 
     def __init__(self) -> None:
         self.waiting: list[tuple[Callable[[], None], Callable[[WorkOutcome], None]]] = []

@@ -3,14 +3,14 @@ ssh.
 
 systemd-nspawn boots each host. The host's root file system is an overlay on the Debian of
 support.debian, or a copy of this Debian if the machine's file system does not support overlays. A
-bridge inside one network namespace connects all hosts. This network namespace is also the control
-node. So no address or interface of the machine changes, two test runs cannot reach each other, and
-no host can reach the internet.
+bridge inside a network namespace connects all hosts of a test run. The control node runs in the
+same namespace. So the machine's own addresses and interfaces stay as they are, two test runs cannot
+reach each other, and no host can reach the internet.
 
-No process or mount outlives the test run. One process keeps the network namespace, and each host's
-own process has a mount namespace with the host's mounts. If the test runner is killed, the kernel
-kills all these processes. A killed runner leaves a folder and empty cgroups behind, which the next
-test run removes. A test run that is still active holds a lock on its folder.
+No process or mount outlives the test run. One process keeps the network namespace alive, and one
+process for each host keeps a mount namespace with the host's mounts. If the test runner is killed,
+the kernel kills all these processes. A killed runner leaves a folder and empty cgroups behind,
+which the next test run removes. A test run that is still active holds a lock on its folder.
 
 `python -m support.hosts app1 app2 server` boots hosts, and keeps them until the command is
 interrupted. The command prints the name of a folder. If the environment variable SKIDWAY_HOSTS
@@ -53,9 +53,9 @@ SSH_OPTIONS = (
     "LogLevel ERROR",
 )
 UNSHARE = ("unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "--mount")
-"""The first process of a host dies with the test runner, and all other processes of the host die
-with that first process. If only systemd-nspawn were killed, the host's processes would continue to
-run."""
+"""Starts a host's first process. With `--kill-child`, this process dies with the test runner; it is
+PID 1 of a PID namespace, so all other processes of the host die with it. Without the namespace, the
+host's processes would continue to run after systemd-nspawn was killed."""
 SSH_FAILED = 255
 NSPAWN = (
     "systemd-nspawn", "--quiet", "--boot", "--register=no", "--keep-unit", "--resolv-conf=off",
@@ -74,7 +74,7 @@ class Host:
         self._machine: Program | None = None
 
     def boot(self) -> None:
-        """Starts the host. `wait` waits until the host is up."""
+        """Starts the host, and does not wait. The method `wait` waits until the host is up."""
         shell = _BOOT.format(
             cgroups=" ".join(map(str, _cgroups(self._run.folder.name, self.name))),
             overlay=_overlay(self.folder) if (self.folder / "upper").exists() else ":",
@@ -85,7 +85,8 @@ class Host:
         self._machine.start()
 
     def wait(self, within_s: float = 60.0) -> None:
-        """Waits until systemd has started all units. Asserts that no unit has failed."""
+        """Waits until systemd on the host has started all units. Raises AssertionError if a unit
+        has failed."""
         said = ""
 
         def is_up() -> bool:
@@ -106,12 +107,13 @@ class Host:
         self._run.forget_connections(self)
         if self._machine is not None:
             self._machine.wait(90)
-        else:  # another run booted this host, and only that run can wait for the host's process
+        else:  # only the test run that booted this host can wait for its process
             is_off = functools.partial(self.run, "true", check=False)
             eventually(lambda: is_off().returncode == SSH_FAILED, within_s=90, what="off")
 
     def ended(self) -> None:
-        """Cleans up after the host was killed together with the network."""
+        """Waits for the end of the host's process, after the host was killed together with the
+        control node."""
         if self._machine is not None:
             self._machine.kill()
 
@@ -147,7 +149,8 @@ class Host:
 
     def prepare(self, names: Mapping[str, str], key: str) -> None:
         """Makes the host's root file system, which is an overlay on the Debian of support.debian or
-        a copy of it. Writes the files that give the host its name, address and key."""
+        a copy of it. Writes the files that give the host its name, its address and the ssh key that
+        may log in. names: the address of each host of the run, by name."""
         root, upper = self.folder / "root", self.folder / "upper"
         for path in (root, upper, self.folder / "work"):
             path.mkdir(parents=True)
@@ -174,7 +177,7 @@ class Host:
 
 
 class Run:
-    """The hosts of one test run, their network, and the ssh key for them."""
+    """The hosts of one test run, their network, and the ssh key with which tests log in on them."""
 
     def __init__(self, folder: Path, net: Path, names: Sequence[str]) -> None:
         self.folder, self.net = folder, net
@@ -225,7 +228,8 @@ class Run:
             host.wait()
 
     def replace(self, host: Host) -> None:
-        """Shuts a host down, and boots a machine that has the same name and an empty disk."""
+        """Shuts a host down, and boots a new host that has the same name and address and a fresh
+        disk."""
         host.power_off()
         shutil.rmtree(host.folder)
         host.prepare(self._addresses, (self.folder / "key.pub").read_text())
@@ -233,15 +237,16 @@ class Run:
         host.wait()
 
     def forget_connections(self, host: Host) -> None:
-        """Closes the connections that ssh keeps open to the host. Otherwise ssh would use these
-        dead connections for new commands, and the commands would never get an answer."""
+        """Closes the connections that ssh keeps open to the host. After the host is replaced, ssh
+        would still use these dead connections for new commands, and the commands would never get an
+        answer."""
         subprocess.run(
             ["ssh", "-F", self.ssh_config, "-O", "exit", host.name], check=False,
             stdin=subprocess.DEVNULL, capture_output=True,
         )  # fmt: skip
 
     def end(self) -> None:
-        """Ends every process of the control node. This also ends the hosts and the network."""
+        """Kills every process of the control node. With them, the hosts and the network end."""
         ours = self.net.stat().st_ino
         for path in Path("/proc").glob("[0-9]*/ns/net"):
             with contextlib.suppress(OSError):
@@ -317,8 +322,8 @@ def _overlays(folder: Path) -> bool:
 
 
 def _cgroups(run: str, host: str) -> list[Path]:
-    """Returns the host's own cgroups, one in each hierarchy that the host's systemd uses. Without
-    these, two hosts would share a cgroup."""
+    """Returns the paths of the host's own cgroups, one in each hierarchy that the host's systemd
+    uses. Without own cgroups, two hosts would share one."""
     if (CGROUPS / "cgroup.controllers").exists():
         return [CGROUPS / run / host]
     return [CGROUPS / "systemd" / run / host, CGROUPS / "unified" / run / host]
@@ -326,8 +331,8 @@ def _cgroups(run: str, host: str) -> list[Path]:
 
 @contextlib.contextmanager
 def _folder() -> Iterator[Path]:
-    """Yields a new, locked folder, whose lock is released when this process ends. Removes the
-    folders of test runs that have ended."""
+    """Yields a new folder for this test run, with a lock that is released when this process ends.
+    Before that, removes the folders of test runs that have ended."""
     with _locked(Path(tempfile.gettempdir()) / f"{PREFIX}lock", wait=True):
         for path in Path(tempfile.gettempdir()).glob(f"{PREFIX}*/lock"):
             with contextlib.suppress(BlockingIOError), _locked(path):
@@ -350,7 +355,8 @@ def _locked(path: Path, *, wait: bool = False) -> Iterator[TextIO]:
 
 
 def _remove(folder: Path) -> None:
-    """Removes the folder and the cgroups of a test run after its last processes have ended."""
+    """Waits until the last processes of a test run have ended, and removes the run's folder and
+    cgroups."""
     for base in {path.parent for path in _cgroups(folder.name, "-")}:
         tree = sorted(base.rglob("*/"), reverse=True)
         for cgroup in [*tree, base]:

@@ -26,8 +26,9 @@ BYTES = "org.apache.kafka.common.serialization.ByteArray"
 
 
 class JavaFailed(Exception):
-    """Raised if a Java call threw an exception. `name` is the simple name of the exception. If a
-    future failed, `name` and the message belong to the exception that made the future fail."""
+    """Raised if a Java call threw an exception. `name` is the name of the exception's class,
+    without its package. If a Java future failed, `name` and the message are those of the exception
+    that made the future fail."""
 
     def __init__(self, name: str, message: str) -> None:
         super().__init__(f"{name}: {message}")
@@ -47,8 +48,8 @@ class Consumed:
 
 
 class JavaClients:
-    """One JVM with the jars of one of the peers that support.peers fetches. By default these are
-    the jars of Kafka."""
+    """One JVM with the jars of one of the peers (foreign programs) that support.peers fetches. By
+    default these are the jars of Kafka."""
 
     def __init__(self, folder: Path, peer: str = "kafka") -> None:
         jars = f"{peers.jars(peer)}/*:{_py4j_jar()}"
@@ -60,8 +61,8 @@ class JavaClients:
         self.program.start().wait_until(lambda: PRINTED_PORT.search(self.program.output()))
         printed = PRINTED_PORT.search(self.program.output())
         assert printed is not None
-        # With Py4J's memory management, Python's garbage collector would send a command to the JVM
-        # for each collected object.
+        # Py4J's memory management is off. With it, Python's garbage collector would send a command
+        # to the JVM for each collected object.
         where = GatewayParameters(
             port=int(printed[1]), auto_convert=True, enable_memory_management=False
         )
@@ -74,13 +75,14 @@ class JavaClients:
 
     @property
     def jvm(self) -> Any:
-        """Returns the root of Java's packages, for use as in `jvm.java.util.ArrayList()`."""
+        """Returns Py4J's view of the JVM, through which Java classes are called, as in
+        `jvm.java.util.ArrayList()`."""
         assert self._gateway is not None
         return self._gateway.jvm
 
     @property
     def kafka(self) -> Any:
-        """The package org.apache.kafka."""
+        """The Java package org.apache.kafka."""
         return self.jvm.org.apache.kafka
 
     def tp(self, topic: str, partition: int = 0) -> Any:
@@ -111,7 +113,7 @@ class JavaClients:
         made = self.kafka.clients.consumer.KafkaConsumer(given)
         try:
             yield made
-        finally:  # close without waiting for the current fetch
+        finally:  # the consumer does not wait for the current fetch when it closes
             made.close(self.jvm.java.time.Duration.ZERO)
 
     def record(
@@ -124,7 +126,7 @@ class JavaClients:
         key: bytes | None = None,
         headers: Mapping[str, bytes] | None = None,
     ) -> Any:
-        """A ProducerRecord."""
+        """Returns a Java ProducerRecord."""
         made = [
             self.kafka.common.header.internals.RecordHeader(name, content)
             for name, content in (headers or {}).items()
@@ -157,15 +159,15 @@ class JavaClients:
 
     def wait(self, future: Any) -> Any:
         """Waits at most WITHIN_S seconds for a future and returns its result. If the future failed,
-        raises JavaFailed with the cause."""
+        raises JavaFailed with the name and message of the exception that made it fail."""
         try:
             return future.get(int(WITHIN_S), self.jvm.java.util.concurrent.TimeUnit.SECONDS)
         except Py4JJavaError as error:
             raise _failed(error) from error
 
     def call(self, method: Any, *arguments: object) -> Any:
-        """Calls a Java method and returns its result. If the method threw an exception, raises
-        JavaFailed with this exception."""
+        """Calls a Java method and returns its result. If the method throws an exception, raises
+        JavaFailed with its name and message."""
         try:
             return method(*arguments)
         except Py4JJavaError as error:

@@ -1,6 +1,6 @@
 """The java command with which tests start programs, and options for it.
 
-This module looks for Java only once, because the search starts a JVM.
+This module looks for Java only once in each test process, because the search starts a JVM.
 """
 
 from __future__ import annotations

@@ -31,8 +31,8 @@ def java(*, heap_mb: int = 512, options: Sequence[str] = jvm.BRIEF) -> list[str]
 class ApacheKafka:
     """An Apache Kafka node that is both broker and controller and has its own folder.
 
-    If a client first connects to `proxied_port`, Kafka advertises `proxy_port` to this client. A
-    test may start a proxy on `proxy_port`.
+    If a client bootstraps from `proxied_port`, Kafka tells this client to use `proxy_port` for all
+    further connections. A test may run a proxy on `proxy_port`.
     """
 
     def __init__(
@@ -57,7 +57,8 @@ class ApacheKafka:
         )
 
     def format(self) -> None:
-        """Writes the configuration and formats the storage directory."""
+        """Writes the configuration and formats the storage directory, as Kafka requires before the
+        first start."""
         internal = (
             "offsets.topic.replication.factor",
             "transaction.state.log.replication.factor",
@@ -100,8 +101,8 @@ class ApacheKafka:
         )
 
     def ready(self) -> bool:
-        # No log says when Kafka is ready, because the jars have no binding of slf4j. But Kafka
-        # opens its port last, so Kafka is ready as soon as the port is open.
+        # Kafka writes no log here (its jars contain no backend for slf4j), so no log says when
+        # Kafka is ready. But Kafka opens its port last, so it is ready as soon as the port is open.
         return self._place.accepts(self.port)
 
 

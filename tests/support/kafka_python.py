@@ -1,8 +1,9 @@
-"""kafka-python's codec for Kafka's messages, which is generated from Apache Kafka's own
-definitions.
+"""Gives tests kafka-python's codec for the messages of Kafka's protocol. kafka-python generates it
+from Apache Kafka's own definitions of these messages.
 
-kafka-python reads its data files in a way that is deprecated in Python 3.11 and 3.12. In our tests
-warnings are errors, so this module suppresses warnings during the import.
+When kafka-python is imported, it reads its data files in a way that is deprecated in Python 3.11
+and 3.12. In our tests warnings are errors, so this module suppresses warnings during the import of
+kafka-python.
 """
 
 from __future__ import annotations

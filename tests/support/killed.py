@@ -2,8 +2,8 @@
 
 The operations are opening a file for writing, renaming, removing, truncating, setting times, and
 making a directory. Before each operation, Python calls an audit hook (PEP 578) in the command's own
-process. Before the n-th operation the hook kills the process, so that no handler runs and no files
-are cleaned up.
+process. Before the n-th operation the hook kills the process with SIGKILL, so no exit handler runs
+and no files are cleaned up.
 """
 
 from __future__ import annotations

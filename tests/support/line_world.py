@@ -1,6 +1,6 @@
-"""A site in memory for searches of lines. The site has two clusters, the audit's ledger (its store
-of evidence), an output with Parquet files, and the files of a host. It uses no sockets and no
-threads."""
+"""A site in memory, in which tests search single lines. The site has two clusters, the audit's
+ledger (the collector's store of messages), an output with Parquet files, and the log files of a
+host. It uses no sockets and no threads."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def batch(
     lines: Sequence[bytes], *, first: int = 0, agent: int = AGENT, file: int = FILE,
     time_ms: int = NOW_MS, producer_id: int = -1,
 ) -> bytearray:  # fmt: skip
-    """Returns a batch of an agent. The lines of the batch follow each other in the file, from byte
-    `first` on."""
+    """Returns a record batch as an agent sends it. The lines of the batch follow each other in the
+    log file, from byte `first` on."""
     lengths = np.array([len(line) + 1 for line in lines], np.int64)
     starts = first + np.cumsum(lengths) - lengths
     count = len(lines)
@@ -56,7 +56,7 @@ def batch(
 
 
 class LineWorld:
-    """The site. `host` is the state of the host's agent."""
+    """The site. `host` gives access to the state of the agent on the site's host."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -82,8 +82,8 @@ class LineWorld:
         self.messages += deltas
 
     def append(self, data: bytearray, *, only: str | None = None, suffix: str = "") -> int:
-        """Appends a batch to the topic in dc1 and to its mirror, or only in one of the two
-        clusters. Returns the batch's base offset."""
+        """Appends a batch to the topic in dc1 and to its mirror. only: the name of the cluster, to
+        append it in one cluster only. Returns the batch's base offset."""
         base = -1
         for name, topic in NAMES.items():
             if only in (None, name):
@@ -98,8 +98,8 @@ class LineWorld:
         self, *lines: tuple[int, bytes], offset: int, agent: int = AGENT, file: int = FILE,
         time_ms: int = NOW_MS, suffix: str = "",
     ) -> str:  # fmt: skip
-        """Commits a load of one file with these lines (first byte and text). Returns the file's
-        path."""
+        """Commits a load that wrote one Parquet file with these lines. Each line is given as its
+        first byte in the log file, and its text. Returns the path of the Parquet file."""
         topic = f"{NAMES['offline']}{suffix}"
         number = self._loads[topic] = self._loads.get(topic, 0) + 1
         hour = f"dt=1970-01-{1 + time_ms // (24 * HOUR_MS):02}/hour={time_ms // HOUR_MS % 24:02}"

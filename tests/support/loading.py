@@ -1,5 +1,5 @@
-"""Topics in memory for tests of the loader, with records, batches, a registry, and loads of these
-topics."""
+"""Builds records, batches and topics in memory for tests of the loader, with a fake registry, and
+runs tasks of a load on them."""
 
 from __future__ import annotations
 
@@ -137,8 +137,8 @@ def one_batch(records: Sequence[Record], base: int) -> memoryview:
 
 
 def fetched(batches: Sequence[memoryview], first: int) -> Iterator[memoryview]:
-    """Yields the batches that a fetch from the offset `first` returns. If a batch contains this
-    offset, yields this batch first. Then yields all later batches."""
+    """Yields the batches that a fetch from the offset `first` returns: the batch that contains this
+    offset, if there is one, and then all later batches."""
     from skidway.kafka.batch import read_header
 
     for raw in batches:
@@ -147,7 +147,8 @@ def fetched(batches: Sequence[memoryview], first: int) -> Iterator[memoryview]:
 
 
 def job(**changes: Any) -> Job:
-    """Returns a job for TOPIC in which all files of agent 7 are announced."""
+    """Returns a `Job` (the description of a load for its tasks) for TOPIC, in which host and path
+    of all log files of agent 7 are known."""
     given: dict[str, Any] = {
         "topic": TOPIC,
         "source": SOURCE,
@@ -169,8 +170,8 @@ def job(**changes: Any) -> Job:
 
 
 class Locations(dict[FileKey, tuple[str, str]]):
-    """The announced files. These are all files of agent 7, and the files of other agents that a
-    test adds."""
+    """The host and path of each log file that is known from announcements. All files of agent 7 are
+    known, and the files of other agents that a test adds."""
 
     def __missing__(self, key: FileKey) -> tuple[str, str]:
         if key[0] != 7:
@@ -183,8 +184,8 @@ class Locations(dict[FileKey, tuple[str, str]]):
 
 @dataclass
 class Runner:
-    """Runs slices in memory, as Spark's tasks would. A slice is a range of a partition's
-    offsets."""
+    """Runs slices in memory, as Spark's tasks would. A slice is the range of offsets of one
+    partition that one task reads."""
 
     store: Store
     partitions: Mapping[int, Sequence[memoryview]]
@@ -213,7 +214,8 @@ def gap(first: int, end: int) -> Gap:
 
 
 def rows_of(store: Store, result: SliceResult, kind: str = "rows") -> list[dict[str, Any]]:
-    """Returns the rows that a task has staged, in the order of its staged files."""
+    """Returns the rows in the files that a task has staged (written, but not yet committed), in the
+    order of these files."""
     import io
 
     import pyarrow.parquet as pq
@@ -244,7 +246,7 @@ WHOLE = Manifest(
     audit_positions={"_skidway_audit/0": 4}, audit={"last": 9, "deltas": []},
     columns=Replacement("c", "d"),
 )  # fmt: skip
-"""A manifest in which every field has a value."""
+"""A manifest in which no field has its default value."""
 
 
 def once(action: Callable[[], object]) -> Callable[[], None]:

@@ -1,4 +1,4 @@
-"""The health of programs on hosts, as each program's /health shows it."""
+"""Reads the health of programs on test hosts from their /health."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def health(host: Host, program: str) -> dict[str, object]:
 
 
 def await_health(host: Host, program: str) -> None:
-    """Waits until the program's /health says that the program is healthy."""
+    """Waits until the program's /health on the host says that the program is healthy."""
     eventually(
         lambda: health(host, program).get("ok"),
         within_s=90, every_s=0.5, what=f"{program} of {host.name} is healthy",

@@ -1,8 +1,9 @@
-"""A Kafka cluster in memory. The classes of this module have the client's methods that readers and
-writers call.
+"""A Kafka cluster in memory. The classes of this module replace those of `skidway.kafka.client`,
+and have the methods that Skidway's programs call.
 
-By default no call waits and no batch is lost. `MemoryCluster.refusals` contains the errors with
-which the cluster refuses the next batches. `MemoryLog.expire` drops the beginning of a log.
+No call waits, and no batch is lost, unless the test says so: `MemoryCluster.refusals` contains the
+errors with which the cluster refuses the next batches, and `MemoryLog.expire` drops the beginning
+of a log.
 """
 
 from __future__ import annotations
@@ -134,7 +135,7 @@ class MemoryClient:
 
 
 class MemoryProducer:
-    """A producer that delivers its batches on the next poll."""
+    """A producer that delivers its batches to the cluster when `poll` is called next."""
 
     def __init__(self, cluster: MemoryCluster) -> None:
         self._cluster = cluster
@@ -172,7 +173,7 @@ class MemoryProducer:
 
 
 class MemoryFetcher:
-    """A fetcher that returns at most `batches_max` batches of a partition for each poll."""
+    """A fetcher that returns at most `batches_max` batches of each partition at each poll."""
 
     def __init__(self, cluster: MemoryCluster, batches_max: int = 1_000) -> None:
         self._cluster = cluster

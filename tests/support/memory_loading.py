@@ -1,4 +1,5 @@
-"""Runs the loader in one process, with the topic, the audit topic, the output and Spark in memory.
+"""Runs the loader in one process, with the source topic, the audit topic and the output in memory,
+and without Spark.
 
 All steps of a load (begin, plan, tasks, join, commit, publish) run the production code.
 """
@@ -74,25 +75,28 @@ class MemoryLoading:
         self.versions = [SCHEMA]
         """The versions of the lines' schema. A test may add newer versions."""
         self.gone: list[str] = []
-        """Newer versions that were deleted."""
+        """The versions of the lines' schema that were deleted. They were registered after those in
+        `versions`."""
         self.deleted = 0
         """The number of versions that the subject had when it was permanently deleted and created
         again."""
         self.collector: Any = None
-        """Answers the loader's questions about hours in place of the audit's collector."""
+        """Replaces the audit's collector: answers the loader's question whether hours are
+        complete."""
         self.slice_s = 0.0
         """The time that a slice takes on the test's clock, in seconds."""
         self.shown: list[Figures] = []
         """The progress figures that the runs have shown."""
         self.note: OwnNote | None = None
-        """Writes the note (a file) by which a run shows in the output that it is working. If None,
-        the runs write no note."""
+        """Writes the file by which a run shows other runs in the same output that it is at work. If
+        None, no such file is written."""
         self.beside: list[SourceTopic] = []
         """Further topics that each run loads. These topics have no records."""
         self.announce()
 
     def announce(self) -> None:
-        """Announces the file. Can be called several times."""
+        """Publishes the agent's announcement of the log file to the audit topic. Can be called
+        several times."""
         self.say(Announcement(0, AGENT, 1, "host", "/log/1", 1, 1, b"", 0, SOURCE))
 
     def say(self, *messages: Message) -> None:
@@ -129,8 +133,8 @@ class MemoryLoading:
         self.lines += count
 
     def append(self, *records: Record) -> None:
-        """Appends a batch of these records. These records do not count as further lines of the
-        file."""
+        """Appends a batch of these records to the topic. They do not count as lines of the file:
+        `write` continues with the line after the last one that it wrote."""
         self.cluster.log(DATA).append(encoded(records))
 
     def remove_output(self) -> None:
@@ -139,13 +143,14 @@ class MemoryLoading:
         self.store = MemoryStore()
 
     def run(self, *, until: int | None = None, **settings: Any) -> TopicOutcome:
-        """Makes one run, up to the high watermark or to the offset `until`."""
+        """Makes one run of the loader, which loads up to the high watermark or to the offset
+        `until`."""
         return self.run_beside(lambda: None, until=until, **settings)
 
     def run_beside(
         self, other: Callable[[], object], *, until: int | None = None, **settings: Any
     ) -> TopicOutcome:
-        """Makes one run, and calls `other` just before the first task of the run."""
+        """Makes one run of the loader, and calls `other` just before the first task of this run."""
         spark = _Spark(self, other)
         parts = self._parts(spark, settings)
         topics = [self._topic(until), *self.beside]
@@ -157,7 +162,8 @@ class MemoryLoading:
     def reload(
         self, wish: Wish, other: Callable[[], object] = lambda: None, **settings: Any
     ) -> Reloaded:
-        """Reloads hours. `other` is called while the tasks run."""
+        """Reloads hours, as `skidway load reload` does. `other` is called just before the first
+        task."""
         parts = self._parts(_Spark(self, other), settings)
         with self._substitutes():
             progress = RunProgress(self.clock, self.shown.append, self.note)
@@ -165,7 +171,8 @@ class MemoryLoading:
 
     @contextmanager
     def _substitutes(self) -> Iterator[None]:
-        """Replaces everything that needs a network by its version in memory."""
+        """During the `with` block, replaces everything that needs a network by its version in
+        memory."""
         with ExitStack() as stack:
             for name, substitute in (
                 ("skidway.loader.audit_topic.feed.Fetcher", lambda _: MemoryFetcher(self.cluster)),
@@ -180,7 +187,8 @@ class MemoryLoading:
             yield
 
     def compact(self, other: Callable[[], object] = lambda: None, **settings: Any) -> Compacted:
-        """Compacts all hours. `other` is called while the tasks run."""
+        """Merges the small files of all hours, as `skidway load compact` does. `other` is called
+        just before the first task."""
         spark: Any = _Spark(self, other)
         parts = self._parts(spark, settings)
         compaction = Compaction(parts.settings, self.store, spark, self.clock, lambda _: True)
@@ -188,8 +196,8 @@ class MemoryLoading:
 
     def rows(self) -> list[dict[str, Any]]:
         """Returns the rows in the directory of the topic, sorted by offset. If a file lacks a
-        column, the column is null in the file's rows. The method cannot read files whose columns
-        have different types."""
+        column, the column is null in the file's rows. The method fails if a column has different
+        types in two files."""
         found = [
             pq.read_table(self.store.open(each.path))
             for each in self.store.files(TOPIC)
@@ -201,7 +209,7 @@ class MemoryLoading:
         return sorted(rows, key=lambda row: row["_kafka_offset"])
 
     def manifest(self, number: int) -> Manifest:
-        """Returns the manifest of a load."""
+        """Returns the manifest of the load with this number."""
         path = layout.manifest(TOPIC, number)
         return Manifest.from_json(self.store.read(path) or b"", path)
 
@@ -238,8 +246,9 @@ class _Client(MemoryClient):
 class _Registry(Registry):
     """A fake registry with one subject. `versions` are the versions of the subject's schema, oldest
     first. Their ids begin with `SCHEMA_ID`. An empty text stands for a schema that the registry has
-    lost. `gone` are deleted versions, whose schemas can still be looked up by their ids. `deleted`
-    is the number of versions that existed before the subject was deleted and created again."""
+    lost. `gone` are versions that were deleted; their schemas can still be looked up by their ids.
+    `deleted` is the number of versions that the subject had before it was permanently deleted and
+    created again."""
 
     def __init__(self, versions: Sequence[str], gone: Sequence[str], deleted: int = 0) -> None:
         known = enumerate([*versions, *gone], SCHEMA_ID)
@@ -252,8 +261,8 @@ class _Registry(Registry):
 
 
 class _Spark:
-    """Runs slices one after the other in place of Spark. `other` is called before the first slice,
-    so that a test can cause an event during the run."""
+    """Replaces Spark: runs slices one after the other in this process. Calls `other` before the
+    first slice, so that a test can cause an event during the run."""
 
     started_s = 0.0
 
@@ -276,7 +285,8 @@ class _Spark:
 
     def run_work(self, work: Sequence[Any], progress: Progress, _rows: int) -> list[Rewritten]:
         """Rewrites groups of files in the store, one group for each task in `work`. Ignores the
-        first argument of a task, because the other arguments describe the group."""
+        first argument of each task, because the other arguments already say which files to
+        rewrite."""
         self._other()
         progress(len(work), len(work))
         groups = (each.args[1:] for each in work)

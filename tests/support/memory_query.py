@@ -1,5 +1,6 @@
-"""Queries and streams of topics in memory, without Spark. Tests call readers as Spark does, and
-pickle and unpickle readers and ranges, as Spark does between its processes."""
+"""Runs queries and streams of the Spark data source on topics in memory, without Spark. This module
+calls the data source's readers as Spark does. As Spark does between its processes, it pickles and
+unpickles the readers and the ranges of offsets that they read."""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ OPTIONS = {
 
 
 class Subjects(Registry):
-    """A fake registry that also has subjects."""
+    """A fake registry that finds schemas by id and by subject."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -61,7 +62,7 @@ class Queried:
         self.cluster.topics[topic].logs[partition].append(encoded(records))
 
     def announce(self, agent: int, file: int, host: str, path: str, audit: str = AUDIT) -> None:
-        """Appends an announcement to an audit topic."""
+        """Appends an agent's announcement of a log file to the audit topic `audit`."""
         if audit not in self.cluster.topics:
             self.cluster.create(audit)
         source = Source("main", "memory", "logs", "")
@@ -77,7 +78,8 @@ class Queried:
         return SkidwaySource({key: value for key, value in given.items() if value})
 
     def rows(self, schema: StructType | None = None, **options: str) -> list[dict[str, Any]]:
-        """Returns the rows of a query in the order of the log."""
+        """Returns the rows of a query of the whole topic, partition by partition, in the order of
+        offsets."""
         source = self.source(**options)
         reader = source.reader(schema or source.schema())
         found = []
@@ -86,8 +88,8 @@ class Queried:
         return found
 
     def read(self, reader: Any, part: InputPartition) -> list[dict[str, Any]]:
-        """Returns the rows of one range. Before it reads, pickles and unpickles the reader and the
-        range, as Spark does."""
+        """Returns the rows of one range of offsets (`part`). Before it reads, pickles and unpickles
+        the reader and the range, as Spark does."""
         reader, part = pickle.loads(pickle.dumps((reader, part)))
         return [row for batch in reader.read(part) for row in batch.to_pylist()]
 
@@ -105,7 +107,7 @@ class _Client(MemoryClient):
 
 @contextmanager
 def queries() -> Iterator[Queried]:
-    """Lets all queries use brokers and a registry in memory until the end of the `with` block."""
+    """During the `with` block, all queries use the yielded cluster and a registry in memory."""
     made = Queried()
 
     def client(*_address: str, **_settings: Any) -> _Client:

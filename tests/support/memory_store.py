@@ -1,4 +1,5 @@
-"""A store in memory that does what the docstrings of loader.store.Store promise, and nothing more.
+"""A store of files in memory, in place of HDFS. It does what the docstrings of loader.store.Store
+promise, and nothing more.
 
 The store's whole content is one immutable value (`snapshot`), so a test that searches through
 states can keep and compare these values.
@@ -17,10 +18,10 @@ Snapshot = frozenset[tuple[str, bytes]]
 
 
 class MemoryStore:
-    """Files by path. `lose_answer` says what happens at the next creation of a file. If
-    `lose_answer` is None, the store answers as usual. If it is True, the store creates the file but
-    the answer is lost. If it is False, the store does not create the file, and the answer is lost
-    too."""
+    """The store; it holds the bytes of each file by path. `lose_answer` says what happens at the
+    next creation of a file. If it is None, the store answers as usual. If it is True, the store
+    creates the file, but the caller gets an error instead of the answer. If it is False, the store
+    does not create the file, and the caller gets the same error."""
 
     def __init__(self, content: Snapshot = frozenset()) -> None:
         self._files = dict(content)

@@ -3,8 +3,8 @@ connection or its session.
 
 This ZooKeeper does what a real ZooKeeper promises. Transactions are atomic, and ephemeral nodes
 disappear with their session. A session ends if its client sends no request for the session timeout.
-Watches fire once. Each request calls the `hook` of its client. So the actions of the hook happen
-while the client waits for the answer.
+Watches fire once. Each request of a client calls the client's `hook`, a function of the test. What
+the hook does happens while the client waits for the answer.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Node:
 
 
 class Fate(Enum):
-    """How one request ends."""
+    """What happens to a client's request."""
 
     ANSWERED = "answered"
     ANSWER_LOST = "done, and the answer lost"
@@ -43,7 +43,7 @@ class Fate(Enum):
 
 
 class MemoryZooKeeper:
-    """The state of the servers, that is, nodes, sessions and watches."""
+    """The state of the ZooKeeper servers: nodes, sessions and watches."""
 
     def __init__(self, clock: ManualClock, session_timeout_s: float) -> None:
         self.clock = clock
@@ -166,7 +166,8 @@ class Operations:
 
 
 class MemoryCoordinator:
-    """A client of the servers. It has the methods of `Coordinator` that a consumer uses."""
+    """A client of the ZooKeeper in memory. It has the methods of `Coordinator` that a consumer
+    uses."""
 
     def __init__(
         self,
@@ -191,8 +192,8 @@ class MemoryCoordinator:
             self.server.forget_watches(self.session)
 
     def connect_again(self) -> None:
-        """Restores the connection. If the session has ended in the meantime, the client notices
-        this during the call."""
+        """Restores the connection. If the session has ended in the meantime, this call tells the
+        client so."""
         if self.state is not SessionState.CONNECTED:
             self._notice_end()
             if self.session in self.server.heard_at:
@@ -210,7 +211,7 @@ class MemoryCoordinator:
         self._become(SessionState.CONNECTED)
 
     def ping(self) -> None:
-        """Sends the ping that kazoo's own thread would send."""
+        """Keeps the session alive, as the pings do that kazoo's own thread sends."""
         if self.state is SessionState.CONNECTED and self.session in self.server.heard_at:
             self.server.heard_at[self.session] = self.server.clock.monotonic()
 

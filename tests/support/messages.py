@@ -1,4 +1,4 @@
-"""Hypothesis strategies for all messages of Kafka's protocol, and a function that parses bytes from
+"""Makes Hypothesis strategies for all messages of Kafka's protocol, and parses bytes from
 hexadecimal text."""
 
 from __future__ import annotations
@@ -37,13 +37,14 @@ CASES = [
 
 
 def name_of(value: object) -> str:
-    """Returns the id of a parametrized test, which is the name of a class or a version."""
+    """Returns the text for a parameter in a test's id: the name of a message class, or a
+    version."""
     return value.__name__ if isinstance(value, type) else f"v{value}"
 
 
 def messages(cls: type[Message], version: int) -> st.SearchStrategy[Any]:
-    """Returns a strategy for messages of a class in one version. Fields that the version does not
-    have get their default values."""
+    """Returns a strategy for messages of the class `cls` in one version of the protocol. Fields
+    that the version does not have get their default values."""
     return _structures(cls, version)
 
 

@@ -1,8 +1,8 @@
 """The names of all metrics that Skidway's programs can export, as Prometheus stores them.
 
-Importing a module registers the metrics that the module declares. The names of metrics that are
-made at each scrape come from a broker object without a running process, and from an empty store of
-schemas.
+Most metrics are declared in modules, and importing the module registers them. Other metrics exist
+only in the answer to a scrape. To get their names, this module scrapes a broker object (without a
+running broker) and an empty store of schemas.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ MIRROR = {
 
 
 def all_names(folder: Path) -> set[str]:
-    """Returns the names of all metrics. The broker's log is in `folder`."""
+    """Returns the names of all metrics. In `folder`, the function makes the log of a broker that it
+    then scrapes."""
     for module in DECLARING:
         importlib.import_module(module)
     with broker_core(folder) as core:

@@ -1,10 +1,10 @@
-"""A source cluster in memory, a network that loses and delays messages, and the real MirrorSource.
+"""A world for tests of the real `MirrorSource`, the broker's part that mirrors another cluster (the
+source). In this world, the source is in memory, and a simulated network loses and delays messages.
 
-All code that makes decisions is the real code. This includes the MirrorSource, its rounds over the
-source's topics, the follower of each partition, the fetcher's positions, and the logs, which are in
-files. The source's brokers, the network, ZooKeeper and the disk's errors are simulated. Events
-happen only when a test causes them. `settle` lets all messages arrive until there is nothing left
-to do.
+All code that decides is the real code: the MirrorSource with its rounds over the source's topics,
+the follower of each partition, the fetcher, and the logs, which are in files. The source's brokers,
+the network, ZooKeeper and the disk's errors are simulated. Events happen only when a test causes
+them. `settle` lets all messages arrive until there is nothing left to do.
 """
 
 from __future__ import annotations
@@ -81,8 +81,8 @@ ALL = 1 << 30
 
 
 def batch(number: int, base: int, count: int, epoch: int = 0, size: int = 40) -> bytes:
-    """Returns a batch of the source with the given offsets. Batches with different numbers have
-    different bytes."""
+    """Returns a batch of `count` records as it lies in the source's log, with the base offset
+    `base`. Batches with different `number`s have different bytes."""
     body = b"%020d" % number
     encoded = EncodedBatch(body.ljust(size, b"."), Codec.NONE, count, 0, 0, size)
     raw = bytearray(seal(encoded))
@@ -92,8 +92,8 @@ def batch(number: int, base: int, count: int, epoch: int = 0, size: int = 40) ->
 
 @dataclass
 class SourceLog:
-    """One partition of the source. It has batches that consumers can see, and staged batches that
-    consumers cannot see yet."""
+    """The log of one partition of the source. It has batches that consumers can see (below the high
+    watermark), and staged batches that they cannot see yet."""
 
     batches: list[bytes] = field(default_factory=list)
     start: int = 0
@@ -103,7 +103,7 @@ class SourceLog:
     staged: list[bytes] = field(default_factory=list)
 
     def append(self, count: int = 3, *, skip: int = 0, salt: int = 0) -> None:
-        """Leaves out `skip` offsets and then appends a batch."""
+        """Skips `skip` offsets after the log end and then appends a batch of `count` records."""
         self.numbers += 1
         base = self.end + skip
         self.batches.append(batch(self.numbers + salt, base, count, self.epoch))
@@ -116,22 +116,23 @@ class SourceLog:
         self.batches = [b for b in self.batches if read_header(b).last_offset >= self.start]
 
     def stage(self, count: int) -> None:
-        """Appends a batch after the high watermark. Consumers do not see this batch before
-        `flush`."""
+        """Appends a batch of `count` records after the high watermark. Consumers do not see this
+        batch before `flush`."""
         self.numbers += 1
         base = read_header(self.staged[-1]).last_offset + 1 if self.staged else self.end
         self.staged.append(batch(self.numbers, base, count, self.epoch))
 
     def flush(self) -> None:
-        """Makes the staged batches visible. From now on these batches survive a crash."""
+        """Raises the high watermark above the staged batches. From now on consumers see these
+        batches, and they survive `crash`."""
         for raw in self.staged:
             self.batches.append(raw)
             self.end = read_header(raw).last_offset + 1
         self.staged = []
 
     def crash(self) -> None:
-        """Drops the batches that were not flushed. Their offsets are used again in another leader
-        epoch."""
+        """Drops the batches that were not flushed, and begins a new leader epoch. The next batches
+        get the offsets of the dropped ones."""
         self.staged = []
         self.epoch += 1
 
@@ -287,11 +288,11 @@ class SourceCluster:
         return ListOffsetsPartitionResponse(partition_index=number, offset=offset)
 
     def fetch(self, planned: PlannedFetch, then: Mapping[str, SourceTopic]) -> FetchAnswer:
-        """Returns the answer that the source would give to a fetch now. `SourceCluster.max_bytes`
+        """Returns the answer that the source would now give to a fetch. `SourceCluster.max_bytes`
         limits the size of the answer.
 
-        `then` contains the topics at the time when the fetch was sent. A waiting fetch fails if its
-        topic is deleted.
+        `then` contains the topics that existed when the fetch was sent. If one of them has been
+        deleted since, the fetch fails for this topic.
         """
         left, parts = self.max_bytes, []
         for wanted in planned.request.wanted:
@@ -323,8 +324,8 @@ def _part(
 
 
 class WireClient:
-    """A `LoopClient` with the real fetcher and a simulated network instead of sockets. Implements
-    SourceClient."""
+    """The mirror's connection to the source, with the real fetcher and a simulated network instead
+    of sockets. Replaces `LoopClient` and implements SourceClient."""
 
     def __init__(self, world: MirrorWorld) -> None:
         self._world = world
@@ -332,7 +333,7 @@ class WireClient:
         self._tickets = 0
         self.connection = 0
         self.is_down = False
-        self.fetches: deque[PlannedFetch] = deque()  # sent, not answered yet
+        self.fetches: deque[PlannedFetch] = deque()  # fetches that were sent and not answered
         self.served: deque[tuple[PlannedFetch, FetchAnswer]] = deque()
         self.arrived: deque[tuple[PlannedFetch, FetchAnswer | None, int]] = deque()
         self.asked: deque[tuple[int, Call]] = deque()
@@ -411,7 +412,7 @@ class WireClient:
         self.inbox.clear()
         return Turn(fetched, stopped, answers, self._fetching.take_interruptions())
 
-    # the wire
+    # The simulated network.
 
     @property
     def _open(self) -> bool:
@@ -434,15 +435,16 @@ class WireClient:
             self.answers.append(Answer(ticket, self._world.source.answer(call), None))
 
     def deliver(self) -> None:
-        """Lets the answers arrive."""
+        """Lets the client receive the source's answers."""
         while self.served:
             self.arrived.append((*self.served.popleft(), self.connection))
         while self.answers:
             self.inbox.append(self.answers.popleft())
 
     def lose(self, *, after_last_answer: bool = False) -> None:
-        """Breaks the connections. Requests and answers that have not arrived are lost. If
-        `after_last_answer` is true, the answers still arrive before the connections break."""
+        """Breaks the client's connections. Requests and answers that have not arrived are lost. If
+        `after_last_answer` is true, the source's answers still arrive before the connections
+        break."""
         if after_last_answer:
             self.deliver()
         for planned in [*self.fetches, *(planned for planned, _ in self.served)]:
@@ -477,8 +479,8 @@ class Disk:
 
 
 class LocalBroker:
-    """The broker that runs the mirror. Implements Local. The broker's topics are in a simulated
-    ZooKeeper, and its logs are in files."""
+    """The broker that runs the mirror. Implements `Local`, through which MirrorSource uses its
+    broker. The broker's topics are in a simulated ZooKeeper, and its logs are in files."""
 
     def __init__(self, folder: Path, clock: ManualClock, defaults: LogConfig) -> None:
         self._folder = folder
@@ -487,7 +489,7 @@ class LocalBroker:
         self._touched: dict[Replica, None] = {}
         self.catalog: dict[str, Topic] = {}
         self.replicas: dict[TopicPartition, Replica] = {}
-        self.zookeeper: dict[str, dict[str, str]] = {}  # the configs of each topic
+        self.zookeeper: dict[str, dict[str, str]] = {}  # each topic's configs
         self.zookeeper_is_away = False
         self.jobs: deque[Callable[[], None]] = deque()
         self.posted: deque[Callable[[], None]] = deque()
@@ -525,13 +527,14 @@ class LocalBroker:
     # The following methods are called directly by tests.
 
     def add(self, name: str, partitions: int = 1, **configs: str) -> Topic:
-        """Adds a topic that was created by another client."""
+        """Adds a topic to the local broker, as if another client had created it."""
         settings = {key.replace("_", "."): value for key, value in configs.items()}
         self._create(Creation(name, partitions, settings))
         return self.catalog[name]
 
     def delete(self, name: str) -> None:
-        """Deletes a topic and renames its directories."""
+        """Deletes a topic of the local broker and renames its directories, as the broker does
+        before it removes them."""
         topic = self.catalog.pop(name)
         self.zookeeper.pop(name)
         for number in topic.partitions:
@@ -540,7 +543,8 @@ class LocalBroker:
             path.rename(path.with_name(f"{path.name}.{topic.topic_id.hex}-delete"))
 
     def reopen(self, partition: TopicPartition, point: int = 0) -> Replica:
-        """Opens a partition's log again from its files, as a broker does after a crash."""
+        """Opens a partition's log again from its files, as a broker does after a crash. point: the
+        offset before which recovery trusts the log."""
         old = self.replicas[partition]
         topic = self.catalog[partition.topic]
         config = log_config(self._defaults, self.zookeeper[partition.topic])
@@ -551,8 +555,8 @@ class LocalBroker:
         return new
 
     def write(self) -> None:
-        """Ends a turn of the loop by writing the appended batches. Does not raise transient errors,
-        because the log handles these."""
+        """Writes the batches that were appended in this turn to the files, as the broker does at
+        the end of a turn. Does not raise transient errors, because the log itself handles them."""
         touched, self._touched = self._touched, {}
         for replica in touched:
             try:
@@ -562,7 +566,8 @@ class LocalBroker:
                     raise
 
     def work(self) -> None:
-        """Lets ZooKeeper run its jobs. `tell` then passes on the results."""
+        """Runs the waiting requests to ZooKeeper. `tell` then calls the callbacks with their
+        results."""
         while self.jobs:
             self.jobs.popleft()()
 
@@ -572,7 +577,7 @@ class LocalBroker:
             self.posted.popleft()()
 
     def batches(self, name: str, number: int = 0) -> list[bytes]:
-        """Returns the batches in the files of a partition."""
+        """Returns the batches in the log files of a partition of the local broker."""
         directory = self._folder / f"{name}-{number}"
         data = b"".join(path.read_bytes() for path in sorted(directory.glob("*.log")))
         return [data[at : at + header.size_bytes] for at, header in headers(data)]
@@ -637,14 +642,15 @@ class MirrorWorld:
         self.start()
 
     def start(self) -> None:
-        """Starts the broker. The broker knows only the contents of its logs and of ZooKeeper."""
+        """Starts the local broker, with a new MirrorSource. Both know only what the logs and
+        ZooKeeper contain."""
         self.client = WireClient(self)
         self.mirror = MirrorSource(
             self._mirroring, self.client, self.local, self.clock, self.jitter
         )
 
     def turn(self) -> None:
-        """Runs one turn of the broker's loop."""
+        """Runs one turn of the local broker's loop."""
         self.local.tell()
         if self.mirror.is_due:
             self.mirror.turn()
@@ -654,7 +660,8 @@ class MirrorWorld:
         self.mirror.next_deadline()
 
     def settle(self, seconds: float = 10.0) -> None:
-        """Lets `seconds` pass, and lets all messages arrive."""
+        """Runs turns until `seconds` have passed on the clock. In each turn, the source answers,
+        and all messages arrive."""
         until = self.clock.monotonic() + seconds
         idle = turns = 0
         while turns < 10 or self.clock.monotonic() < until:
@@ -671,12 +678,14 @@ class MirrorWorld:
                 self.clock.advance(max(0.05, min((due or 0) - self.clock.monotonic(), 0.5)))
 
     def round(self, seconds: float = 1.0) -> None:
-        """Lets the mirror read the list of the source's topics once, and then calls `settle`."""
+        """Makes the mirror read the list of the source's topics once more, and then calls
+        `settle`."""
         self.mirror.begin_round()
         self.settle(seconds)
 
     def follow(self) -> None:
-        """Runs enough rounds for the mirror to create new topics and to follow them."""
+        """Runs so many rounds that the mirror creates all new topics of the source and begins to
+        copy their records."""
         for _ in range(3):
             self.round()
 

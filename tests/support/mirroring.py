@@ -22,8 +22,8 @@ SOURCE, HERE = "dc1", "offline"
 
 
 def encoded(number: int, count: int = 3, size: int = 100) -> EncodedBatch:
-    """Returns a batch whose records are never read, because a mirror copies the bytes of batches
-    and does not look at the records."""
+    """Returns a batch that has a text in place of its records. That is enough, because a mirror
+    copies the bytes of batches and does not read the records."""
     body = f"batch {number:08d} ".encode().ljust(size, b".")
     now_ms = int(time.time() * 1000)
     return EncodedBatch(body, Codec.NONE, count, now_ms, now_ms, len(body))
@@ -61,7 +61,8 @@ class Cluster(SkidwayBroker):
     def produce(
         self, topic: str, batches: int, partition: int = 0, *, count: int = 3, size: int = 100
     ) -> None:
-        """Produces batches one after the other. Asserts that all batches are acknowledged."""
+        """Produces `batches` batches one after the other. Raises AssertionError if a batch is not
+        acknowledged."""
         with Client(self.address) as client:
             producer = Producer(client)
             for _ in range(batches):
@@ -99,17 +100,17 @@ class Cluster(SkidwayBroker):
         return sorted((self.logs / f"{topic}-{partition}").glob("*.log"))
 
     def batches(self, topic: str, partition: int = 0) -> list[bytes]:
-        """Returns every batch in the files, in order."""
+        """Returns every batch in the partition's `.log` files, in order."""
         data = self.log_bytes(topic, partition)
         return [data[at : at + header.size_bytes] for at, header in headers(data)]
 
     def ranges(self, topic: str, partition: int = 0) -> list[tuple[int, int]]:
-        """Returns the first and the last offset of every batch."""
+        """Returns the first and the last offset of every batch in the partition's `.log` files."""
         found = map(read_header, self.batches(topic, partition))
         return [(header.base_offset, header.last_offset) for header in found]
 
     def mirror(self) -> dict[str, Any]:
-        """Returns the state of the mirror's only source."""
+        """Returns the state of the mirror's only source, as /health shows it."""
         [status] = self.health()["mirrors"]
         return dict(status)
 
@@ -121,7 +122,8 @@ class Cluster(SkidwayBroker):
 
 
 def refill(cluster: Cluster, batches: int, *, topic: str = "logs") -> None:
-    """Replaces the records in a stopped broker's files with other records at the same offsets."""
+    """Deletes the files of partition 0 of a stopped broker's topic, and writes a log with `batches`
+    other batches from offset 0 on."""
     directory = cluster.logs / f"{topic}-0"
     for path in directory.iterdir():
         if path.suffix in (".log", ".index", ".timeindex", ".snapshot"):
@@ -155,7 +157,7 @@ class Pair:
         return self
 
     def mirrored(self, topic: str) -> None:
-        """Waits until the mirror has all records that the source has."""
+        """Waits until the mirror has all records of the source's topic."""
 
         def done() -> bool:
             ends = self.source.ends(topic)
@@ -171,7 +173,8 @@ class Pair:
             assert ours == theirs, f"{topic}-{number}: {len(ours)} bytes, not {len(theirs)}"
 
     def gaps(self, topic: str) -> list[Gap]:
-        """Returns the gaps that the mirror's topic config lists."""
+        """Returns the gaps (ranges of offsets that the mirror skipped) that the config of the
+        mirrored topic lists."""
         return gaps.decode(self.here.configs(f"{SOURCE}.{topic}")[gaps.CONFIG])
 
     def kill(self) -> None:
@@ -181,7 +184,8 @@ class Pair:
 
 
 def mirror_sources(address: str, patterns: Sequence[str] = (".*",)) -> str:
-    """Returns the setting of the mirror's sources in the form that the option --set takes."""
+    """Returns the setting `mirror.sources` in the form that the option --set takes. address: a
+    broker of the source. patterns: which topics to mirror."""
     return json.dumps([{"cluster": SOURCE, "bootstrap.servers": address, "topics": list(patterns)}])
 
 

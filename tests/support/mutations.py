@@ -1,4 +1,4 @@
-"""Requests that stock clients have sent, and damaged copies of them.
+"""Reads requests that stock Kafka clients have sent, and makes damaged copies of them.
 
 Each line of `tests/data/requests/recorded.txt` contains one frame, with the client, the API key,
 the version, and the bytes in hexadecimal.
@@ -19,8 +19,9 @@ EXTREMES = (
     b"\x80\0\0\0", b"\0\0\0\x02", b"\xff\xff\xff\xfe", b"\xff\xff\xff\xff\x0f",
     b"\x7f" + b"\xff" * 7, b"\x80" + b"\0" * 7, b"\xff" * 8,
 )  # fmt: skip
-"""Byte patterns that no client sends as a length, a count, an offset or a time."""
-_HEAD = 12  # the size of length, key, version and correlation id in bytes
+"""Bytes that replace others in a damaged request. Read as a length, a count, an offset or a time,
+they give values that no client sends."""
+_HEAD = 12  # bytes of length field, API key, version and correlation id
 _LENGTH = struct.Struct(">i")
 
 
@@ -43,7 +44,8 @@ def recorded() -> list[Recorded]:
 
 
 def mutated(frame: bytes, chance: random.Random) -> bytes:
-    """Returns the frame with up to four damaged places and a corrected length field."""
+    """Returns a copy of the frame with up to four damaged places and a length field that fits the
+    new length."""
     body = bytearray(frame[_HEAD:])
     for _ in range(chance.randint(1, 4)):
         at = chance.randint(0, len(body))
@@ -63,8 +65,8 @@ def mutated(frame: bytes, chance: random.Random) -> bytes:
 
 
 def cut_everywhere(frame: bytes) -> Iterator[bytes]:
-    """Cuts the frame off at each byte after its head. Yields each of these shorter frames, with a
-    corrected length field."""
+    """Yields the frame's beginnings of every length that contain at least the head (see `_HEAD`).
+    Each has a length field that fits its length."""
     for end in range(_HEAD, len(frame)):
         yield framed(frame[4:end])
 

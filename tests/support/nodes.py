@@ -1,4 +1,4 @@
-"""ZooKeeper's nodes in memory, for tests of the broker."""
+"""A replacement for ZooKeeper in tests of the broker, with the nodes in memory."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from skidway.coordination import Versioned
 
 
 class Nodes:
-    """Replaces a `Coordinator`, its kazoo client and the client's transaction by a dictionary. It
-    has only the methods that the broker calls.
+    """Replaces a `Coordinator`, its kazoo client and the client's transaction. The nodes are in a
+    dictionary. Only the methods that the broker calls exist.
 
-    `after` contains functions by path. Each function is called once, after the code under test has
-    asked whether the path exists.
+    `after` contains functions by path. A test uses them to change a node between two requests of
+    the broker: each function is called once, after the broker has asked whether the path exists.
     """
 
     def __init__(self, **content: bytes) -> None:

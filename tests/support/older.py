@@ -1,10 +1,11 @@
 """Builds the Ansible collection and the wheels of an older version of Skidway from that version's
 own source tree.
 
-Before the first release, the formats of states change without a migration. So COMMIT is a commit
-with the same state formats as the current version. This module changes the commit's source tree by
-DIFFERENCES. As a result, the older version does not know a setting that the current roles write.
-When there is a released version, it will replace COMMIT and DIFFERENCES.
+Before the first release, the formats of the programs' state files change without a migration. So
+COMMIT is a commit whose formats are still those of the current version. This module changes the
+commit's source tree by DIFFERENCES, so that the older version lacks a setting that the current
+Ansible roles write. After the first release, tests will use the released version instead of COMMIT
+and DIFFERENCES.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ DIFFERENCES = (
 
 
 def make(folder: Path) -> Path:
-    """Adds the older wheels to the wheels on the control node. Returns the folder of the older
-    collection."""
+    """Builds the wheels of the older version and puts them beside the current wheels, where the
+    control node finds them. Returns the folder of the older Ansible collection."""
     tree = folder / "older"
     _unpack(tree)
     command = [sys.executable, "-m", "deploy.packaging.wheels", "--version", VERSION]

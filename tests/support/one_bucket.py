@@ -1,9 +1,9 @@
 """A sealed bucket in which all tiers have counted the same lines. Tests of the audit's verdicts
 start with this bucket.
 
-A bucket is a span of time. Deltas are messages with counts. A bucket is sealed when the agent has
-sent a seal, which says that the agent's deltas contain all lines of this span. The tiers are the
-agent, the broker, the mirror and HDFS.
+A bucket is one minute of event time in one topic. Deltas are messages with counts. A bucket is
+sealed when the agent has sent a seal, which says that the agent's deltas contain all lines of this
+minute. The tiers are the agent, the broker, the mirror and HDFS.
 """
 
 from __future__ import annotations
@@ -86,8 +86,9 @@ def verdict(messages: list[Message], policy: Policy = POLICY, now: int = NOW) ->
 def verdict_taken(
     messages: list[Message], ahead: Seal, taken_ms: int, policy: Policy = POLICY
 ) -> BucketVerdict:
-    """Returns the verdict for the case that the collector's clock showed `taken_ms` when the
-    collector received the seal `ahead`. The seal itself may contain a different time."""
+    """Returns the verdict if the collector receives the seal `ahead` when the collector's clock
+    shows `taken_ms`. The time in the seal may be a different one, because the agent's clock may be
+    wrong."""
     fold = Fold(messages)
     fold.apply(ahead, Heard("audit", "id", 0, 9, ahead.time_ms, taken_ms, is_live=False))
     [found] = [x for x in verdicts(fold.evidence(), policy, NOW) if x.bucket == START]

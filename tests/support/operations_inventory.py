@@ -1,4 +1,5 @@
-"""The inventory of the fleet for the tasks that follow an installation.
+"""The Ansible inventory for tests of what an operator does after the installation, such as adding
+hosts.
 
 The fleet begins with one server of each kind, and grows later. The intervals are short, as in
 support.fleet_inventory.
@@ -25,8 +26,8 @@ def inventory(
     zookeeper: Sequence[str] = (FIRST,),
     agents: Sequence[str] = (AUDIT,),
 ) -> dict[str, Any]:
-    """Returns the operator's inventory. Each broker and each ZooKeeper server has the same number
-    as its host."""
+    """Returns the operator's inventory. Each broker and each ZooKeeper server has the last digit of
+    its host's name as its id."""
     return {
         "all": {
             "vars": {

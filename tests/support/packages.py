@@ -1,4 +1,5 @@
-"""Wheels and packages of this tree, which are built once in a test run and kept in dist/."""
+"""Builds Skidway's wheels from this source tree, and installs Skidway's programs and packages for
+tests."""
 
 from __future__ import annotations
 
@@ -21,12 +22,14 @@ VERSION = "9.8.7"
 
 @cache
 def wheels_of(version: str) -> Path:
-    """Returns the directory that `make wheels VERSION=...` makes from the current source tree."""
+    """Runs `make wheels VERSION=...` for the current source tree. Returns the directory with the
+    wheels."""
     return wheels.collect(version)
 
 
 def install(programs: list[str], folder: Path, into: Path) -> None:
-    """Installs programs as on a host that has only Python."""
+    """Installs Skidway's `programs` into `into`, as on a host that has only Python, from the wheels
+    in `folder`."""
     run([sys.executable, "-m", "venv", "--without-pip", str(into)])
     (pip,) = folder.glob("pip-*.whl")
     lists = [word for program in programs for word in ("-r", str(folder / f"{program}.txt"))]
@@ -50,21 +53,22 @@ def copy_installed(requirement: str, into: Path, without: Collection[str] = ()) 
     """Puts skidway with some extras into the virtual environment `into`, as pip would. Skidway
     comes from this source tree, and its dependencies come from the environment of this process.
 
-    `without` contains the names of distributions that are left out.
+    `without` contains the names of dependencies that are not installed.
     """
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
     packages = into / "lib" / version / "site-packages"
     for each in required_by(Requirement(requirement)):
         if each.name not in {"skidway", *without}:
             for file in each.files or ():
-                if ".." not in file.parts:  # commands belong in another directory
+                if ".." not in file.parts:  # leave out commands, which lie outside site-packages
                     _place(Path(str(each.locate_file(file))), packages / file)
     with zipfile.ZipFile(own_wheel.build(VERSION, into.parent)) as wheel:
         wheel.extractall(packages)
 
 
 def required_by(wanted: Requirement) -> Iterator[metadata.Distribution]:
-    """Yields the installed distributions that a requirement needs, each distribution once."""
+    """Yields the installed distributions that a requirement needs, directly or through other
+    distributions, each of them once."""
     pending, seen = [wanted], set[str]()
     while pending:
         each = pending.pop()
@@ -86,5 +90,5 @@ def _place(source: Path, target: Path) -> None:
         return
     try:
         os.link(source, target)
-    except OSError:  # another file system
+    except OSError:  # a hard link cannot lead to another file system
         shutil.copy2(source, target)

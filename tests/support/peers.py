@@ -1,10 +1,10 @@
-"""Fetches peers into .cache/peers. Peers are the jars of Apache Kafka and HDFS, and kafka-python's
-own tests.
+"""Fetches peers (foreign software that tests compare Skidway with, or connect it to) into
+.cache/peers. The peers are the jars of Apache Kafka and HDFS, and kafka-python's own tests.
 
 `make peers` runs `python tests/support/peers.py`, which fetches the peers that are missing. The
-fixtures only look for the peers. If the program runs as root, it installs Maven with apt-get.
-Otherwise it prints a sentence that asks for Maven. Maven runs on the same Java as Skidway, so PATH
-does not have to contain a Java.
+tests' fixtures fetch nothing; they raise PeerMissing if a peer is missing. If the program runs as
+root, it installs Maven with apt-get. Otherwise it prints a sentence that asks the user to install
+Maven. Maven runs on the same Java as Skidway, so PATH does not have to contain a Java.
 """
 
 from __future__ import annotations
@@ -26,17 +26,18 @@ PINNED = ROOT / "tests" / "peers"
 CACHE = Path(os.environ.get("SKIDWAY_PEERS", ROOT / ".cache" / "peers"))
 PEERS = ("kafka", "hdfs", "registry", "spark-kafka")
 BENCH_PEERS = ("mirror-maker", "rabbitmq-perf-test")
-"""Peers that no test needs. Only one benchmark needs each of these peers, and this benchmark
-fetches the peer itself."""
+"""Peers that only benchmarks need. Each of them is used by one benchmark, which fetches the peer
+itself."""
 SOURCES = ("kafka-python",)
 """Python distributions whose sources the tests need. tests/peers pins their versions and hashes."""
 DEBIAN = Path("/usr/bin")
-"""The directory of commands from Debian packages. PATH may not contain this directory."""
+"""The directory of the commands from Debian packages, for the case that PATH does not contain
+it."""
 TRIES = 2
 
 
 class PeerMissing(AssertionError):
-    """Raised if the files of a peer are missing."""
+    """Raised if the files of a peer, or of a client or tool that a test needs, are missing."""
 
 
 def jars(peer: str) -> Path:
@@ -48,8 +49,8 @@ def jars(peer: str) -> Path:
 
 
 def fetch(peer: str, maven: str) -> None:
-    """Copies the peer's jars with Maven. At the end, writes a marker file that says from which pom
-    the jars come.
+    """Copies the peer's jars into its folder with Maven. At the end, writes the file `.complete`
+    with a digest of the pom.xml that pins the jars' versions.
 
     Raises SkidwayError if Maven cannot get the jars.
     """
@@ -134,7 +135,8 @@ def provide(command: str, packages: Sequence[str], why: str) -> str:
 
 
 def is_complete(peer: str) -> bool:
-    """Returns whether the peer was fetched in the version that is currently pinned."""
+    """Returns whether the peer was fetched completely, with the pom.xml that pins its versions
+    now."""
     marker = CACHE / peer / ".complete"
     return marker.exists() and marker.read_text() == _digest(peer)
 

@@ -1,9 +1,9 @@
-"""Runs the whole pipeline as real programs, with an oracle that remembers every line.
+"""Runs the whole pipeline as real programs. An `Oracle` writes the lines and remembers every line.
 
 A `Pipeline` is a demo site (skidway.demo.site) in a folder of the test. It has methods that start,
 stop, kill and restart each program. Clients reach the datacenter's broker through `proxy`, which
-can delay and lose their traffic as a network does. `Oracle` writes lines and compares these lines
-with the rows of the committed Parquet files.
+can delay and lose their traffic as a network does. At the end, the oracle compares its lines with
+the rows of the committed Parquet files.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ TOGETHER = (
     ("registry", "count-dc1", "count-offline", "audit"),
     ("agent",),
 )
-"""Groups of programs. The programs of a group start at the same time, because none of them has to
-wait until another program of the group is healthy."""
+"""Groups of programs, in the order in which they start. The programs of a group start at the same
+time, because none of them needs another one of the group."""
 ORDER = tuple(name for names in TOGETHER for name in names)
 COMMANDS: Mapping[str, Sequence[str]] = {
     "zookeeper": ("zookeeper", "run"),
@@ -73,15 +73,16 @@ PATIENT: Mapping[str, Settings] = {
     "broker-dc1": {"zookeeper.session.timeout.ms": 5_000},
     "loader": {"metrics.listener": None},
 }
-"""The default settings of every pipeline. In production the intervals are longer."""
+"""The settings that every test's pipeline has, by program. The intervals are much shorter than
+those in production."""
 
 
 class Pipeline:
     """All programs of a site, by name, with methods for tests.
 
-    `settings` contains the differences from the site's own settings, by program. `elsewhere`
-    contains the programs that this pipeline does not run, because the test runs something else in
-    their place.
+    `settings` contains, by program, the settings that differ from those of the demo site.
+    `elsewhere` contains the names of programs that this pipeline does not start, because the test
+    runs something else in their place.
     """
 
     def __init__(
@@ -132,7 +133,8 @@ class Pipeline:
         self.programs[name].wait_until(lambda: answers(self.site.health(name)))
 
     def revive(self) -> None:
-        """Starts each program that is not running, and ends all faults of the network."""
+        """Starts each program that is not running, and makes the proxy forward all traffic
+        again."""
         self.proxy.clear()
         if down := [name for name in self.programs if not self.is_up(name)]:
             self.start(*down)
@@ -150,14 +152,16 @@ class Pipeline:
         self.start(name)
 
     def stop(self) -> None:
-        """Kills the programs that still run, in the reverse order of their start."""
+        """Kills the programs that still run, in the reverse order of their start. Does not wait for
+        a clean stop."""
         for name in reversed(ORDER):
             if name in self.programs and self.is_up(name):
                 self.kill(name)
         self.proxy.stop()
 
     def rewrite(self, sources: Sequence[Settings]) -> None:
-        """Writes the agent's settings with these sources, for the agent's next start."""
+        """Writes the agent's settings with these sources. The agent uses them from its next start
+        on."""
         self.site.write(sources)
         for name, changed in self.settings.items():
             path = self.site.config(name)
@@ -166,16 +170,16 @@ class Pipeline:
     # --- agent and brokers ------------------------------------------------------------------------
 
     def ledger(self) -> list[dict[str, Any]]:
-        """Returns, for each file, what happened to the file's bytes, as `skidway agent state show`
-        prints it."""
+        """Returns, for each log file, what happened to the file's bytes, as `skidway agent state
+        show` prints it."""
         try:
             return list(ledger.show(self.site.data("agent"))["files"])
         except StateRefused:
-            return []  # the agent has not run yet
+            return []  # the agent has no state yet
 
     def settled_bytes(self, folder: Path) -> int:
-        """Returns how many bytes of a folder's files are acknowledged, rejected, lost or
-        uncertain."""
+        """Returns how many bytes of the log files in a folder the agent counts as acknowledged,
+        rejected, lost or uncertain."""
         below = f"{folder}/"
         return sum(
             file["bytes"] - file["pending"]
@@ -184,8 +188,8 @@ class Pipeline:
         )
 
     def promised_bytes(self, folder: Path) -> int:
-        """Returns how many bytes of a folder's files are acknowledged, rejected, lost, uncertain,
-        or in a durable intent (the agent's promise to send bytes)."""
+        """Returns how many bytes of the log files in a folder the agent counts as acknowledged,
+        rejected, lost or uncertain, or has in a durable intent (a promise to send bytes)."""
         path = self.site.data("agent") / DATABASE
         with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as state:
             found = state.execute(
@@ -229,8 +233,8 @@ class Pipeline:
         )  # fmt: skip
 
     def load(self, topics: Sequence[str], *options: str) -> dict[str, dict[str, Any]]:
-        """Runs one load, which must succeed. Returns the load's report, by the names of the topics
-        in dc1."""
+        """Runs one load, which must succeed. Returns the load's report: an entry for each topic, by
+        the topic's name in dc1."""
         program = self.loader(topics, *options).start()
         status = program.wait(LOAD_WITHIN_S)
         assert status == 0, program.output()[-4000:]
@@ -252,8 +256,8 @@ class Pipeline:
         return done.stdout
 
     def rows(self, topic: str, output: str | None = None) -> pa.Table:
-        """Returns all committed rows of a topic of dc1. Reads the files in the directories, and
-        does not use the manifests."""
+        """Returns all committed rows of a topic of dc1. Finds the Parquet files by listing the
+        directories, not by the manifests."""
         name = f"{DATACENTER}.{topic}"
         tables = [
             pq.ParquetFile(file).read() for file in parquet_files(output or self.site.output, name)
@@ -286,7 +290,8 @@ def parquet_files(output: str, folder: str) -> list[Any]:
 
 
 def report_of(program: Program) -> dict[str, dict[str, Any]]:
-    """Returns the report of a finished load, by the names of the topics in dc1."""
+    """Returns the report of a finished load: an entry for each topic, by the topic's name in
+    dc1."""
     lines = program.output().splitlines()
     begin = max(at for at, line in enumerate(lines) if line == "{")
     document = json.loads(
@@ -296,7 +301,7 @@ def report_of(program: Program) -> dict[str, dict[str, Any]]:
 
 
 class Oracle:
-    """Writes numbered lines, and remembers every line."""
+    """Writes numbered lines to log files in a folder, and remembers every line."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -320,8 +325,8 @@ class Oracle:
         return path
 
     def put(self, path: Path, text: str) -> None:
-        """Appends a text, but does not remember the text's lines. The test itself must remember
-        these lines."""
+        """Appends a text to a file, but does not remember its lines for `expect_exactly`. The test
+        itself must do so."""
         data = text.encode()
         with self._lock, path.open("ab", buffering=0) as out:
             assert out.write(data) == len(data)
@@ -365,5 +370,6 @@ def source(topic: str, folder: Path, pattern: str = "*.log", **settings: Any) ->
 
 
 def lines_of(table: pa.Table) -> Iterator[str]:
-    """Yields the values of the column `line` of rows whose lines were not parsed."""
+    """Yields the values of the column `line`, which has the whole line if the source's parser is
+    the raw parser."""
     yield from table.column("line").to_pylist() if table.num_rows else ()

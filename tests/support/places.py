@@ -1,10 +1,10 @@
-"""The places where a test's programs run. A place is either the loopback interface or a separate
-network that the test has made. `Run.inside` in support.hosts returns a command line that runs a
-command inside such a network.
+"""The places where a test's programs listen. A place is either the loopback interface or an address
+in a separate network that the test has made. `Run.inside` in support.hosts returns a command line
+that runs a command inside such a network.
 
 A test may ask whether a program listens on a port, or may request a URL. If the program runs in a
-separate network, this module starts itself as a program inside that network. The command is `python
-places.py URL` or `python places.py HOST PORT`.
+separate network, the question must come from inside it. To ask it, this module starts itself there,
+by the command `python places.py URL` or `python places.py HOST PORT`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""TCP ports of loopback for programs under test.
+"""Reserves TCP ports of the loopback interface for programs under test.
 
 The process of the test run reserves each port until the run ends. So if a test has assigned a port
 to a program, no other program on the machine and no other test run can get this port.

@@ -2,10 +2,9 @@
 kill the program.
 
 A test never sleeps for a fixed time. Instead it waits for a condition, for example until a port
-accepts connections or a URL answers with status 200. The program's output goes to a file. If the
-program does not become ready, the error shows the end of this file. No process outlives the test
-run. Normally a fixture stops the process. If the test runner is killed, the kernel kills the
-process.
+accepts connections or a URL answers with status 200. A program's output goes to a file. If the
+program does not become ready, the error shows the end of this file. No program outlives the test
+run: normally a fixture stops it, and if the test runner is killed, the kernel kills the program.
 """
 
 from __future__ import annotations
@@ -29,8 +28,8 @@ from support.ports import free_port as free_port
 PR_SET_PDEATHSIG = 1
 SKIDWAY = (sys.executable, "-m", "skidway.cli")
 WITHIN_S = 300.0
-"""The maximum time in seconds that a test waits for a condition. On an idle machine a condition
-becomes true much sooner, but the machine may be busy with other tests."""
+"""The maximum time in seconds that a test waits for a condition. It is long because the machine may
+be busy with other tests."""
 
 
 class NotReady(AssertionError):
@@ -44,8 +43,8 @@ def eventually(
     every_s: float = 0.05,
     what: str = "",
 ) -> object:
-    """Calls the condition again and again until its value is true, and returns this value. Raises
-    NotReady if the value is not true in time."""
+    """Calls `condition` again and again until it returns a true value, and returns this value.
+    Raises NotReady if this takes longer than `within_s`."""
     deadline = time.monotonic() + within_s
     while True:
         value = condition()
@@ -174,8 +173,9 @@ class Program:
             self._process.wait()
 
     def kill_session(self) -> None:
-        """Sends SIGKILL to the process and to all processes that it has started, even if these
-        processes have their own process groups."""
+        """Sends SIGKILL to all processes of the program's session: the program and the processes
+        that it has started, even those with their own process groups. The `Program` must have been
+        made with `session=True`."""
         assert self._session
         while alive := session_members(self.pid):
             for pid in alive:

@@ -25,8 +25,8 @@ QUERY_WITHIN_S = 30
 
 
 def command(name: str) -> str:
-    """Returns the path of `prometheus` or `promtool`. If it is missing, raises PeerMissing, which
-    says how to get it."""
+    """Returns the path of `prometheus` or `promtool`. If the command is missing, raises PeerMissing
+    with a message that says how to get it."""
     found = shutil.which(name)
     if found is None:
         raise PeerMissing(f"{name} is not there: run `make foreign`")
@@ -35,7 +35,7 @@ def command(name: str) -> str:
 
 class Prometheus:
     """A Prometheus with the rules of deploy/monitoring. It scrapes its targets every second.
-    targets: the targets of each job, with the labels of the job."""
+    targets: the addresses to scrape for each job, with the labels that the job adds."""
 
     def __init__(self, folder: Path, targets: Mapping[str, tuple[list[str], Mapping[str, str]]]):
         self.port = free_port()
@@ -64,17 +64,19 @@ class Prometheus:
         return self
 
     def query(self, expression: str) -> list[dict[str, Any]]:
-        """Returns the current series of an expression. Raises HTTPError if Prometheus does not
-        understand the expression."""
+        """Returns the series to which a PromQL expression evaluates now. Raises HTTPError if
+        Prometheus does not understand the expression."""
         found = self._get("query", query=expression)
         return list(found["result"])
 
     def families(self) -> set[str]:
-        """The names of all families of metrics that the targets export, with or without series."""
+        """The names of all metrics that the targets export, including metrics that have no series
+        yet."""
         return {each["metric"] for each in self._get("targets/metadata")}
 
     def rules(self) -> list[dict[str, Any]]:
-        """All rules, with their health."""
+        """All rules that Prometheus has loaded. For each rule, `health` says whether its last
+        evaluation succeeded."""
         return [rule for group in self._get("rules")["groups"] for rule in group["rules"]]
 
     def _get(self, path: str, **parameters: str) -> Any:
@@ -85,7 +87,8 @@ class Prometheus:
 
 @contextmanager
 def textfiles(folder: Path) -> Iterator[str]:
-    """Serves the files of a folder, in place of node_exporter. Yields the address."""
+    """Serves the metrics in the files of a folder, as node_exporter's textfile collector does.
+    Yields the address to scrape."""
 
     class Handler(SimpleHTTPRequestHandler):
         def log_message(self, format: str, *args: Any) -> None:

@@ -1,12 +1,12 @@
-"""The promises that tests check. Each rule of docs/delivery.md has a name here, and a test of the
-rule is marked with this name.
+"""Lists the promises of docs/delivery.md that tests check. Each promise has a name. A test that
+checks a promise is marked with the promise's name.
 
     @promise("4 watermark")
     def test_the_watermark_moves_by_flushing_alone() -> None:
 
-A name begins with the number or word of the rule's section. If a test is marked with a name that is
-not in the list PROMISES, the test run ends at once. support.promises_page makes docs/promises.md
-from this list and the marks.
+A name begins with the number or the word of the promise's section in docs/delivery.md (see
+SECTIONS). If a test is marked with a name that is not in the list PROMISES, the test run ends at
+once. support.promises_page makes docs/promises.md from this list and the marks.
 """
 
 from __future__ import annotations
@@ -217,8 +217,8 @@ PROMISES = {
     "for one.",
     "all programs": "No line is lost or doubled when real programs meet faults.",
 }
-"""Maps the name of each promise to a sentence that says what the rule promises. The promises are in
-the order of the sections."""
+"""Maps the name of each promise to a sentence that states the promise. The promises are in the
+order of the sections."""
 
 
 def promise(*names: str) -> pytest.MarkDecorator:

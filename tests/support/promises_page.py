@@ -4,7 +4,7 @@ promises.
 python -m support.promises_page            writes the page
 python -m support.promises_page --check    exits with 1 if the page is not up to date
 
-The program reads the tests and does not import them, so it takes only a second or two.
+The program parses the test files and does not import them, so it takes only a second or two.
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ def main(arguments: list[str]) -> int:
 
 
 def _marks(tree: ast.Module) -> Iterator[tuple[str, str]]:
-    """Yields a pair for each mark of a test in this module. The pair consists of the name of the
-    test function and the name of the promise."""
+    """Yields the name of the test function and the name of the promise, for each `@promise` mark in
+    the parsed test module `tree`."""
     for function in ast.walk(tree):
         if isinstance(function, ast.FunctionDef):
             for mark in function.decorator_list:

@@ -1,9 +1,9 @@
 """A proxy between clients and a broker. It can delay and lose the traffic, as a network does.
 
 The broker's `advertised.listeners` contain the proxy's address, so all clients connect to the
-proxy. The proxy handles whole frames, which are requests and answers. It passes a frame on, holds
-the frame back, or drops the frame and breaks its connection. A test chooses a fault and the frames
-that this fault hits. There are three faults:
+proxy. The proxy handles whole frames (requests and answers). It passes a frame on, or holds it
+back, or drops it and breaks the connection. A test chooses a fault and the frames that this fault
+hits. There are three faults:
 
     HOLD_REQUEST   client --x      broker      the broker does not receive the request yet
     HOLD_ANSWER    client     x--  broker      the broker handles the request, and the client does
@@ -49,13 +49,14 @@ class Fault(Enum):
 
 
 class _Lost(Exception):
-    """Tells a thread to drop the frame that it is about to pass on, and to end the connection."""
+    """Raised in the thread that is about to pass on a frame, if the frame must be dropped and the
+    connection ended."""
 
 
 @dataclass(eq=False)
 class Intervention:
-    """An active fault. Counts the frames that the fault has hit so far, and has methods that end
-    the fault."""
+    """An active fault. It counts the frames that the fault has hit (held back or lost) so far. Its
+    methods end the fault."""
 
     fault: Fault
     matches: Matches
@@ -63,8 +64,8 @@ class Intervention:
     _changed: threading.Condition
     hits: int = 0
     chosen: int = 0
-    """The number of requests that the fault has chosen. The fault has already hit these requests,
-    or it will hit their answers when the answers arrive."""
+    """The number of requests that the fault has chosen: those that it has already hit, and those
+    whose answers it will hit when they arrive."""
     is_over: bool = False
     passes: bool = True
 
@@ -150,8 +151,9 @@ class Proxy:
             connection.close()
 
     def inject(self, fault: Fault, matches: Matches, times: int | None = None) -> Intervention:
-        """Begins a fault that hits `times` frames. If `times` is None, the fault hits all matching
-        frames until the test releases or drops the fault."""
+        """Begins a fault that hits `times` requests for which `matches` returns true, or the
+        answers to such requests. If `times` is None, the fault hits all of them until the test
+        releases or drops the fault."""
         made = Intervention(fault, matches, times, self._changed)
         with self._changed:
             self._interventions.append(made)
@@ -199,19 +201,20 @@ class Proxy:
         return None
 
     def answered(self, intervention: Intervention) -> None:
-        """Counts a hit, because the answer to the chosen request has arrived."""
+        """Counts a hit of the fault `intervention`, because the answer to a request that the fault
+        has chosen has arrived."""
         with self._changed:
             intervention.hits += 1
 
     def unanswered(self, intervention: Intervention) -> None:
-        """Takes back the choice of a request, because the answer to this request will not arrive.
-        The fault will hit another frame instead."""
+        """Decrements the number of requests that the fault has chosen, because the answer to one of
+        them will not arrive. The fault will hit another frame instead."""
         with self._changed:
             intervention.chosen -= 1
 
     def hold(self, intervention: Intervention) -> None:
-        """Holds a frame back until the test releases the fault. Raises _Lost if the test drops the
-        fault."""
+        """Blocks the calling thread, which is about to pass on a frame, until the test calls
+        `release`. Raises _Lost if the test calls `drop`."""
         with self._changed:
             self._changed.wait_for(lambda: intervention.is_over)
             if not intervention.passes:
@@ -264,7 +267,7 @@ class _Connection:
             with contextlib.suppress(OSError):
                 end.shutdown(socket.SHUT_RDWR)
             end.close()
-        with contextlib.suppress(KeyError):  # the other thread may have removed the entries
+        with contextlib.suppress(KeyError):  # the connection's other thread may have emptied it
             while True:
                 self._proxy.unanswered(self._hit.popitem()[1])
         self._gone(self)

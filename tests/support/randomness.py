@@ -1,12 +1,12 @@
-"""Chooses the random schedules and examples of a test run, in such a way that a failure can be
+"""Chooses the seeds and random examples of a test run, in such a way that a failure can be
 repeated.
 
-By default every run tries the same seeds and examples. The code of a test contains the test's
-seeds, and Hypothesis derives its examples from the code of a test. With the option `--share N`, a
-run tries only one of every N seeds and examples; `make test` and `make test-all` use this option. A
-run with `--hypothesis-seed N` is called an exploration, and it tries other seeds and examples.
-Hypothesis starts from N. Each seed that a test contains rises by N times STRIDE. A test takes all
-its seeds from the fixture `seeds`, or a single seed from the parameter `seed`::
+By default every run tries the same seeds and examples: a test's seeds are written in its code, and
+Hypothesis derives its examples from the code of the test. With the option `--share N`, a run tries
+only one of every N seeds and examples; `make test` and `make test-all` use this option. A run with
+`--hypothesis-seed N` is called an exploration. It tries other seeds and examples: Hypothesis starts
+from N, and N times STRIDE is added to each seed that is written in a test. A test takes all its
+seeds from the fixture `seeds`, or a single seed from the parameter `seed`::
 
     def test_order(seeds):
         for seed in seeds(range(500)): ...
@@ -28,7 +28,8 @@ from hypothesis import is_hypothesis_test, settings
 Seeds = Callable[[range], range]
 
 STRIDE = 1_000_000
-"""When the N of `--hypothesis-seed N` rises by one, each seed of the tests rises by STRIDE."""
+"""With `--hypothesis-seed N`, N times this number is added to each seed that is written in a
+test."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -42,10 +43,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
-@pytest.hookimpl(tryfirst=True)  # this hook runs before a test module sets up its own settings
+@pytest.hookimpl(tryfirst=True)  # must run before a test module makes its own Hypothesis settings
 def pytest_configure(config: pytest.Config) -> None:
-    """Sets up Hypothesis without deadlines, because a test must not fail only because the machine
-    is busy."""
+    """Sets up Hypothesis without time limits for single examples, so that no test fails only
+    because the machine is busy."""
     settings.register_profile(
         "skidway",
         deadline=None,
@@ -79,8 +80,8 @@ def share_of(count: int) -> int:
 
 @pytest.fixture
 def seeds(request: pytest.FixtureRequest) -> Seeds:
-    """Returns a function that takes all seeds of a test, and returns the seeds that this run tries
-    instead."""
+    """Returns a function that takes all seeds of a test, and returns the seeds that this run tries:
+    fewer with --share, and others in an exploration."""
     share, moved = request.config.getoption("--share"), STRIDE * (_explored(request.config) or 0)
 
     def chosen(named: range) -> range:

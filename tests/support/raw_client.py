@@ -18,8 +18,7 @@ LENGTH = struct.Struct(">i")
 
 
 class RawClient:
-    """Sends requests exactly as a test gives them. `receive` returns the next frame, or b"" if the
-    broker has closed the connection."""
+    """The client. The test calls `receive` once for each answer."""
 
     def __init__(self, port: int, timeout_s: float = 60.0) -> None:
         self.socket = socket.create_connection(("127.0.0.1", port), timeout_s)

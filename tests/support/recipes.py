@@ -47,9 +47,9 @@ def recipe(heading: str, block: int = 0, names: Mapping[str, str] | None = None)
 
 
 def give(host: Host, program: str, commands: str, within_s: float = 90.0) -> str:
-    """Runs commands in a root shell of the host. First runs the commands of the guide's section
-    "Before all", and then `commands`. Returns the output of all these commands. Raises
-    AssertionError if a command fails."""
+    """Runs commands in a root shell of the host: first the commands of the guide's section "Before
+    all", which prepare the shell for commands about `program`, and then `commands`. Returns the
+    output of all these commands. Raises AssertionError if a command fails."""
     begin = recipe("Before all", 0).replace("program=broker", f"program={program}")
     return host.run(
         "exec bash -e -s", given=f"cd /\n{begin}{commands}", within_s=within_s

@@ -1,5 +1,6 @@
-"""A fleet of hosts for tests of the failures that the guide docs/operations.md describes. The fleet
-consists of a datacenter, its mirror and two agents.
+"""A fleet of hosts for tests of the failures that the guide docs/operations.md describes. Two hosts
+have an agent each; one host has the broker `dc1`; one has the broker `offline`, which mirrors
+`dc1`.
 
 The registry uses https and requires a password, so the inventory contains TLS settings for all
 clients of the registry.
@@ -20,7 +21,8 @@ from support.recovery_inventory import APPLICATIONS, LINES, OFFLINE, SOURCE, inv
 
 OLD, NEXT, BROKEN = "0.1.0", "0.1.1", "0.1.2"
 NAMES = {"dc1-broker": SOURCE, "offline-broker": OFFLINE}
-"""Maps the guide's name for the broker of each cluster to the name of the broker's host."""
+"""Maps the host name that the guide uses for each cluster's broker to the name of the test host on
+which this broker runs."""
 MIRROR_TOPIC = "dc1.nginx"
 _WRITER = "writer.service"
 _ROWS = """
@@ -33,8 +35,7 @@ print(json.dumps(found))
 
 
 class Recoveries:
-    """The four hosts of the fleet, and the TLS files and secrets that the inventory contains at the
-    moment."""
+    """The four hosts of the fleet, and the TLS files and passwords of the current inventory."""
 
     def __init__(self, run: Run) -> None:
         self.run = run
@@ -60,13 +61,15 @@ class Recoveries:
     # Changes of the inventory
 
     def certify(self, authority: Authority) -> None:
-        """Gives the registry a certificate that this certificate authority has signed."""
+        """Puts a certificate for the registry, which `authority` has signed, into the files for the
+        inventory."""
         pair = authority.sign("registry", OFFLINE)
         for name, path in {"registry.pem": pair.certificate, "registry.key": pair.key}.items():
             self.files[name] = path.read_text()
 
     def write(self, **changes: Any) -> dict[str, Any]:
-        """Writes the inventory with the current files and secrets, and with the given changes."""
+        """Writes the Ansible inventory with the current TLS files and passwords, and with the given
+        changes."""
         made = inventory(
             self.version or OLD,
             WHEELS,
@@ -79,7 +82,7 @@ class Recoveries:
         self._secrets.write_text(json.dumps([self.files, self.authorities, self.user]))
         return made
 
-    # What an operator can see
+    # Questions to the programs, as an operator asks them
 
     def mirror(self) -> dict[str, Any]:
         """Returns the state of the only mirror that the offline broker runs. The state comes from
@@ -132,7 +135,7 @@ class Recoveries:
         return host.read(f"journalctl --namespace=skidway --no-pager -o cat -u {unit}")
 
     def rows(self, root: str = "/srv/lake") -> dict[str, int]:
-        """Returns, for each line, how many of the loader's rows contain the line."""
+        """Returns, for each line, how many rows below the output `root` contain the line."""
         python = "/opt/skidway/current/loader/bin/python"
         found: dict[str, int] = json.loads(
             self.offline.run(f"{python} -", given=_ROWS.format(root=root)).stdout
@@ -145,7 +148,7 @@ class Recoveries:
             program, _, host = name.partition("@")
             await_health(self.run.hosts[host], program)
 
-    # Lines
+    # Log lines that the tests write
 
     def start_writing(self, *hosts: Host) -> None:
         """Starts to write ten lines a second to a log on each host. Each line contains the host's

@@ -12,7 +12,7 @@ from support.registry_http import Registry
 
 class InProcess:
     """A `Transport` to a registry that runs in this process. Before each request, the transport
-    calls the function `meanwhile` with the request's target."""
+    calls the function `meanwhile` with the request's path and query."""
 
     def __init__(self, registry: Registry) -> None:
         self._http = registry.http
@@ -26,7 +26,8 @@ class InProcess:
 
 
 def administration(transport: InProcess) -> RegistryAdministration:
-    """A client that uses this transport and never waits."""
+    """An administration client that uses this transport, and never pauses before it repeats a
+    request."""
     return RegistryAdministration(
         "http://registry:8081", transport=transport, pause=lambda seconds: None
     )

@@ -1,5 +1,5 @@
-"""Contents of schema registries for tests: random contents that a real registry could have, and
-single versions of a subject."""
+"""Makes contents of schema registries for tests: random contents that a real registry could have,
+and single versions of a subject."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ MODES = ("READONLY", "READWRITE", "IMPORT")
 
 
 def stored(subject: str, version: int, schema_id: int, **more: Any) -> StoredVersion:
-    """Returns a version of a subject. The name in the version's schema contains `schema_id`, so
-    that each id has another schema."""
+    """Returns a version of a subject. The version's schema is a record whose name contains
+    `schema_id`, so that versions with different ids have different schemas."""
     schema = f'{{"type":"fixed","name":"F{schema_id}","size":1}}'
     return StoredVersion(subject, version, schema_id, schema, **more)
 
@@ -25,7 +25,7 @@ def stored(subject: str, version: int, schema_id: int, **more: Any) -> StoredVer
 @st.composite
 def contents(draw: st.DrawFn) -> Contents:
     """Draws the contents of a registry. A schema references only versions that have lower schema
-    ids. Each schema has only one id, and version numbers may have gaps."""
+    ids. No schema has two ids. The version numbers of a subject may have gaps."""
     made = Contents()
     takes: dict[int, tuple[Reference, ...]] = {}
     for schema_id in draw(st.lists(st.integers(1, 9), unique=True, max_size=6).map(sorted)):

@@ -1,5 +1,5 @@
-"""The registry's REST application on a log in memory, and helpers that make requests to the
-application."""
+"""Runs the registry's REST application on a log in memory, and makes requests to it without a
+network."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from support.registry_log import MemoryLog, SharedLog
 
 
 def record(name: str = "R", **fields: Any) -> str:
-    """A record schema. Each keyword argument makes one field with the keyword as its name. If the
-    argument is a string, it is the field's type. Otherwise the field's type is int, and the
-    argument is the field's default. If the argument is None, the field has no default."""
+    """A record schema as JSON text. Each keyword argument makes one field, whose name is the
+    keyword. A string is the field's type. An integer is the default of a field of type int. With
+    None, the field has the type int and no default."""
     made = [{"name": each, "type": "int"} | _more(given) for each, given in fields.items()]
     return json.dumps({"type": "record", "name": name, "fields": made})
 
@@ -36,7 +36,8 @@ def reference(name: str, subject: str, version: int = 1) -> dict[str, Any]:
 
 
 class Registry:
-    """A client of the registry's REST application, together with the application's log."""
+    """A client of a registry's REST application, together with the log on which this application
+    runs."""
 
     def __init__(self, shared: SharedLog | None = None, level: Level = Level.BACKWARD) -> None:
         self.log = MemoryLog(shared or SharedLog())
@@ -47,8 +48,8 @@ class Registry:
     def ask(
         self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None
     ) -> tuple[int, Any]:
-        """Makes a request. Returns the status and the document of the answer. Asserts that the
-        answer has the registry's content type."""
+        """Makes a request. Returns the status and the document of the answer. Raises AssertionError
+        if the answer has not the registry's content type."""
         content = None if body is None else json.dumps(body)
         answer = self.http.request(method, path, content=content, headers=headers)
         assert answer.headers["content-type"] == CONTENT_TYPE, answer.text

@@ -1,5 +1,5 @@
-"""The log of a schema registry, in memory. Several stores share the log. In a test, the log's
-answer to a store's request can be lost."""
+"""The log in which a schema registry keeps its schemas, in memory instead of ZooKeeper. Several
+registries can share the log. A test can lose the log's answer to a registry's request."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ class MemoryLog:
     """The connection of one registry to the log.
 
     The list `lose` says how the next attempts to create an entry fail. Each item is one of the
-    three words below, and applies to one attempt. The functions in `meanwhile` are called before
-    the next entry is created. In these functions a test does what another registry would do.
+    three words below, and applies to one attempt. The functions in `meanwhile` are called just
+    before the next entry is created. With them, a test does what another registry might do at this
+    moment.
 
         "before"  the request never arrives
         "after"   the request arrives, and its answer is lost
@@ -35,13 +36,13 @@ class MemoryLog:
         self.lose: list[str] = []
         self.meanwhile: list[Callable[[], object]] = []
         self.visible: int | None = None
-        """How many entries the ZooKeeper server of this connection can read before the next sync.
-        None means all entries."""
+        """How many entries of the log this connection can read until the next `sync`, because its
+        ZooKeeper server lags behind. None means all entries."""
         self.reached = threading.Event()
-        """Is set when a store begins to create an entry."""
+        """This event is set when the registry begins to create an entry."""
         self.missing = 0
-        """`count` returns a number that is too large by this much. The log then looks as if it had
-        a gap with more entries after it."""
+        """This number is added to what `count` returns, so that the log seems to lack entries that
+        it should have."""
 
     def create(self, number: int, content: bytes) -> bool:
         """See `Log`."""

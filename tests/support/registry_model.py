@@ -1,8 +1,9 @@
-"""A model of the schema registry for tests. It implements the right behaviour a second time, as
-simply as possible.
+"""A model of the schema registry for tests. It implements the registry's correct behaviour a second
+time, as simply as possible.
 
 The model has no log, no JSON and no Avro. A schema is only a key, and a refusal is only an error
-code. Tests compare the decisions and the stores of the real registry with those of the model.
+code. Tests send the same requests to the model and to the real registry. Then they compare the
+answers, and the versions, schemas and modes that both have.
 """
 
 from __future__ import annotations
@@ -11,14 +12,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 ALL = "*"
-"""The key for the mode of all subjects that have no mode of their own."""
+"""The key in `Model.modes` for the mode that applies to subjects without a mode of their own."""
 
 READ_ONLY = ("READONLY", "READONLY_OVERRIDE")
 WITH_IDS = ("IMPORT", "FORWARD")
 
 
 class Refused(Exception):
-    """The model refuses a request with this error code."""
+    """Raised if the model refuses a request. `code` is the error code that the registry must answer
+    with."""
 
     def __init__(self, code: int) -> None:
         super().__init__(code)
@@ -27,8 +29,8 @@ class Refused(Exception):
 
 @dataclass(frozen=True)
 class Uses:
-    """A schema that references a version of a subject. `id` is the schema id of the referenced
-    version."""
+    """Stands for a schema that references the version `version` of `subject`. `id` is the schema id
+    of this version."""
 
     subject: str
     version: int
@@ -48,7 +50,7 @@ class Row:
 
 @dataclass
 class Model:
-    """The whole registry."""
+    """The model of the whole registry."""
 
     rows: dict[str, dict[int, Row]] = field(default_factory=dict)
     highest: dict[str, int] = field(default_factory=dict)
@@ -175,8 +177,9 @@ class Model:
             raise Refused(42206)
 
     def _is_used(self, subject: str, version: int) -> bool:
-        """Whether a version that is not deleted references this version. A version may reference
-        itself. References are compared by subject and version number only, not by schema."""
+        """Whether any version that is not deleted references this version. (A version may reference
+        itself.) References count by subject and version number only, whatever the version's schema
+        is."""
         live = [row for each in self.rows for row in self._live(each).values()]
         used = [self.schemas[row.id] for row in live]
         named = [(each.subject, each.version) for each in used if isinstance(each, Uses)]

@@ -1,4 +1,4 @@
-"""A topic of rejected lines in a cluster in memory."""
+"""A topic of rejected lines (`<topic>.rejected`) in a Kafka cluster in memory."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ SCHEMA: Final = pa.schema(
 
 
 class RejectedTopic:
-    """The topic, with one partition. Each line begins 100 bytes after the line before it."""
+    """The topic, with one partition. According to the records' field `first`, each rejected line
+    begins 100 bytes after the line before it in the log file."""
 
     def __init__(self, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
         self.tp = TopicPartition(name, 0)
@@ -42,7 +43,8 @@ class RejectedTopic:
         return cast(Client, MemoryClient(self.cluster, ManualClock()))
 
     def reject(self, time_ms: int, *lines: bytes, **others: Any) -> None:
-        """Appends a batch with these lines. others: values of all records of the batch."""
+        """Appends a batch with one record for each of these rejected lines. others: further fields
+        that all these records get."""
         log = self.cluster.log(self.tp)
         own = {
             "topic": "logs", "reason": "no-match", "detail": "", "host": "web1",

@@ -11,8 +11,8 @@ from typing import Self
 
 
 class Relay:
-    """Listens on a new port, and passes bytes between this port and the port `target`. Both ports
-    are on loopback."""
+    """Listens on a free port. For each connection to it, connects to the port `target` and passes
+    bytes in both directions. Both ports are on the loopback interface."""
 
     def __init__(self, target: int) -> None:
         self._target = target

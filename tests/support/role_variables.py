@@ -1,5 +1,5 @@
-"""The variables of a role of the collection, as Ansible would render them for a host, without
-Ansible.
+"""Renders the variables of a role of Skidway's Ansible collection as Ansible would render them for
+a host, but without Ansible.
 
 Ansible renders a variable with jinja2 and native types when the variable is read. This module
 renders the expressions of our roles in the same way. It implements only the Ansible filters that

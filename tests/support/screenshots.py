@@ -26,7 +26,8 @@ ORDERS_LATE = NOW // MINUTE * MINUTE - 6 * MINUTE
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A picture of a page in one state of the site. height: 0 for the whole page."""
+    """Which picture to take: of which page, in which state of the site, and in which window.
+    height: the window's height, or 0 to show the whole page."""
 
     name: str
     state: str
@@ -58,7 +59,8 @@ def main() -> int:
 
 
 def take(window: Browser, picture: Picture) -> bytes:
-    """The picture as PNG. Raises SkidwayError if it has too many bytes."""
+    """Opens the page and returns its picture as PNG. Raises SkidwayError if the PNG has too many
+    bytes."""
     with served(STATES[picture.state]()) as address:
         window.prefer(picture.scheme)
         window.resize(picture.width, picture.height or 900)

@@ -3,7 +3,8 @@ in the way that a test chooses.
 
 It keeps whole batches in memory, remembers the last five batches of each producer, and serves the
 APIs of a partition leader over real sockets. A test prepares a list of faults for each API. At each
-request of the API, the broker removes the next fault from the list and applies it to the request.
+request of an API, the broker takes the next fault from the API's list and lets it happen to this
+request.
 """
 
 from __future__ import annotations
@@ -49,17 +50,16 @@ SERVED = (
 
 
 class HangUp(Exception):
-    """The broker closes the connection at this point."""
+    """A fault: the broker closes the connection instead of answering the request."""
 
 
 class Silence(Exception):
-    """The broker does not answer the request."""
+    """A fault: the broker does not answer the request, and keeps the connection open."""
 
 
 @dataclass
 class PartitionLog:
-    """The batches of a partition with their offsets, and the producers that the broker
-    remembers."""
+    """The batches of a partition with their offsets, and the last five batches of each producer."""
 
     batches: list[bytes] = field(default_factory=list)
     end: int = 0

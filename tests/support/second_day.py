@@ -1,5 +1,5 @@
-"""A fleet of hosts and a control node, for tests of the tasks that follow the installation in the
-guide (docs/operations.md)."""
+"""A fleet of hosts and a control node, for tests of what an operator does after the installation
+(docs/operations.md)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from support.recipes import give
 
 VERSION = "0.1.0"
 BROKER = "dc1-broker"
-"""The name of a dc1 broker in the guide."""
+"""The host name of a dc1 broker in the guide's commands."""
 WRITER = "writer.service"
 
 
@@ -47,7 +47,7 @@ class SecondDay:
         return look.health(host, program)
 
     def await_health(self, host: Host, program: str) -> None:
-        """Waits until /health says that the program is healthy."""
+        """Waits until the program's /health on the host says that the program is healthy."""
         look.await_health(host, program)
 
     def modes(self) -> list[str]:
@@ -57,8 +57,8 @@ class SecondDay:
         return sorted(str(each.get("mode", "")) if each.get("ok") else "" for each in asked)
 
     def partitions(self) -> list[dict[str, str]]:
-        """The partitions of the topic of the agent's lines, each with its leader, leader epoch and
-        high watermark."""
+        """The partitions of the topic to which the agent sends its lines. Each has its leader,
+        leader epoch and high watermark."""
         command = f"skidway topics describe {TOPIC} --bootstrap-server {BROKER}:9092"
         table = give(self.first, "broker", command).partition("PARTITION ")[2].splitlines()[1:]
         names = ("partition", "leader", "epoch", "replicas", "isr", "start", "end")
@@ -67,16 +67,16 @@ class SecondDay:
         ]
 
     def leaders(self) -> list[str]:
-        """For each partition of the topic of the agent's lines, the id of the broker that leads
-        it."""
+        """The id of the leader of each partition of the topic to which the agent sends its
+        lines."""
         return [each["leader"] for each in self.partitions()]
 
     def start_writing(self) -> None:
-        """Starts to write ten lines a second into the agent's log."""
+        """Starts to write ten lines a second into the log file that the agent reads."""
         loop = f"n=0; while sleep 0.1; do n=$((n+1)); echo line $n >>{LINES}; done"
         self.audit.run(f"systemd-run --quiet --unit={WRITER} sh -c '{loop}'")
 
     def stop_writing(self) -> int:
-        """Stops the writing, and returns the number of lines in the log."""
+        """Stops the writing, and returns the number of lines in the log file."""
         self.audit.run(f"systemctl stop {WRITER}")
         return int(self.audit.read(f"wc -l <{LINES}"))

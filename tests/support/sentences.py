@@ -28,8 +28,9 @@ _END = re.compile(r"(?<=[.!?])\s+(?=[A-Z`*\"])|\n\s*\n|\n\s*[-*|] ")
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """One sentence, and the passage in which a reader sees the sentence. `where` is the name of the
-    class or function, and `line` is the number of the passage's first line."""
+    """One sentence, and the passage (docstring, comment or paragraph) that contains it. `where` is
+    the name of the class or function to which the passage belongs, and `line` is the number of the
+    passage's first line."""
 
     file: str
     line: int
@@ -56,8 +57,8 @@ def main(arguments: list[str]) -> int:
 
 
 def sentences(file: Path) -> Iterator[Sentence]:
-    """The sentences of a Python file's docstrings and comments, or the sentences of a document
-    outside its tables and code."""
+    """Yields the sentences of a Python file's docstrings and comments. If the file is a document,
+    yields its sentences outside tables and code."""
     name, text = str(file.relative_to(ROOT)), file.read_text()
     for line, where, passage in _of_document(text) if file.suffix == ".md" else _of_code(text):
         for part in _END.split(_without_figures(passage)):
@@ -75,7 +76,7 @@ def _of_code(text: str) -> Iterator[tuple[int, str, str]]:
                 case ast.Expr(value=ast.Constant(value=str(docstring))):
                     yield inner.lineno, lines[above - 1].strip(), inspect.cleandoc(docstring)
                 case ast.Assign() | ast.AnnAssign():
-                    above = inner.lineno  # a string below this line describes the assigned name
+                    above = inner.lineno  # if a string follows, it describes this name
     for first, comment in _comments(text):
         at_the_end = not lines[first - 1].lstrip().startswith("#")
         line = first - 1 if at_the_end else first + comment.count("\n")
@@ -83,7 +84,7 @@ def _of_code(text: str) -> Iterator[tuple[int, str, str]]:
 
 
 def _comments(text: str) -> Iterator[tuple[int, str]]:
-    """Each comment, with the number of its first line. Consecutive comment lines make one
+    """Yields each comment with the number of its first line. Consecutive comment lines make one
     comment."""
     first, gathered = 0, list[str]()
     for token in tokenize.generate_tokens(io.StringIO(text).readline):

@@ -1,4 +1,4 @@
-"""Serves a prepared site's dashboard on a port of its own, for a browser."""
+"""Serves the dashboard of a site from support.dashboard_site on a free port, for a browser."""
 
 from __future__ import annotations
 

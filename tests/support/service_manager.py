@@ -23,17 +23,19 @@ class ServiceManager:
 
     @property
     def environment(self) -> dict[str, str]:
-        """The environment variables that the manager sets for the programs that it starts."""
+        """The environment variables that the service manager sets for the programs that it starts
+        (here NOTIFY_SOCKET)."""
         return {"NOTIFY_SOCKET": self.address}
 
     def next(self, within_s: float = 120.0) -> dict[str, str]:
-        """The next message. Raises TimeoutError if none arrives."""
+        """Waits for the next message and returns it. Raises TimeoutError if none arrives in
+        time."""
         self._socket.settimeout(within_s)
         text = self._socket.recv(4096).decode()
         return dict(line.split("=", 1) for line in text.split("\n"))
 
     def wait_for(self, name: str, within_s: float = 120.0) -> dict[str, str]:
-        """The first message that assigns a value to `name`."""
+        """Reads messages until one of them assigns a value to `name`, and returns this message."""
         deadline = time.monotonic() + within_s
         while True:
             message = self.next(max(deadline - time.monotonic(), 0.001))
@@ -56,7 +58,7 @@ class ServiceManager:
 
 @contextmanager
 def service_manager(folder: Path) -> Iterator[ServiceManager]:
-    """A service manager with its socket in the folder."""
+    """Runs a service manager, with its socket in the folder, during the `with` block."""
     manager = ServiceManager(str(folder / "notify"))
     try:
         yield manager

@@ -1,9 +1,9 @@
-"""The agent of the simulated site. The module models the agent's files, its checkpoints with their
-deltas, and its seals. It also models what the agent does after a topic was deleted and created
-again.
+"""The agent of the simulated site (see support.site_world). The module models the agent's files,
+the deltas that the agent commits with each checkpoint, and its seals. It also models what the agent
+does after a topic was deleted and created again.
 
 A delta is a message that counts lines. A seal is a message by which an agent guarantees that its
-deltas have counted all lines that were written before a certain time.
+deltas have counted all lines that its files had at a given time.
 
 Here each agent has one file for each topic, and that file only grows. Other models (test_audit,
 test_agent) cover agents with several files, rotations and lost states.
@@ -36,10 +36,10 @@ from support.site_logs import (
 
 @dataclass(frozen=True, slots=True)
 class Noted:
-    """A seal that the agent has noted and not yet sent. A seal guarantees that deltas have counted
-    all lines up to a certain line. The agent sends the seal as soon as its deltas have counted
-    these lines. `written` is the place of the newest of these lines in the order in which the
-    site's lines were written."""
+    """A seal that the agent has prepared and not yet sent. The agent sends it as soon as its deltas
+    have counted all lines that its files had at the time `sealed_until`. sizes: the number of these
+    lines, by topic. at: the number of the agent's last message at this time. written: the place of
+    the newest of these lines in the order in which the site's lines were written."""
 
     sealed_until: int
     sizes: dict[str, int]
@@ -48,8 +48,8 @@ class Noted:
 
 
 class SiteAgent:
-    """The agent of one host. The function `current` returns the topic that has a given name on the
-    brokers now."""
+    """The agent of one host. current: a function that returns the topic that now has the given name
+    on the brokers."""
 
     def __init__(
         self,
@@ -87,8 +87,9 @@ class SiteAgent:
         return [name for name, lines in self.lines.items() if self.position[name] < len(lines)]
 
     def send(self, name: str, now_ms: int, *, twice: bool = False) -> None:
-        """Reads a line and sends it, once or twice. The broker acknowledges the line immediately.
-        If a rule leaves the line out, the agent only counts it."""
+        """Reads the next line of the topic `name` and sends it, twice if `twice` is true. The
+        broker acknowledges the line immediately. If a rule of the agent leaves the line out, the
+        agent does not send the line and only counts it."""
         index, seen, now = self.position[name], self.seen[name], self.current(name)
         line, file = self.lines[name][index], self.ids[name]
         if line.rule:
@@ -112,14 +113,14 @@ class SiteAgent:
         self.open.append((place, record))
 
     def leave_out(self, line: Line, source: Source) -> None:
-        """Counts a line that a rule leaves out."""
+        """Counts a line as left out by a rule of the agent."""
         self.counted_as[line.number] = source
         sums = Sums(filtered=(Filtered(line.rule, 1, LENGTH),))
         self.left_out.append((Placed(line.number, source, self.number, line.bucket), sums))
 
     def give_up(self, place: Placed, file: int, index: int, now_ms: int) -> None:
-        """Declares a line uncertain: the agent had sent the line, but had no answer yet, when it
-        noticed that the topic had been created again."""
+        """Declares a line uncertain. The agent does this if it learns that the topic was deleted
+        and created again while a sent line is not yet acknowledged."""
         self.uncertain.append(place)
         first, end = index * LENGTH, (index + 1) * LENGTH
         words = "it was on its way to a topic that was made again"
@@ -130,8 +131,8 @@ class SiteAgent:
         self.commit(now_ms, [loss])
 
     def notice(self, name: str, now_ms: int) -> None:
-        """If the topic was created again, makes the agent use the topic's new id and a new file id
-        from now on."""
+        """Makes the agent notice whether the topic `name` was deleted and created again. If so, the
+        agent uses the topic's new id and a new file id from now on."""
         if self.seen[name] is self.current(name):
             return
         self.noted = None
@@ -149,15 +150,16 @@ class SiteAgent:
         self.seal_if_passed(now_ms)
 
     def note_seal(self, now_ms: int, written: int) -> None:
-        """Begins a seal: the agent notes the time and the present sizes of all its files."""
+        """Prepares a seal, unless one is prepared: notes the time and the present sizes of all
+        files of the agent. Sends the seal at once if all these lines are already counted."""
         if self.noted is None:
             sizes = {name: len(lines) for name, lines in self.lines.items()}
             self.noted = Noted(now_ms, sizes, self.teller.last, written)
             self.seal_if_passed(now_ms)
 
     def seal_if_passed(self, now_ms: int) -> None:
-        """Sends the noted seal if the agent's deltas have counted all lines up to the noted
-        sizes."""
+        """Sends the prepared seal if the agent's deltas have counted all lines up to the sizes in
+        `noted`."""
         noted = self.noted
         if noted is None or any(self.checkpoint[x] < size for x, size in noted.sizes.items()):
             return

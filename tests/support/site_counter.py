@@ -1,8 +1,9 @@
-"""The mirror and the counters of the simulated site.
+"""The mirror and the counters of the simulated site (see support.site_world).
 
-The real `skidway.audit.counter.continuity` decides at each batch whether a counter counts the
-batch, notes a gap or stops. The real `skidway.audit.counts.marks` decides which records are
-repeats. A file's mark is the highest position up to which the file's records have been counted.
+Two modules of the real counter are used. `skidway.audit.counter.continuity` decides at each batch
+whether the counter counts the batch, declares a gap or stops. `skidway.audit.counts.marks` decides
+which records are repeats. A file's mark is the byte position up to which the file's records have
+been counted.
 """
 
 from __future__ import annotations
@@ -26,9 +27,9 @@ PartitionId = tuple[Source, int]
 
 
 def copy(topic: Topic, partition: int, count: int, skipped: int, *, names: bool) -> None:
-    """Copies some more records of a partition to the mirror. Before these records, the mirror loses
-    `skipped` offsets, and also all offsets that have expired at the source. `names` says whether
-    the mirror declares the lost offsets as a gap."""
+    """Copies up to `count` further records of a partition to the mirror. Before them, the mirror
+    leaves out `skipped` offsets, and all offsets whose records have expired at the source. If
+    `names` is true, the mirror declares the offsets that it left out as a gap."""
     source, mirror = topic.broker[partition], topic.mirror[partition]
     begin = max(source.start, min(mirror.end + skipped, source.end))
     if begin > mirror.end:
@@ -39,22 +40,23 @@ def copy(topic: Topic, partition: int, count: int, skipped: int, *, names: bool)
 
 
 def unrepeated(records: list[Record], known: dict[FileKey, int]) -> list[Record]:
-    """Returns the records that are not repeats, and moves the marks in `known` forward past
-    them."""
+    """Returns the records that are not repeats, and moves the marks in `known` forward to the ends
+    of these records."""
     if not records:
         return []
     parts = [[x.line.agent, x.file, x.first, x.length] for x in records]
     agent, file, first, length = np.array(parts, np.int64).T
-    length = np.maximum(length, 1)  # a record of length 0 could count as a repeat
+    length = np.maximum(length, 1)  # else a record of length 0 could count as a repeat
     walked = marks.walk(agent, file, first, length, known)
     marks.advance(known, walked.highest)
     return [record for record, kept in zip(records, walked.keep, strict=True) if kept]
 
 
 class SiteCounter:
-    """The counter of one tier. The function `current` returns the topic that has a given name in
-    the counter's cluster now. Positions, marks (see the module) and message numbers become durable
-    together. A kill loses everything else."""
+    """The counter of one tier (broker or mirror). current: a function that returns the topic that
+    now has the given name in the counter's cluster. The positions in the partitions, the marks (see
+    the module's docstring) and the message numbers become durable together. `kill` loses everything
+    else."""
 
     def __init__(
         self,
@@ -73,7 +75,8 @@ class SiteCounter:
         self.kill()
 
     def kill(self) -> None:
-        """Drops everything that is not durable. The counter continues from its durable state."""
+        """Kills and restarts the counter: it loses everything that is not durable and continues
+        from its durable state."""
         self.following: dict[PartitionId, Following] = {}
         self.stopped: set[PartitionId] = set()
         self.walked: dict[PartitionId, dict[FileKey, int]] = {}
@@ -83,8 +86,8 @@ class SiteCounter:
         self.seen = {}
 
     def begin_epoch(self) -> None:
-        """Makes the counter count everything again in a new epoch. Deltas that were not yet
-        published are dropped."""
+        """Makes the counter lose its state and count everything again in a new epoch. Deltas that
+        were not yet published are dropped."""
         self.positions.clear()
         self.marks.clear()
         sender = self.teller.sender
@@ -97,15 +100,16 @@ class SiteCounter:
         return topic.broker if self.teller.sender.tier is Tier.BROKER else topic.mirror
 
     def notice(self, name: str, now_ms: int) -> None:
-        """Looks up which topic has the name now. If another topic has the name now, first commits
-        the counts of the old topic."""
+        """Makes the counter notice whether the topic `name` was deleted and created again. If so,
+        the counter first commits the counts of the old topic."""
         if self.seen.get(name) is not self.current(name):
             self.commit(now_ms)
             self.seen[name] = self.current(name)
 
     def fetch(self, name: str, partition: int, count: int) -> None:
-        """Counts some records of the topic that has the name now, even if the counter has not
-        noticed that the topic was created again."""
+        """Counts up to `count` further records of a partition. If the topic was created again, the
+        counter gets the new topic's records, but counts them under the old topic until `notice` is
+        called."""
         source = self.seen.setdefault(name, self.current(name)).source
         key, log = (source, partition), self.logs(self.current(name))[partition]
         if key in self.stopped:
@@ -133,8 +137,8 @@ class SiteCounter:
             self.counted.append((place, each.sums))
 
     def take(self, key: PartitionId, step: Step) -> None:
-        """Moves the counter's position in a partition as `step` says, or stops the counting of the
-        partition. Notes the step's gap and its range of offsets for the next delta."""
+        """Moves the counter's position in a partition as `step` says, or stops counting the
+        partition. Keeps the step's gap and its range of offsets for the next delta."""
         if step.stop:
             self.stopped.add(key)
             return
@@ -162,8 +166,8 @@ class SiteCounter:
             self.audit.append(teller.cluster, teller.sender.producer, beat)
 
     def lag(self, names: Mapping[str, Topic]) -> int:
-        """The number of offsets that the counter still has to count: those from its committed
-        positions to the ends of the logs."""
+        """The number of offsets between the counter's committed positions and the ends of the logs,
+        summed over all partitions of these topics."""
         return sum(
             log.end - self.positions.get((topic.source, partition), Position()).next_offset
             for topic in names.values()

@@ -1,8 +1,9 @@
-"""The loader of the simulated site: its rows, and the deltas (messages with counts) that count the
-rows of each commit.
+"""The loader of the simulated site (see support.site_world). The module models the rows that the
+loader writes, and the deltas (messages with counts) that it commits with them.
 
 The real `skidway.loader.planning.plan` decides which gaps (ranges of missing offsets) the loader
-may skip. Faults make the loader misplace rows, or change rows that the loader has written.
+may skip. The world's faults can make the loader write rows into a wrong place, or change rows after
+they were written.
 """
 
 from __future__ import annotations
@@ -27,9 +28,9 @@ Rows = list[tuple[Placed, Sums]]
 
 @dataclass
 class Output:
-    """The loader's output for one source topic. `positions` (of partitions) and `marks` (how far
-    each file is loaded) are those in the output's newest manifest. `rows` contains the rows in the
-    output's files."""
+    """The loader's output for one source topic. `positions` are the next offsets to load, by
+    partition. `marks` say up to which byte each log file is loaded, by partition. Both are those of
+    the output's newest manifest. `rows` contains the rows in the output's Parquet files."""
 
     teller: Teller
     positions: dict[int, int] = field(default_factory=lambda: dict.fromkeys(PARTITIONS, 0))
@@ -41,7 +42,7 @@ class Output:
 
 @dataclass
 class Taken:
-    """The records of one topic that a load has read and not committed yet."""
+    """What a load has read of one topic and not committed yet."""
 
     positions: dict[int, int]
     marks: dict[int, dict[FileKey, int]]
@@ -51,8 +52,9 @@ class Taken:
 
 
 class SiteLoader:
-    """A loader of the mirrored topics. The function `place` gets the correct rows of all topics of
-    one load, and returns the rows that the loader writes instead."""
+    """A loader of the mirrored topics. place: a function that gets the correct rows of all topics
+    of one load, and returns the rows that the loader writes instead. With it, a test makes the
+    loader write wrong rows."""
 
     def __init__(
         self,
@@ -67,9 +69,9 @@ class SiteLoader:
         self.accepted: set[tuple[Source, int, int, int]] = set()
 
     def load(self, names: Iterable[str], now_ms: int) -> None:
-        """Loads each partition of the mirrors up to its end. If the mirror did not declare missing
-        offsets as a gap, and the operator did not accept them as lost, the load of the partition
-        stops before these offsets."""
+        """Loads each partition of the mirrored topics up to its end. In a partition, the load stops
+        before missing offsets, unless the mirror declared them as a gap or the operator accepted
+        them as lost."""
         topics = [self.current(name) for name in names]
         taken = [self.take(topic) for topic in topics]
         for part, rows in zip(taken, self.place([x.rows for x in taken]), strict=True):
@@ -79,7 +81,8 @@ class SiteLoader:
                 self.commit(self.output(topic.source), part, now_ms)
 
     def commit(self, output: Output, taken: Taken, now_ms: int) -> None:
-        """Commits rows, positions, marks and deltas in one manifest."""
+        """Commits the rows, positions and marks in `taken` in one manifest, with the deltas that
+        count the rows."""
         output.positions, output.marks = taken.positions, taken.marks
         output.rows += taken.rows
         output.teller.tell(
@@ -109,7 +112,7 @@ class SiteLoader:
             self.accepted |= {(topic.source, partition, x, x + 1) for x in missing}
 
     def take(self, topic: Topic) -> Taken:
-        """The records of a topic that the next load reads."""
+        """Returns what a load now reads of a topic, without committing it."""
         output = self.output(topic.source)
         marks = {partition: dict(known) for partition, known in output.marks.items()}
         taken = Taken(dict(output.positions), marks)
@@ -118,8 +121,9 @@ class SiteLoader:
         return taken
 
     def walk(self, source: Source, partition: int, log: Log, taken: Taken) -> None:
-        """Reads on in one partition, up to its end. If the mirror did not declare missing offsets
-        as a gap, and the operator did not accept them as lost, stops before these offsets."""
+        """Reads further records of one partition into `taken`, up to the partition's end. Stops
+        before missing offsets, unless the mirror declared them as a gap or the operator accepted
+        them as lost."""
         begin = at = taken.positions[partition]
         named = self.named(source, partition, log)
         found: list[Record] = []
@@ -154,15 +158,17 @@ class SiteLoader:
     # The methods below return what a recount finds in the loader's output.
 
     def lying(self, source: Source, epoch: int | None = None) -> Counter[Placed]:
-        """The rows in the output of a topic: without `epoch` the present rows, and otherwise the
-        rows at the end of the given earlier epoch."""
+        """The rows in the output of a topic, with how often each occurs. Without `epoch`, these are
+        the present rows. With the epoch of a removed output, they are the rows that this output had
+        when it was removed."""
         known = self.outputs.get(source)
         if epoch is not None:
             known = self.removed.get((source, epoch), known)
         return Counter(place for place, _ in known.rows) if known else Counter()
 
     def recounted(self, source: Source) -> dict[tuple[BucketKey, int], Sums]:
-        """The sums of the rows that are in the output of a topic now."""
+        """The sums of the rows that are in the output of a topic now, by topic, agent and
+        bucket."""
         counts = Counts(BUCKET_MS)
         for place, sums in self.output(source).rows:
             counts.put((place.source, place.agent, place.bucket), sums)

@@ -1,8 +1,9 @@
-"""The parts of the simulated site in the audit's model: lines, records, logs, topics, messages.
+"""The data of the simulated site (see support.site_world): lines, records, logs, topics and audit
+messages.
 
-Every line has a number. Whenever a line is counted, the model notes the topic, agent and bucket
-under which the line was counted (`Placed`). So the tests know the truth about each single line and
-need no sums.
+Every line has a number. Whenever a sender counts a line, the simulation remembers the topic, agent
+and bucket under which the sender counted it (`Placed`). So the tests know the truth about each
+single line, and need not compare sums, as the audit does.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ PARTITIONS = (0, 1)
 AUDIT_PARTITIONS = 2
 
 NumberKey = tuple[Tier, str, int, int]
-"""The tier, producer, epoch and number of a message."""
+"""The tier, producer (the sender's name) and epoch of a message's sender, and the message's
+number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +56,8 @@ class Line:
 
 
 class Placed(NamedTuple):
-    """A line, with the topic, agent and bucket under which the line was counted or its row was
-    written."""
+    """The number of a line, and the topic, agent and bucket under which a sender counted the line
+    (or the loader wrote its row)."""
 
     line: int
     source: Source
@@ -65,8 +67,8 @@ class Placed(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A line with its origin: agent, file and first byte. If the record has no origin, `file` is
-    the record's partition and `first` is the record's offset."""
+    """The record of a line. `file` and `first` are the file id and first byte in its origin. If the
+    record has no origin, `file` is the record's partition and `first` is the record's offset."""
 
     line: Line
     file: int
@@ -80,7 +82,8 @@ class Record:
 
 
 def record_of(line: Line, file: int, first: int) -> Record:
-    """The record of a line, with the sums that each tier adds for this record."""
+    """Returns the record of a line. Its `sums` are what each tier adds to its counts for this
+    record."""
     length = 0 if line.agent == NO_AGENT else LENGTH
     columns = (np.array([x], np.int64) for x in (line.agent, file, first, length))
     return Record(
@@ -99,7 +102,7 @@ class Log:
 
     @property
     def end(self) -> int:
-        """The offset after the log's last offset."""
+        """The log end offset."""
         return len(self.records)
 
     def header(self, offset: int) -> BatchHeader | None:
@@ -113,7 +116,8 @@ class Log:
 
 @dataclass(slots=True, eq=False)
 class Topic:
-    """A topic from its creation until it is deleted and created again.
+    """A topic from its creation to its deletion. If a topic with the same name is created again,
+    that is another `Topic`.
 
     - broker, mirror: the logs of the topic and of its mirror, by partition.
     - carried: the lines that have ever had a record in the topic.
@@ -133,9 +137,9 @@ def topic_made(name: str, times: int) -> Topic:
 
 @dataclass(slots=True)
 class AuditLogs:
-    """The topic `_skidway_audit` of both clusters: the messages by cluster and partition. `told`
-    contains the lines that each delta counted, and `left_out` those that it counted as left out by
-    rules. `ranges` and `gaps` contain the ranges and gaps in each delta."""
+    """The topic `_skidway_audit` of both clusters: the messages by cluster and partition. The other
+    fields say what each delta contains. told: the lines that it counts. left_out: the lines that it
+    counts as left out by rules. ranges, gaps: its ranges and gaps."""
 
     logs: dict[tuple[str, int], list[Message]] = field(default_factory=lambda: defaultdict(list))
     starts: dict[tuple[str, int], int] = field(default_factory=lambda: defaultdict(int))
@@ -150,8 +154,9 @@ class AuditLogs:
 
 
 class Teller(NumberedSender):
-    """The message numbers and the outbox of one sender of audit messages. The rest of the sender's
-    durable state is in the object that owns the Teller: an agent, a counter or an output."""
+    """A sender of audit messages, with the numbers of its messages and its outbox. The rest of the
+    sender's durable state is in the object that owns the Teller: a `SiteAgent`, a `SiteCounter` or
+    an `Output`."""
 
     def __init__(self, sender: Sender, topic_of: str, audit: AuditLogs) -> None:
         super().__init__(sender)

@@ -1,11 +1,12 @@
-"""Compares the verdicts of collectors with the true state of the simulated site.
+"""Compares the verdicts of collectors with the true state of the simulated site (see
+support.site_world).
 
-A collector reads the messages of the audit topics and judges by them. A seal is a message by which
-an agent guarantees that its deltas have counted all lines that were written before a certain time.
-A recount counts the rows that are really in the loader's output.
+A collector reads the messages of the audit topics and judges by those that it has read so far
+("heard"). A seal is a message by which an agent guarantees that its deltas have counted all lines
+that its files had at a given time. A recount counts the rows that are really in the loader's
+output.
 
-A collector judges by the messages that it has heard. If it calls a bucket of a topic complete, then
-these statements must be true:
+If a collector calls a bucket of a topic complete, then these statements must be true:
 
     E  all tiers have counted the same lines in this bucket: each line once, and under its agent
     D  if a line belongs to this bucket, and the newest seal of the line's agent includes the
@@ -52,11 +53,12 @@ POLICY = Policy(tiers=TIERS, lateness_ms=LATENESS_MS, silence_ms=10**9, ahead_ms
 
 BucketName = tuple[Source, int]
 Told = dict[BucketName, dict[Tier, Counter[tuple[int, int]]]]
-"""For each bucket and tier: how often each (line, agent) was counted."""
+"""For each bucket and tier: how often the tier counted each line, by the line's number and the
+agent under which it was counted."""
 
 
 class Wrong(AssertionError):
-    """A verdict is false."""
+    """Raised if a verdict of a collector is false."""
 
 
 def judged(world: World, collector: Collector) -> list[BucketVerdict]:
@@ -81,8 +83,8 @@ def completed(found: list[BucketVerdict]) -> set[BucketName]:
 
 
 def told_by(world: World, heard: Collection[NumberKey]) -> Told:
-    """The lines that the messages in `heard` count. For each producer that is not an agent, only
-    messages of its newest epoch are used."""
+    """The lines that the messages in `heard` count, by bucket and tier. Of a counter and of the
+    loader, only messages of the newest epoch are used."""
     audit, newest = world.audit, _newest_epochs(world, heard)
     found: Told = defaultdict(lambda: defaultdict(Counter))
     for key in heard:
@@ -94,7 +96,7 @@ def told_by(world: World, heard: Collection[NumberKey]) -> Told:
 
 
 def left_out(world: World, heard: Collection[NumberKey]) -> list[Placed]:
-    """The lines that the messages in `heard` count as left out by rules."""
+    """The lines that the messages in `heard` count as left out by rules of the agents."""
     return [place for key in heard for place in world.audit.left_out.get(key, ())]
 
 
@@ -110,15 +112,16 @@ def _newest_epochs(
 
 
 class Truth:
-    """Compares the verdicts of one collector with what is true of the messages that this collector
-    has heard."""
+    """Compares the verdicts of one collector with the statements in the module's docstring, by the
+    messages that this collector has heard."""
 
     def __init__(self, world: World, collector: Collector, told: Told, evidence: Evidence) -> None:
         self.world, self.collector = world, collector
         self.told, self.evidence = told, evidence
 
     def check(self, verdict: BucketVerdict) -> None:
-        """Raises Wrong if a collector must not call this bucket complete."""
+        """Raises Wrong if one of the statements in the module's docstring is false for this bucket,
+        which the collector calls complete."""
         source, bucket = verdict.source, verdict.bucket
         self.check_told(source, bucket)
         self.check_left_out(verdict)
@@ -129,7 +132,7 @@ class Truth:
             raise Wrong(f"{words} (bucket {bucket} of {source.topic_id})")
 
     def check_told(self, source: Source, bucket: int) -> None:
-        """Checks the statement E in the module's docstring."""
+        """Raises Wrong if statement E in the module's docstring is false for this bucket."""
         told = self.told[source, bucket]
         first = told[Tier.AGENT]
         for tier in TIERS[1:]:
@@ -141,7 +144,7 @@ class Truth:
                 raise Wrong(f"E: bucket {bucket}: {tier} told {rest} without origin")
 
     def check_left_out(self, verdict: BucketVerdict) -> None:
-        """Checks the statement L in the module's docstring."""
+        """Raises Wrong if statement L in the module's docstring is false for this bucket."""
         out = left_out(self.world, self.collector.heard)
         here = (x for x in out if (x.source, x.bucket) == (verdict.source, verdict.bucket))
         counted = Counter(self.world.lines[place.line].rule for place in here)
@@ -150,8 +153,8 @@ class Truth:
             raise Wrong(f"L: bucket {verdict.bucket} shows {shown}, the agents told {counted}")
 
     def wrong_rows(self, source: Source, bucket: int) -> Iterator[tuple[int, str]]:
-        """Checks the statements D, F and X in the module's docstring. Yields each agent whose rows
-        are wrong, together with what is wrong."""
+        """Checks the statements D, F and X in the module's docstring. For each line or row that
+        contradicts one of them, yields the agent and what is wrong."""
         world = self.world
         lying = world.loader.lying(source, self.epoch_of_rows(source))
         rows = {x: n for x, n in lying.items() if x.bucket == bucket}
@@ -177,9 +180,9 @@ class Truth:
                 yield place.agent, f"X: {line} is {times} rows"
 
     def epoch_of_rows(self, source: Source) -> int | None:
-        """The newest epoch of this topic's output that the collector knows. The collector notices
-        the removal of an output only when it receives the counts of the first load in the next
-        epoch."""
+        """The newest epoch of this topic's output of which the collector has heard, or None. (If an
+        output is removed, the collector hears of the new epoch only with the counts of the next
+        load.)"""
         newest = _newest_epochs(self.world, self.collector.heard)
         return max(
             (n for (x, tier, _), n in newest.items() if (x, tier) == (source, Tier.HDFS)),
@@ -188,7 +191,7 @@ class Truth:
 
     def is_vouched_for(self, agent: int, line: int, written: int, source: Source) -> bool:
         """Whether the agent counted the line for this topic, and the newest seal that the collector
-        has heard from this agent includes the line."""
+        has heard from this agent guarantees that the line is counted."""
         if self.counted_as(agent, line) != source:
             return False
         [its] = [x for x in self.world.agents if x.number == agent]
@@ -196,20 +199,20 @@ class Truth:
         return bool(seals) and written <= its.vouched[max(seals)]
 
     def counted_as(self, agent: int, line: int) -> Source | None:
-        """The topic for which the agent counted the line."""
+        """The topic for which the agent counted the line, or None."""
         found = [x.counted_as.get(line) for x in self.world.agents if x.number == agent]
         return found[0] if found else None
 
     def carried(self, source: Source) -> set[int]:
-        """The lines that have ever had a record in the topic."""
+        """The numbers of the lines that have ever had a record in the topic."""
         topics = [x for x in self.world.topics[source.topic] if x.source == source]
         return set().union(*(x.carried for x in topics))
 
     def standing(self, source: Source, bucket: int) -> set[int]:
-        """The lines to which the statement F in the module's docstring applies. These are all lines
-        that have ever had a record in the topic. The set is empty if the topic was created again.
-        It is also empty if no tier counted a record without origin, because the messages then do
-        not show that the topic ever had records without origin."""
+        """The numbers of the lines for which statement F in the module's docstring must hold, if
+        their records have no origin: all lines that have ever had a record in the topic. The set is
+        empty if the topic was created again, or if no tier counted a record without origin in this
+        bucket."""
         current = self.world.current(source.topic)
         told = self.told[source, bucket].values()
         is_told = any(agent == NO_AGENT for lines in told for _, agent in lines)
@@ -217,8 +220,8 @@ class Truth:
 
 
 def named(world: World, source: Source, evidence: Evidence) -> set[tuple[int, int]]:
-    """Each (agent, bucket) that the recount reports as wrong, because its rows differ from what the
-    tier hdfs counted."""
+    """Each (agent, bucket) of the topic for which a recount of the rows reports another sum than
+    the loader's messages."""
     output = world.loader.output(source)
     committed = Committed(source.topic, source, output.teller.sender.producer)
     sums = world.loader.recounted(source)
@@ -230,7 +233,8 @@ def named(world: World, source: Source, evidence: Evidence) -> set[tuple[int, in
 
 
 def changed(world: World, source: Source) -> set[tuple[int, int]]:
-    """Each (agent, bucket) whose rows really differ from those that the tier hdfs counted."""
+    """Each (agent, bucket) of the topic whose rows, compared line by line, really differ from the
+    lines that the loader's messages count."""
     told = told_by(world, world.audit.told)
     lying, found = world.loader.lying(source), set()
     by_bucket: dict[tuple[int, int], Counter[int]] = defaultdict(Counter)
@@ -257,10 +261,10 @@ def _without_checksums(evidence: Evidence, source: Source) -> Evidence:
 def expected(world: World) -> set[BucketName]:
     """The buckets that must be complete if the collector has heard every published message.
 
-    For each of these buckets, all tiers counted the same lines, all agents sealed the bucket
-    afterwards, and no loss is declared. If the topic has records without origin, it has no gap and
-    was not created again. If a producer began to count again in a new epoch, it has since counted
-    in all partitions of its earlier epochs.
+    For each of these buckets, the following holds. All tiers counted the same lines, all agents
+    sealed the bucket afterwards, and no loss is declared. If the topic has records without origin,
+    it has no gap and was not created again. If a counter or the loader began a new epoch, it has
+    since counted in all partitions in which it counted before.
     """
     heard, found = world.collectors[0].heard, set()
     told = told_by(world, heard)
@@ -295,7 +299,7 @@ def _is_sealed(world: World, source: Source, bucket: int) -> bool:
             if any(x.topic == source.topic for x in agent.counted_as.values()):
                 return False
             continue
-        until, at = max(seals, key=lambda x: (x[1], x[0]))  # the newest seal of any topic id
+        until, at = max(seals, key=lambda x: (x[1], x[0]))  # the newest, by message number
         touched = agent.teller.touched.get((source, agent.number, bucket), 0)
         if until < bucket + BUCKET_MS + LATENESS_MS or touched > at:
             return False

@@ -44,29 +44,30 @@ AGENTS = (71, 74)
 
 @dataclass(frozen=True)
 class Faults:
-    """The faults that may happen in a simulation. Lagging programs and records that are sent twice
-    are not in the list, because they can happen in every simulation.
+    """The faults that may happen in a simulation. Slow programs and records that are sent twice
+    have no field here, because they can happen in every simulation.
 
-    - gaps: the mirror loses offsets and declares them as gaps.
-    - silent_gaps: the mirror loses offsets and does not declare them.
+    - gaps: the mirror leaves out offsets and declares them as gaps.
+    - silent_gaps: the mirror leaves out offsets and does not declare them.
     - kills: counters are killed and continue from their durable state.
     - recounts: counters count everything again in a new epoch.
     - misplaces: the field that is wrong in a misplaced row: "bucket", "agent" or "topic".
     - swaps: two rows exchange the field that `misplaces` names.
     - remakes: a topic is deleted and created again.
-    - late: the programs notice a new topic at different times.
+    - late: after a topic was created again, the programs notice the new topic at different times.
     - unnamed: topics have no ids, so a topic that is created again looks like the old topic. This
       breaks the rule that each topic has an id.
     - foreign: some records have no origin (agent, file and first byte).
     - expires: the oldest records of a log are deleted.
-    - renews: an output is removed, and the next load begins a new output.
-    - tampers: rows vanish, appear or replace one another without a change in the manifests.
-    - lags: counters send heartbeats before they have counted all records.
+    - renews: the loader's output for a topic is removed, and the next load begins a new one.
+    - tampers: rows are removed, added or replaced without a change in the manifests.
+    - lags: if `foreign` is set, counters may commit and send heartbeats before they have counted
+      all records of the logs.
     - rules: rules of the agents leave out some lines.
     - collectors: the number of collectors.
     - blind: a function that changes the evidence in such a way that one rule of the judgement has
       no effect.
-    - unsummed: the recount has no checksums.
+    - unsummed: the recount compares no checksums, only numbers of records and bytes.
     """
 
     gaps: bool = False
@@ -93,8 +94,8 @@ class Faults:
 class Collector:
     """A collector of the audit, which reads each partition of the audit topics in order.
 
-    `heard` contains the numbers of the deltas and seals that were read so far. `messages` contains
-    all messages, in the order in which they were read.
+    `heard` names the deltas and seals that were read so far, by sender and number. `messages`
+    contains all messages, in the order in which they were read.
     """
 
     def __init__(self, starts: dict[tuple[str, int], int] | None = None) -> None:
@@ -104,7 +105,7 @@ class Collector:
         self.messages: list[Message] = []
 
     def take(self, audit: AuditLogs, log: tuple[str, int], count: int) -> None:
-        """Reads some more messages of one partition."""
+        """Reads up to `count` further messages of one partition."""
         begin = self.positions.get(log, 0)
         read = audit.logs[log][begin : begin + count]
         for message in read:
@@ -122,8 +123,8 @@ class Collector:
             self.take(audit, log, len(messages))
 
     def hear(self, message: Message) -> None:
-        """Applies a message to the collector's evidence. If the message is a delta or a seal, also
-        notes the message's number."""
+        """Adds a message to the collector's evidence. If the message is a delta or a seal, also
+        adds its sender and number to `heard`."""
         self.fold.apply(message)
         self.messages.append(message)
         if isinstance(message, Delta | Seal):
@@ -154,11 +155,12 @@ class World:
         self.collectors = [Collector() for _ in range(faults.collectors)]
 
     def current(self, name: str) -> Topic:
-        """The topic that has this name in the datacenter now."""
+        """The topic that now has this name in the datacenter's cluster."""
         return self.topics[name][-1]
 
     def copied(self, name: str) -> Topic:
-        """The source topic from which the mirrored topic of this name is copied now."""
+        """The topic of the datacenter's cluster that the mirror copies now. If the topic was
+        deleted and created again, and the mirror has not noticed it, this is the old topic."""
         return self.mirrored[name]
 
     @property
@@ -172,13 +174,14 @@ class World:
         programs = [*self.agents, *self.counters, *self.loader.outputs.values()]
         return [program.teller for program in programs]
 
-    # The methods below simulate events of files and logs.
+    # Events in files and logs.
 
     def tick(self) -> None:
         self.now += 1
 
     def line(self, agent: int) -> Line:
-        """Makes a new line of an agent. Some lines get an event time before the present time."""
+        """Makes a new line of an agent. Some lines get an event time one or two buckets before
+        now."""
         self.sequence += 1
         back = self.random.choice([0] * 8 + [1, 2]) * BUCKET_MS
         bucket = self.now_ms - self.now_ms % BUCKET_MS - back
@@ -207,7 +210,8 @@ class World:
         topic.carried.add(line.number)
 
     def expire(self) -> None:
-        """Deletes the oldest records of a log, whether or not any program has read them."""
+        """Deletes a random number of the oldest records of a log, whether or not any program has
+        read them."""
         topic = self.current(self.random.choice(self.names))
         log = self.random.choice([*topic.broker, *topic.mirror])
         log.start = self.random.randint(log.start, log.end)
@@ -220,7 +224,8 @@ class World:
             self.notice_all()
 
     def notice(self) -> None:
-        """Chooses a name, and makes one of the programs look up which topic has this name now."""
+        """Chooses a topic name and a program, and makes the program notice whether the topic of
+        this name was deleted and created again."""
         name = self.random.choice(self.names)
         chosen = self.random.choice([*self.agents, *self.counters, None])
         if chosen is None:
@@ -234,7 +239,7 @@ class World:
             for name in self.names:
                 program.notice(name, self.now_ms)
 
-    # Programs.
+    # Steps of programs.
 
     def send(self) -> None:
         agent = self.random.choice(self.agents)
@@ -263,10 +268,10 @@ class World:
         counter.fetch(name, self.random.choice(PARTITIONS), self.random.randint(1, 6))
 
     def count_all(self, counter: SiteCounter) -> None:
-        """Makes a counter count everything up to the high watermarks."""
+        """Makes a counter count all records of all its logs."""
         for name in self.names:
             for partition in PARTITIONS:
-                # the first call skips a gap, the second compares a batch, the third counts the rest
+                # one call of `fetch` may only skip a gap, and the next one only compare a batch
                 for _ in range(3):
                     counter.fetch(name, partition, 10_000)
 
@@ -303,11 +308,11 @@ class World:
     def publish(self) -> None:
         self.random.choice(self.tellers).publish()
 
-    # Faults of rows.
+    # Faults in the loader's rows.
 
     def place(self, loads: list[Rows]) -> list[Rows]:
-        """The rows that the loader writes: the given rows, except that faults may have misplaced
-        some of them."""
+        """Returns the rows that the loader writes: the given rows, some of them in a wrong bucket,
+        agent or topic if the faults say so."""
         if not self.faults.misplaces:
             return loads
         flat = [(at, row) for at, rows in enumerate(loads) for row in rows]
@@ -321,7 +326,8 @@ class World:
         return found
 
     def moved(self, at: int, place: Placed, loads: int) -> tuple[int, Placed]:
-        """The given row in another place (bucket, agent or topic)."""
+        """Returns the given row with another bucket, agent or topic, as the field `misplaces` says.
+        at: the position of the row's topic among the topics of the load."""
         match self.faults.misplaces:
             case "bucket":
                 return at, place._replace(bucket=place.bucket + BUCKET_MS)
@@ -332,8 +338,9 @@ class World:
                 return other, place._replace(source=self.copied(self.names[other]).source)
 
     def swapped(self, flat: list[tuple[int, tuple[Placed, Sums]]], loads: int) -> list[Rows]:
-        """Puts rows into a wrong bucket, agent or topic: finds two rows that differ only in the
-        field `misplaces`, and exchanges their values of this field. Returns all rows."""
+        """Puts rows into a wrong bucket, agent or topic: two rows exchange their values of the
+        field that `misplaces` names, if they agree in the other two of bucket, agent and topic.
+        Returns all rows."""
         fields = {"bucket": ("bucket",), "agent": ("agent",), "topic": ("source",)}
         [name] = fields[self.faults.misplaces]
         others = {"bucket", "agent", "source"} - {name}
@@ -350,7 +357,8 @@ class World:
         return found
 
     def tamper(self) -> None:
-        """Removes a row, doubles a row, or does both, without a change in the manifests."""
+        """Removes a row from an output, adds a copy of a row, or does both, without a change in the
+        manifests."""
         outputs = [x for x in self.loader.outputs.values() if len(x.rows) > 1]
         if not outputs:
             return
@@ -366,7 +374,8 @@ class World:
     # The schedule.
 
     def step(self) -> None:
-        """Takes one random step. The caller of this method lets the collectors read."""
+        """Takes one random step. No collector reads anything in it; the caller lets the collectors
+        read."""
         faults = self.faults
         actions = [
             (self.tick, 7.0), (self.write, 4), (self.send, 10), (self.commit, 5),
@@ -387,8 +396,8 @@ class World:
         self.random.choices(chosen, weights)[0]()
 
     def settle(self) -> None:
-        """Lets all programs finish their work: they notice every new topic, and read, count, load
-        and publish everything."""
+        """Lets all programs finish their work: they notice every topic that was created again, and
+        read, count, load and publish everything."""
         for _ in range(3):
             self.now += 40
             self.notice_all()

@@ -21,9 +21,10 @@ class SparkCluster:
     """The processes of a Spark cluster, and the URL of its master.
 
     `hosts` contains an address for each worker. By default there is one worker, at the address of
-    `place`. Spark starts no second attempt of a task on the host of the first attempt. Therefore
-    each worker has a different address (127.0.0.2 ...) in tests of second attempts. `environment`
-    contains variables of the workers, which their executors inherit.
+    `place`. Spark never starts a second (speculative) attempt of a task on the host on which the
+    first attempt runs. Therefore tests of second attempts give each worker another address
+    (127.0.0.2 ...). `environment` contains environment variables for the workers, which their
+    executors inherit.
     """
 
     def __init__(
@@ -102,8 +103,8 @@ class SparkCluster:
 
 
 def java_children(pid: int) -> list[int]:
-    """The Java processes that a process has started: executors of a worker, or the driver of a
-    loader."""
+    """The process ids of the Java processes that a process has started: the executors of a worker,
+    or the Spark driver of a loader."""
     tasks = Path(f"/proc/{pid}/task").glob("*/children")
     children = [int(child) for each in tasks for child in each.read_text().split()]
     return [each for each in children if _name(each) == "java"]

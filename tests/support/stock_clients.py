@@ -1,7 +1,8 @@
 """The stock Kafka clients that tests run. Each client is controlled through a driver program in
 tests/clients.
 
-The table CLIENTS gives the version and the codecs of each client, and what the client cannot do.
+The table CLIENTS gives the version and the compression codecs of each client, and what the client
+cannot do.
 """
 
 from __future__ import annotations
@@ -34,14 +35,15 @@ class StockClient:
     """The command of the client's driver, without the broker's address. Raises PeerMissing if the
     driver is missing."""
     foreign: bool = False
-    """Whether the client's driver needs a runtime that is neither Python nor Java."""
+    """Whether the client's driver needs a language runtime other than Python and Java (Node,
+    Go)."""
     codecs: tuple[str, ...] = CODECS
     lacks: Mapping[str, str] = field(default_factory=dict)
     """The commands and features that the client does not have, each with the reason."""
 
 
 class ClientFailed(AssertionError):
-    """A client could not do a step. The error's message is the client's own message."""
+    """Raised if a client could not do a step. The error's message is the client's own message."""
 
 
 def _python(module: str) -> Callable[[], list[str]]:
@@ -122,13 +124,13 @@ class Driver:
         return self.finish(do)
 
     def begin(self, do: str, **arguments: object) -> None:
-        """Tells the client to do a step, and does not wait for it."""
+        """Tells the client to do one step, and does not wait for the answer."""
         assert self._process.stdin is not None
         self._process.stdin.write(json.dumps({"do": do, **arguments}).encode() + b"\n")
         self._process.stdin.flush()
 
     def finish(self, do: str = "") -> dict[str, Any]:
-        """Waits for the step that was begun, and returns its answer."""
+        """Waits for the end of the step that `begin` has begun, and returns the client's answer."""
         answer = json.loads(self._line())
         if "error" in answer:
             raise ClientFailed(f"{self.client.name} {do}: {answer['error']}\n{self.complaints()}")

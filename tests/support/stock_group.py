@@ -40,7 +40,7 @@ class Group:
         member.ask("leave")
 
     def write(self) -> None:
-        """Writes EACH more records to every partition, with librdkafka."""
+        """Writes EACH further records to every partition, with librdkafka."""
         numbers = range(self._written, self._written + EACH)
         sent = [each for p in PARTITIONS for each in records("group", numbers, partition=p)]
         self._reference.ask(
@@ -53,8 +53,9 @@ class Group:
         self._poll_until(self._settled, "settled")
 
     def read_all(self, offsets: range) -> dict[Driver, set[int]]:
-        """Polls until the members have read all of these offsets of every partition, each once and
-        in order.
+        """Polls until the members have read as many records as there are `offsets` in all
+        partitions. Asserts that they have read each of these offsets of every partition once and in
+        order.
 
         Returns the partitions that each member read.
         """

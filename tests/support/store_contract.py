@@ -1,5 +1,5 @@
-"""Tests of the behaviour that every kind of store (local files, HDFS ...) promises. The test class
-of each kind inherits these tests, and provides the fixture `store`."""
+"""Tests of the behaviour that every kind of the loader's store (local files, HDFS ...) promises.
+The test class of each kind inherits these tests, and provides the fixture `store`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from skidway.loader.store import Store
 
 
 def put(store: Store, path: str, data: bytes) -> None:
-    """Writes a whole file and closes it."""
+    """Writes a new file with this content and closes it."""
     writer = store.create(path)
     writer.write(data)
     writer.close()
@@ -99,23 +99,23 @@ class StoreContract:
         assert store.read("once") == str(took[0]).encode()
 
     def test_a_move_makes_directories_and_leaves_nothing(self, store: Store) -> None:
-        """After a rename, the file is only at its target. Missing directories of the target are
-        created."""
+        """After `rename`, the file exists only at the target path. Missing directories of the
+        target are created."""
         put(store, "staging/x", b"rows")
         assert store.rename("staging/x", "t/dt=2026-01-01/hour=00/part")
         assert store.length("staging/x") is None
         assert store.read("t/dt=2026-01-01/hour=00/part") == b"rows"
 
     def test_a_move_never_overwrites(self, store: Store) -> None:
-        """A rename onto an existing file is refused, and both files stay unchanged."""
+        """`rename` refuses a target path at which a file exists, and both files stay unchanged."""
         put(store, "source", b"new")
         put(store, "target", b"old")
         assert not store.rename("source", "target")
         assert (store.read("source"), store.read("target")) == (b"new", b"old")
 
     def test_a_replacement_overwrites(self, store: Store) -> None:
-        """After a file has replaced another file, it exists only at the path of the replaced file.
-        If the file that should replace another file is missing, the other file stays unchanged."""
+        """After `replace`, the source file exists only at the target path, in place of the file
+        that was there. If the source file is missing, the target file stays unchanged."""
         put(store, "staging/new", b"new")
         assert store.replace("staging/new", "topic/file")
         put(store, "staging/newer", b"newer")
@@ -125,8 +125,8 @@ class StoreContract:
         assert store.read("topic/file") == b"newer"
 
     def test_a_move_of_nothing_is_refused(self, store: Store) -> None:
-        """A rename of a missing file returns False and creates nothing. The caller must find out
-        where the file is."""
+        """`rename` of a missing file returns False and creates nothing. (The caller must find out
+        where the file is.)"""
         assert not store.rename("gone", "target")
         assert store.length("target") is None
 
@@ -142,7 +142,7 @@ class StoreContract:
         assert store.names("d") == ["0", "a", "b"]
 
     def test_deleting_a_directory_takes_all_in_it(self, store: Store) -> None:
-        """Deleting a path removes a file, or everything below a directory, and nothing else."""
+        """`delete` removes a file, or a directory with everything below it, and nothing else."""
         put(store, "d/a/1", b"1")
         put(store, "d/2", b"2")
         put(store, "dd", b"3")
@@ -153,14 +153,15 @@ class StoreContract:
         assert store.read("dd") == b"3"
 
     def test_sync_of_a_directory(self, store: Store) -> None:
-        """`sync` makes the names in directories durable, and skips a missing directory."""
+        """`sync` of an existing and of a missing directory raises no error. (`sync` makes the names
+        in a directory durable.)"""
         put(store, "d/file", b"1")
         store.sync(["d", "no/such"])
         assert store.length("d/file") == 1
 
     def test_an_abandoned_file_harms_nobody(self, store: Store) -> None:
-        """If a writer gives up a file that is only half written, a file of the same name can be
-        written afterwards."""
+        """If a writer calls `abandon` when its file is only half written, a file of the same name
+        can be written afterwards."""
         writer = store.create("file")
         writer.write(b"half")
         writer.abandon()

@@ -15,9 +15,9 @@ _HERE, _THERE = "PRESS_VERSION: Final = 1\n", "PRESS_VERSION: Final = 2\n"
 
 
 def with_another_press(tree: Path) -> Path:
-    """Copies this source tree, and changes the copy's version of the press. The press is the code
-    that turns lines into batches. The copy's agent reports the changed version, but still makes the
-    same records."""
+    """Copies this source tree to `tree`, and raises the version number of the press in the copy.
+    The press is the code that turns lines into record batches. So the copy's agent has another
+    press version, although it makes the same records."""
     for name in PACKAGES:
         shutil.copytree(ROOT / name, tree / name, symlinks=True, ignore=IGNORED)
     versions = tree / "agent" / "batches" / "program_versions.py"

@@ -1,5 +1,5 @@
-"""A story is a test of what happens when a fault occurs. Many stories run on one pipeline, and each
-story has its own topic, files and lines.
+"""Runs "stories". A story is an end-to-end test of what happens when a fault occurs. Many stories
+run on one pipeline, and each story has its own topic, files and lines.
 
 Starting Spark takes longer than everything else, so stories share their loads (runs of the loader
 over the topics of all stories). A story is a generator. Its code before a `yield` runs before a
@@ -47,8 +47,9 @@ its loads.)"""
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """One fault, and the checks that must pass after it. A story also has a stage, and settings for
-    the agent's source.
+    """A test of one fault, with the checks that must pass after it. tell: the generator function
+    that runs the story. settings: the settings of the agent's source for the story's topic. stage:
+    the name of the pipeline on which the story runs.
 
     is_quick: whether `make test` runs the story.
     """
@@ -123,7 +124,8 @@ class Trial:
         return self.oracle.write(name, count)
 
     def settle(self, within_s: float = WITHIN_S) -> None:
-        """Waits until every byte that was written is acknowledged, rejected, lost or uncertain."""
+        """Waits until the agent counts every byte that the story has written as acknowledged,
+        rejected, lost or uncertain."""
         try:
             eventually(
                 lambda: self.pipeline.settled_bytes(self.folder) >= self.oracle.bytes,
@@ -134,13 +136,13 @@ class Trial:
             raise NotReady(f"{self.oracle.bytes} bytes were written: {known}") from None
 
     def promised(self) -> int:
-        """The number of bytes up to the end of each file's last durable intent (promise to send
-        bytes), whether or not the agent has sent these bytes."""
+        """The number of bytes of this story's files that the agent has accounted for or has in a
+        durable intent (a promise to send bytes), whether or not it has sent them."""
         return self.pipeline.promised_bytes(self.folder)
 
     def ledger(self) -> list[dict[str, Any]]:
-        """The entries of this story's files in the agent's ledger, which says what happened to
-        every byte of each file."""
+        """What `skidway agent state show` prints for this story's files: what happened to every
+        byte of each file."""
         below = f"{self.folder}/"
         known = self.pipeline.ledger()
         return [file for file in known if file["announced_path"].startswith(below)]
@@ -178,8 +180,8 @@ class Trial:
         self._stage.configure()
 
     def loader(self, *options: str) -> Program:
-        """Waits until the mirror has all records of this story's topics. Returns a loader that
-        loads only these topics and that is not yet started."""
+        """Waits until the mirror has all records of this story's topics. Returns a loader for only
+        these topics. The loader is not started yet."""
         self.pipeline.wait_mirrored([*self.topics, AUDIT_TOPIC])
         return self.pipeline.loader(self.topics, *self._stage.load_options, *options)
 
@@ -189,7 +191,7 @@ class Trial:
         return self.pipeline.rows(topic or self.topic, self._stage.output)
 
     def loaded(self, topic: str | None = None) -> dict[str, Any]:
-        """What the last shared load reported about the topic."""
+        """What the last load of all stories' topics reported about this topic."""
         return self._stage.loaded[topic or self.topic]
 
     def expect_exactly(self) -> None:
@@ -273,8 +275,8 @@ class Stage:
         """Waits until all buckets of the topics are complete, or until a bucket has the verdict
         `until`. Returns the buckets.
 
-        All stories use the same report of the audit. A story asks for a new report only if the last
-        report does not satisfy the story.
+        All stories share one report of the audit. This method asks the audit for a new report only
+        as long as the last report does not have the wanted verdicts.
         """
         found: list[dict[str, Any]] = []
 
@@ -289,11 +291,12 @@ class Stage:
         try:
             eventually(judged, every_s=0.2)
         except NotReady:
-            pass  # the caller reports the wrong verdicts
+            pass  # the caller checks the verdicts, and reports wrong ones
         return found
 
     def _goes_on(self, trial: Trial, told: Told) -> bool:
-        """Runs a story up to its next `yield`. Returns whether the story needs another load."""
+        """Runs a story up to its next `yield`. Returns True if the story waits there for another
+        load, and False if it has ended or failed."""
         with _timed(trial.story.name):
             try:
                 next(told)
@@ -307,7 +310,7 @@ class Stage:
 
 
 def chosen(request: pytest.FixtureRequest, stage: str = SITE) -> list[Story]:
-    """Returns those stories of a stage that this test run selects."""
+    """Returns the stories of a stage whose tests were selected for this test run."""
     found: list[Story] = []
     for item in request.session.items:
         callspec = getattr(item, "callspec", None)

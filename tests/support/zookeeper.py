@@ -77,5 +77,5 @@ def zookeeper_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZooKe
 
 @pytest.fixture
 def zookeeper(zookeeper_server: ZooKeeper) -> str:
-    """A connect string with a chroot that only one test uses."""
+    """The connect string of ZooKeeper, with a chroot that only one test uses."""
     return f"{zookeeper_server.address}/{uuid.uuid4().hex}"

@@ -1,5 +1,5 @@
-"""The torture test runs all programs under all kinds of faults. It checks the result with an oracle
-that has a record of every line.
+"""The torture test ("the torture") runs all programs under all kinds of faults. It checks the
+result with an oracle: a record of every line that was written.
 
 `make torture MINUTES=30 SEED=7` runs a site of real programs on real files. The site has a
 datacenter with Skidway's broker, a datacenter with Apache Kafka, and an offline broker that mirrors
@@ -23,7 +23,7 @@ that were written. docs/testing.md explains the numbers that the torture prints.
     truth       compares lines, rows and verdicts, and computes the numbers; no I/O
     __main__    the command: runs a schedule, prints it, and replays or shortens a failed schedule
 
-`hosts` records every written line for the oracle in `truth`, and the programs under test never read
-these records. The seed decides the schedule of faults, but not how fast the machine runs the
-programs.
+`hosts` records every written line, and `truth` compares these records with what arrived. The
+programs under test never see them. The seed decides the schedule of faults, but not how fast the
+machine runs the programs, so two runs with one seed may differ.
 """

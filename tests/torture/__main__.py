@@ -1,5 +1,5 @@
-"""The program behind `make torture`: runs a site under faults that a seed decides, and reports what
-happened to each line."""
+"""The program behind `make torture`: runs a site under a schedule of faults that a seed decides,
+and reports what happened to the lines."""
 
 from __future__ import annotations
 
@@ -29,8 +29,7 @@ SHOWN = 10
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Runs one schedule. Returns 0 if no line was lost or doubled and no bucket was falsely called
-    complete."""
+    """Runs one schedule of faults. Returns 0 if the run was good (see `Truth.is_good`)."""
     args = _arguments(arguments)
     if problem := _lacks():
         print(problem, file=sys.stderr)
@@ -76,8 +75,8 @@ def _arguments(arguments: list[str] | None) -> argparse.Namespace:
 
 
 def _run(seed: int, faults: Sequence[Fault], args: argparse.Namespace) -> bool:
-    """Runs a site under these faults. Returns whether no line was lost or doubled and no bucket was
-    falsely called complete."""
+    """Runs a site under these faults, and prints what happened to the lines. Returns whether the
+    run was good (see `Truth.is_good`) and no thread of the torture failed."""
     folder = Path(tempfile.mkdtemp(prefix="skidway-torture-"))
     site = TortureSite(folder, seed, args.rotate_s)
     problems: list[str] = []
@@ -120,7 +119,8 @@ def _lacks() -> str:
 
 
 def _suffer(site: TortureSite, faults: Sequence[Fault], seconds: float) -> None:
-    """Begins and ends each fault at its scheduled time. Several faults can be active at once."""
+    """Begins each fault at its scheduled time, and ends it when its duration is over. Returns after
+    `seconds` at the earliest, when all faults have ended."""
     start, order = time.monotonic(), count()
     due: list[tuple[float, int, Fault | None, Callable[[], object]]] = []
     for each in faults:

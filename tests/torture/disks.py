@@ -17,12 +17,12 @@ _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 class Disk:
-    """A folder. If `size` is not None, a file system of this size, in memory, is mounted on the
-    folder."""
+    """A folder that can be filled or made read-only. If `size` is not None, a file system of this
+    size in bytes, in memory, is mounted on the folder."""
 
     def __init__(self, folder: Path, size: int | None) -> None:
         self._folder, self._size = folder, size
-        self._inside = -1  # the writable file system, even while a read-only mount hides it
+        self._inside = -1  # gives access to the file system below a read-only mount
 
     def mount(self) -> None:
         """Makes the folder, and mounts its file system if the folder has one."""
@@ -40,8 +40,8 @@ class Disk:
             _LIBC.umount2(os.fsencode(self._folder), _DETACH)
 
     def fill(self) -> Callable[[], None]:
-        """Fills the disk, even while it is read-only, and keeps it full until the returned function
-        is called."""
+        """Fills the disk with one large file, even while the disk is read-only. The returned
+        function deletes this file."""
 
         def opened(path: str, flags: int) -> int:
             return os.open(path, flags, dir_fd=self._inside)
@@ -62,7 +62,7 @@ class Disk:
     def protect(self) -> Callable[[], None]:
         """Makes the disk read-only until the returned function is called.
 
-        Files that are open for writing stay writable.
+        A program can still write to files that it had opened for writing before.
         """
         folder = str(self._folder)
         _mount("--bind", folder, folder)

@@ -1,4 +1,5 @@
-"""Which faults can hit which targets, and a schedule of faults drawn from a seed. No I/O."""
+"""Defines which faults can hit which targets, and draws a schedule of faults from a seed. Does no
+I/O."""
 
 from __future__ import annotations
 
@@ -18,17 +19,18 @@ the loader."""
 ALL = (*OURS, "zookeeper", "kafka-dc2", "loader")
 CLUSTERS = ("broker-dc1", "broker-offline", "kafka-dc2")
 LAKE = "lake"
-"""The name of the target that is the file system of the loader's outputs."""
+"""The name of the target of faults that stands for the file system with the loader's outputs."""
 CLOCK_STEPS_S = (-1_500, -40, 40, 1_500)
-"""The steps by which a fault sets a clock forward or back. All are smaller than an hour, because an
-agent does not use a line's own time if that time is an hour or more ahead of the agent's clock."""
+"""The steps, in seconds, by which a fault sets a program's clock forward or back. All are smaller
+than an hour, because an agent ignores a line's own time if that time is an hour or more ahead of
+the agent's clock."""
 EVERY_S = 6.0
-"""The average time between the beginnings of two faults."""
+"""The average time in seconds from the beginning of a fault to the beginning of the next."""
 
 
 class Kind(StrEnum):
-    """What a fault does. When the duration of a fault is over, the torture undoes the fault. The
-    torture never undoes faults of the kinds in AT_ONCE."""
+    """What a fault does. When the duration of a fault is over, the torture undoes the fault (for
+    example, starts a killed program), except for the kinds in AT_ONCE."""
 
     KILL = "kill"
     FREEZE = "freeze"
@@ -52,9 +54,9 @@ class Kind(StrEnum):
 
 
 class Fault(NamedTuple):
-    """One fault. It has a beginning (in seconds after the start), a kind, a target and a duration
-    (in seconds). Two kinds also use `amount`. For CLOCK, it is the number of seconds by which the
-    clock jumps. For DELETE, it is FOREVER if the file does not come back."""
+    """One fault in the schedule. at_s: when the fault begins, in seconds after the start of the
+    run. for_s: its duration in seconds. amount: for CLOCK, the number of seconds by which the clock
+    jumps; for DELETE, FOREVER if the file does not come back; for other kinds 0."""
 
     at_s: float
     kind: Kind
@@ -104,8 +106,8 @@ back."""
 
 
 def schedule(seed: int, seconds: float, kinds: Sequence[Kind] = tuple(Kind)) -> list[Fault]:
-    """Faults that begin within `seconds`, ordered by their beginnings. No two faults are active on
-    the same target at the same time."""
+    """Draws faults that begin within `seconds`, and returns them in the order in which they begin.
+    No two faults are active on the same target at the same time."""
     chance = random.Random(seed)
     found: list[Fault] = []
     busy: dict[str, float] = {}
@@ -122,8 +124,8 @@ def schedule(seed: int, seconds: float, kinds: Sequence[Kind] = tuple(Kind)) -> 
 
 
 def _how_long(kind: Kind, chance: random.Random) -> float:
-    """The duration of a fault in seconds. Most durations are short, and some are longer than a
-    ZooKeeper session or a time-out of a client."""
+    """Draws the duration of a fault in seconds. Most durations are short, but some are longer than
+    the time-outs of ZooKeeper sessions and of clients."""
     longest = LONGEST_S.get(kind, USUAL_LONGEST_S)
     drawn = chance.expovariate(1 / (longest / 3 if kind in LONGEST_S else USUAL_S))
     return 0.0 if kind in AT_ONCE else min(longest, drawn)

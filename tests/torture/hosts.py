@@ -26,30 +26,31 @@ column."""
 FIELDS = ("time", "host", "log", "number", "text")
 TIMESTAMP = {"type": "long", "logicalType": "timestamp-millis"}
 KEPT = 4
-"""How many rotated files of each log are kept. If a rotation makes one more file, it deletes the
-oldest file."""
+"""How many rotated files of each log are kept. A rotation that makes one more file deletes the
+oldest one."""
 GOES_ON = ("renamed", "dated")
 """After a log is rotated in one of these ways, its writer keeps writing to the old file for a
 while. The other ways of rotation compress or truncate the old file at once, so the writer must not
 write to this file again."""
 CUT_SELDOM = 8
-"""A log that is rotated in the way "copied" is rotated this many times less often than other logs.
-Each truncation may lose lines, so the torture requires only the arrival of the lines that no
-truncation affects."""
+"""The factor by which logs of the way "copied" (copytruncate) are rotated less often than other
+logs. At each truncation the agent declares a loss. The torture does not require lines of buckets
+with a declared loss to arrive, so with more truncations it would check fewer lines."""
 END = " ."
 COPY = "/copy-"
-"""A part of the path of each copy of a log. The patterns of the agent's sources match copies too,
-so the lines of a copied log arrive twice."""
+"""A part of the path of each copy that a COPY fault makes of a log. The patterns of the agent's
+sources match copies too, so the lines of a copied log arrive twice."""
 UNFIT, HALVED = 1 / 200, 1 / 20
 TICK_S = 0.05
 LINES_A_TICK = 3
 ROTATED_WITHIN_S = 10.0
-"""After a rotation, a log exists again under its name within this time."""
+"""After a rotation, the writer creates a new file under the log's name within this time, in
+seconds."""
 
 
 class Line:
-    """The oracle's record of a line: the mirror's name of the line's topic, the line's host, its
-    number, and its time. The number is unique among all hosts."""
+    """The oracle's record of a line that was written. topic: the name of the line's topic in the
+    mirror. number: unique among all hosts. time_ms: the time in the line."""
 
     __slots__ = ("fits", "host", "number", "time_ms", "topic")
 
@@ -58,8 +59,8 @@ class Line:
     ) -> None:
         self.topic, self.host, self.number, self.time_ms = topic, host, number, time_ms
         self.fits = fits
-        """Whether the line matches its source's pattern. A line that matches must become a row. Any
-        other line must be rejected."""
+        """Whether the line matches the pattern in the agent's settings. If so, the line must become
+        a row. Otherwise the agent must reject it."""
 
 
 def renamed(path: Path) -> None:
@@ -106,8 +107,8 @@ def _shift(path: Path, suffix: str) -> None:
 
 
 def _compress(path: Path) -> None:
-    """Compresses as gzip(1) does: the compressed file gets the modification time of the plain file,
-    and the plain file is removed last."""
+    """Compresses the file as gzip(1) does: the compressed file gets the plain file's modification
+    time, and the plain file is removed last."""
     status = path.stat()
     whole = Path(f"{path}.gz")
     with path.open("rb") as plain, gzip.open(whole, "wb") as out:
@@ -117,10 +118,11 @@ def _compress(path: Path) -> None:
 
 
 class Host:
-    """One thread that writes all logs of a host, and rotates each log now and then.
+    """The writers of all logs of a host. One thread writes to all these logs, and rotates each of
+    them now and then.
 
-    lines: all lines that the host's writers have written. Some lines are written in two halves, and
-    some do not match the source's pattern. Like a real program, a writer may keep writing to a
+    lines: all lines that were written so far. Some lines are written in two halves, and some do not
+    match the pattern in the agent's settings. As real programs do, the thread may keep writing to a
     rotated file for a while, until it opens the log again.
     """
 
@@ -155,14 +157,14 @@ class Host:
         self._thread.start()
 
     def stop(self) -> None:
-        """Stops the writer's thread. Lines that are half written are completed first."""
+        """Stops the thread. It first writes the second halves of lines that are half written."""
         self._stop.set()
         if self._thread.ident is not None:
             self._thread.join()
 
     def link(self) -> Callable[[], None]:
-        """Gives a log a second name by a symbolic or a hard link. The returned function removes the
-        link."""
+        """Gives a log a second name in its directory, by a symbolic or a hard link. The returned
+        function removes the link."""
         log, name = self._strays / "renamed.log", self._strays / f"link-{time.time_ns()}.log"
         link = os.link if self._chance.random() < 0.5 else os.symlink
         eventually(log.exists, within_s=ROTATED_WITHIN_S, what="the log is there")
@@ -171,7 +173,8 @@ class Host:
         return lambda: name.unlink(missing_ok=True)
 
     def copy(self) -> Callable[[], None]:
-        """Copies a log to a file beside it. The returned function removes the copy."""
+        """Copies the whole lines of a log to a file in the same directory. The returned function
+        removes the copy."""
         log, name = self._strays / "renamed.log", self._strays / f"{COPY[1:]}{time.time_ns()}.log"
         eventually(log.exists, within_s=ROTATED_WITHIN_S, what="the log is there")
         with suppress(FileNotFoundError):  # the log is being rotated
@@ -206,8 +209,9 @@ class Host:
         WAYS[way](path)
 
     def _out(self, path: Path) -> BinaryIO:
-        """The file that the log's writer has open. Opens the log if the writer has no open file, or
-        if its open file was rotated long enough ago."""
+        """Returns the file to which the lines of the log `path` are written now. Opens the log if
+        no file is open, or if the open file was rotated and the time to keep writing to it is
+        over."""
         if path in self._open and time.monotonic() >= self._opens_at.get(path, math.inf):
             del self._opens_at[path]
             if rest := self._rest.pop(path, b""):
@@ -250,25 +254,26 @@ WAYS_OF = {
     "app": ("renamed", "dated"), "web": ("compressed",), "cut": ("copied",), STRAY: ("renamed",),
     REMADE: ("renamed",),
 }  # fmt: skip
-"""How the logs of each topic are rotated. Three kinds of logs have separate topics: logs that are
-truncated, logs that get links and copies, and logs whose topic is deleted and created again. These
-logs have separate topics, because such events affect the verdicts on a topic. For example, the
-agent declares a loss at each truncation, even if nothing was lost."""
+"""How the logs of each topic are rotated. Three kinds of logs have topics of their own: logs that
+are truncated (`cut`), logs that get links and copies (STRAY), and logs whose topic is deleted and
+created again (REMADE). The reason is that such events affect the verdicts on the whole topic. For
+example, the agent declares a loss at each truncation, even if nothing was lost."""
 ONLY_IN = {REMADE: "dc1"}
 
 
 def topics_of(datacenter: str) -> list[str]:
-    """The topics of a datacenter's hosts."""
+    """The topics to which the agents of a datacenter's hosts send lines."""
     return [topic for topic in WAYS_OF if ONLY_IN.get(topic, datacenter) == datacenter]
 
 
 def all_topics() -> list[str]:
-    """All topics, under the mirrors' names."""
+    """All topics, by their names in the mirror, such as `dc1.app`."""
     return [f"{each}.{topic}" for each in sorted(set(HOSTS.values())) for topic in topics_of(each)]
 
 
 def sources(host: str, logs: Path, schemas: Path, *, evolved: bool) -> list[dict[str, object]]:
-    """The sources of a host's agent. With evolved=True each source has one more column."""
+    """The setting `sources` of a host's agent. If `evolved` is true, the lines of each source get
+    one more column."""
     return [
         {
             "topic": topic,

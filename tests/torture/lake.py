@@ -1,5 +1,5 @@
-"""The loader's outputs, and the lines in all of them. When the operator makes the loader load a
-topic again, the operator sets the topic's old rows aside, that is, moves them out of the output."""
+"""The loader's outputs, and the lines in all of them. Before the loader loads a topic again, the
+simulated operator moves the topic's old rows out of the output ("sets them aside")."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from skidway.loader.state import layout
 from torture.hosts import COPY, END
 
 _NUMBER = re.compile(rb"(?<!\d)(\d{10})(?=\D|\d?x* \.)")
-"""Finds the number of a line in plain text or in an Avro record. In an Avro record, a length byte
-follows the number, and this byte may look like a digit (see torture.hosts)."""
+"""Finds the number of a line in the text of a rejected line, or in an Avro datum. In a datum, the
+length byte of the field `text` follows the number, and this byte may look like a digit."""
 
 
 class Row(NamedTuple):
-    """A row of the output: the number of its line, whether the line is whole, and whether it comes
-    from a copied file."""
+    """A row in the outputs: the number of its line, whether the row has the end of the line, and
+    whether the agent read the line from a copy of a log."""
 
     number: int
     is_whole: bool
@@ -35,7 +35,7 @@ class Row(NamedTuple):
 
 
 class Lake:
-    """All outputs of the loader, in one folder. Keeps track of the current output and of the rows
+    """All outputs of the loader, in one folder. Knows the current output and the folders with rows
     that were set aside."""
 
     def __init__(self, folder: Path, seed: int) -> None:
@@ -58,8 +58,8 @@ class Lake:
         return before
 
     def set_aside(self, topic: str, *, keep: bool) -> None:
-        """Sets aside a topic's rows and the loader's state of the topic. If `keep` is true, the
-        method `rows` still returns these rows."""
+        """Moves a topic's rows and the loader's state of the topic out of the current output. If
+        `keep` is true, the method `rows` still returns these rows."""
         aside = self._folder / f"aside-{self._changes}"
         for name in (topic, layout.state(topic)):
             if (self.output / name).exists():
@@ -72,9 +72,10 @@ class Lake:
             self._kept.append(aside)
 
     def delete(self, topic: str) -> Callable[[], bool]:
-        """Hides one file of rows. The returned function brings the file back. It returns False if
-        the file system does not allow this now. If rows were set aside or a new output was begun in
-        the meantime, the function does nothing and returns True."""
+        """Moves one of the topic's Parquet files out of the output. The returned function moves the
+        file back. It returns False if the file system does not allow this now. If rows were set
+        aside or a new output was begun in the meantime, the function does nothing and returns
+        True."""
         hidden = self._folder / f"deleted-{time.time_ns()}"
         files = sorted((self.output / topic).rglob("*.parquet"))
         changes, begun, file = self._changes, self._begun, self._chance.choice([*files, hidden])
@@ -97,12 +98,13 @@ class Lake:
 
     @property
     def gone(self) -> set[int]:
-        """The numbers of the lines in files that were deleted for good."""
+        """The numbers of the lines in Parquet files that `delete` has moved away and that are not
+        back."""
         return {number for numbers in self._gone.values() for number in numbers}
 
     def marked(self, topic: str) -> set[int]:
-        """The starts, in ms, of the hours that a file `_SUCCESS` marks as complete in the current
-        output."""
+        """The starts, in ms since 1970, of the topic's hours that have a file `_SUCCESS` in the
+        current output."""
         found = (self.output / topic).glob("dt=*/hour=*/_SUCCESS")
         hours = (layout.hour_of(str(path.relative_to(self.output))) for path in found)
         return {layout.hour_number(hour) * layout.HOUR_MS for hour in hours}
@@ -112,7 +114,8 @@ class Lake:
         return sum(map(len, chain(*map(_removed, self._folders(layout.state(topic))))))
 
     def rows(self, topic: str) -> list[Row]:
-        """One Row for each of the topic's rows, and one for each line that the loader rejected."""
+        """Returns one Row for each of the topic's rows, and one for each record that the loader
+        rejected."""
         found = [Row(number, True, False) for number in self._set_apart(topic)]
         for folder in self._folders(topic):
             columns = (_cells(folder, column) for column in ("number", "text", "_file"))
@@ -121,8 +124,8 @@ class Lake:
         return found
 
     def rejects(self, topic: str) -> list[int]:
-        """The numbers of the lines that agents rejected and the loader loaded. Lines of copied
-        files are left out."""
+        """The numbers of the lines in the topic's loaded rejects (`<topic>.rejected`). Lines from
+        copies of logs are left out."""
         name, found = f"{topic}.rejected", self._set_apart(f"{topic}.rejected")
         for folder in self._folders(name):
             for line, path in zip(*(_cells(folder, x) for x in ("line", "path")), strict=True):
@@ -131,8 +134,8 @@ class Lake:
         return found
 
     def _is_removed(self, topic: str, file: Path) -> bool:
-        """Whether a load has put the rows of this hidden file into another file. This can happen if
-        the load read the file before the file was hidden."""
+        """Whether a manifest says that the rows of this file are now in another file. This can
+        happen if the loader read the file before `delete` moved it away."""
         path = str(file.relative_to(self.output))
         return any(path in removed for removed in _removed(self.output / layout.state(topic)))
 
@@ -145,7 +148,8 @@ class Lake:
 
 
 def _removed(folder: Path) -> list[list[str]]:
-    """For each manifest in the folder, the files that the manifest lists as removed."""
+    """For each manifest in the folder, the paths of the files that the manifest lists as
+    removed."""
     return [json.loads(each.read_bytes()).get("removed", []) for each in folder.glob("*.json")]
 
 

@@ -1,10 +1,11 @@
 """The loader as a program that keeps running. It loads every few seconds, and after every few loads
 it merges the small files of each hour.
 
-The command is `python -m torture.loads CONFIG SECONDS`. All loads run in this process. Because of
-the setting `spark.above.offsets`, no load uses Spark. So a kill -9 hits a running load and not the
-start of Spark. If a load fails, the program prints the reason and continues with the next load. So
-a failed load does not prevent later loads, as at a site where a timer starts each load.
+The command is `python -m torture.loads CONFIG SECONDS`. All loads run in this process. The torture
+sets `spark.above.offsets` so high that no load uses Spark. So a kill -9 usually hits a running
+load, and not the start of Spark. If a load fails, the program prints the reason and continues with
+the next load. So a failed load does not prevent later loads, just as on a host where a timer starts
+each load.
 """
 
 from __future__ import annotations
@@ -32,13 +33,12 @@ LOADS_A_COMPACTION = 8
 """How many loads the program runs before each compaction."""
 
 NEVER_ON_SPARK = 1 << 40
-"""The value of `spark.above.offsets`: more offsets than any load reads, so that no load uses
-Spark."""
+"""The value of `spark.above.offsets`. No load reads so many offsets, so no load uses Spark."""
 
 
 MANIFESTS_KEEP = 20
-"""The value of `manifests.keep`: so few that each topic's old manifests are deleted during the
-run."""
+"""The value of `manifests.keep`. It is so small that old manifests of each topic are deleted during
+the run."""
 
 
 def main(config: str, seconds: str) -> None:
@@ -69,7 +69,7 @@ def main(config: str, seconds: str) -> None:
 
 
 def _compacted(given: LoaderSettings) -> list[Compacted]:
-    """Merges the small files of each hour."""
+    """Merges the small files of each hour, in all topics."""
     return compaction.compact(given, SystemClock(), lambda _hour: True, interrupted=lambda: False)
 
 

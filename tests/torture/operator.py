@@ -1,5 +1,5 @@
-"""The work of an operator at the site while faults are active. The operator follows
-docs/operations.md.
+"""Simulates the site's operator while faults are active. The operator does what docs/operations.md
+says.
 
 A task is work in several steps. If a step cannot be done, for example because a broker is down, the
 operator tries the step again every second until it succeeds.
@@ -37,14 +37,15 @@ _OLDER = "is an older copy of itself"
 _GONE = re.compile(r"load \d+ committed (([^/\s]+)/\S+), and it is neither there nor in .* restore")
 RELOADS_MAX = 3
 """How many times the operator tries to reload an hour. If all these attempts fail, the operator
-makes the loader load all rows of the topic again."""
+removes all rows of the topic, so that the loader loads the whole topic again."""
 LAST_LINES = 3
-"""How many of a program's last lines the operator reads, to find the sentence that says why the
-program ended."""
+"""How many of the last lines of an ended program's output the operator reads. They contain the
+sentence that says why the program ended."""
 
 
 class Operator:
-    """A thread that stands for one person with a list of tasks."""
+    """A thread that does the work of one operator. It does the tasks of a list, one after the
+    other."""
 
     def __init__(self, site: Site, lake: Lake) -> None:
         self._site, self._lake = site, lake
@@ -56,12 +57,12 @@ class Operator:
         self._thread = threading.Thread(target=self._work, daemon=True)
 
     def start(self, programs: Programs) -> None:
-        """Starts working on tasks."""
+        """Starts the thread, which works on the tasks."""
         self._programs = programs
         self._thread.start()
 
     def stop(self) -> None:
-        """Stops the operator. Unfinished tasks are not completed."""
+        """Stops the thread. It does not complete unfinished tasks."""
         self._over.set()
 
     @property
@@ -86,26 +87,27 @@ class Operator:
     # --- tasks ------------------------------------------------------------------------------------
 
     def grow(self, topic: str) -> None:
-        """Begins the task of adding one partition to the topic."""
+        """Adds the task to add one partition to the topic."""
         self._do(self._grown(topic))
 
     def remake(self, topic: str) -> None:
-        """Deletes the topic, makes it again, and sets aside the rows of the old topic."""
+        """Adds the task to delete the topic, create it again, and move the rows of the old topic
+        out of the output."""
         self._do(self._remade(topic))
 
     def reload(self, topic: str) -> None:
-        """Throws away the topic's rows and the loader's state of the topic, so that the loader
-        loads the topic again."""
+        """Adds the task to remove the topic's rows and the loader's state of the topic, so that the
+        loader loads the topic again."""
         self._do(self._reloaded(topic))
 
     def move(self) -> None:
-        """Makes the loader load everything again into a new output, and retires the previous
-        output."""
+        """Adds the task to make the loader load everything again into a new output, and to retire
+        the previous output."""
         self._do(self._moved())
 
     def is_loaded(self, topics: Sequence[str]) -> bool:
-        """Whether all offsets of these mirrored topics are loaded, and no committed load still has
-        to be finished."""
+        """Whether all offsets of these mirrored topics are loaded, and all files of committed loads
+        are in their final places."""
         with suppress(SkidwayError, OSError):
             given = settings.load(LoaderSettings, self._site.config("loader"))
             found = [each for each in status.status(given) if each["topic"] in topics]
@@ -117,7 +119,7 @@ class Operator:
         return False
 
     def again(self, is_done: Callable[[], bool]) -> None:
-        """Calls `is_done` every second until `is_done` returns true."""
+        """Adds the task to call `is_done` every second until it returns true."""
         self._do(_until(is_done))
 
     def _grown(self, topic: str) -> Task:
@@ -164,7 +166,8 @@ class Operator:
             up()
 
     def _mended(self, path: str, topic: str) -> Task:
-        """Makes the loader load the hour of a missing file again."""
+        """The task to make the loader load the hour of a missing file again. path: the file's path
+        in the output."""
         hour = layout.hour_of(path)
         end = layout.hour_text(layout.hour_number(hour) + 1)
         words = ("load", "reload", topic, "--from", hour, "--to", end)
@@ -204,8 +207,8 @@ class Operator:
             self._tasks.append(task)
 
     def _look_after_loads(self) -> None:
-        """If the loader's output says that a committed file of a topic is gone for good, begins a
-        task that reloads the file's hour."""
+        """If the loader's last log lines say that a committed file of a topic is gone for good,
+        adds a task that reloads the file's hour."""
         for said in _GONE.finditer(self._programs.tail("loader")):
             if said[0] not in self._answered:
                 self._answered.add(said[0])
@@ -247,8 +250,8 @@ def _known(address: str, names: Sequence[str]) -> Generator[None, None, dict[str
 
 
 def _deleted(address: str, former: Mapping[str, str]) -> bool:
-    """Deletes the topics with these names and ids. Returns True if none of these topics is left. A
-    new topic with the same name, which a mirror may have made, does not count."""
+    """Deletes the topics with these names and ids. Returns True if none of them existed any more. A
+    new topic with the same name, which a mirror may have made, is not deleted."""
     with suppress(SkidwayError), Client(address) as client:
         there = client.metadata(None).topics
         left = [x for x, id_ in former.items() if x in there and str(there[x].topic_id) == id_]

@@ -1,9 +1,9 @@
-"""Runs the programs of the torture. Kills and freezes them, changes their version, and sets their
-clocks.
+"""Runs the programs of the torture. Kills and suspends them, changes their versions, and shifts
+their clocks.
 
-If a program ends by itself, a thread starts the program again, as systemd would. The thread counts
-the exit statuses. Before it starts a program again, the thread calls the operator, because the
-operator may have to change something before the start.
+If a program ends by itself, a thread of this module starts the program again, as systemd would.
+Before it does so, it calls torture.operator, because the operator may have to change something
+before the start. The thread also counts the exit statuses.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ end of the program's output."""
 
 
 class Programs:
-    """All programs by name. Keeps track of the programs that must be down, and of how each program
-    is started."""
+    """All programs by name. Knows which programs must not run now, and how each program is
+    started."""
 
     def __init__(self, commands: Mapping[str, Sequence[str]], logs: Path, answer: Answer) -> None:
         self._commands = {name: list(command) for name, command in commands.items()}
@@ -47,7 +47,8 @@ class Programs:
         self._down: Counter[str] = Counter()
         self._lock = threading.RLock()
         self.answering = threading.Lock()
-        """A lock that is held while the operator changes the state of a program that has ended."""
+        """The watching thread holds this lock while the operator may change the state of a program
+        that has ended."""
         self._over = threading.Event()
         self._watch = threading.Thread(target=self._watching, daemon=True)
         self.ended: Counter[tuple[str, int]] = Counter()
@@ -73,8 +74,8 @@ class Programs:
                 program.kill_session()
 
     def down(self, name: str, *, gently: bool = False) -> Callable[[], None]:
-        """Kills a program with SIGKILL, or with SIGTERM if `gently` is true. The returned function
-        starts the program again."""
+        """Ends a program with SIGKILL, or with SIGTERM if `gently` is true. The program stays down
+        until the returned function is called, which starts it again."""
         with self._lock:
             self._down[name] += 1
             program = self._started[name]

@@ -17,14 +17,17 @@ from torture.operator import change
 
 SESSION_MS = 5_000
 LATENESS_MS = 10_000
-"""The audit's `lateness.ms`. Lines may arrive late by this many milliseconds, so a declared loss
-also covers the buckets that ended within this time before the loss."""
+"""The agents' `lateness.ms`: the lines of a lost, unread file may be older than the last seal by
+this many milliseconds. So a declared loss also affects buckets that ended within this time before
+the seal."""
 IDLE_FLUSH_MS = 20_000
-"""The time after which the agent sends a line without a line terminator. A writer always takes less
-time between the two halves of a line, even if it gets no CPU time for a while."""
+"""The agent's `idle.flush.ms`: the time after which it sends the last line of a file even if the
+line has no line terminator. A writer always writes the second half of a line sooner, even if it
+gets no CPU time for a while."""
 READ_BACK_WAIT_MS = 60_000
-"""When the agent reads the partitions back, it waits this long for batches that may still be on
-their way. No fault of the torture delays a batch for longer."""
+"""The agent's `read.back.wait.ms`. After a restart, the agent reads back from the partitions which
+of its batches arrived. It waits this long for batches that may still be on their way. No fault of
+the torture delays a batch for longer."""
 OF_DC2 = "|".join(x.removeprefix("dc2.") for x in all_topics() if x.startswith("dc2."))
 
 
@@ -82,12 +85,13 @@ def write(site: Site, proxies: Mapping[str, int]) -> None:
 
 
 def logs(site: Site, host: str) -> Path:
-    """The folder of a host's logs."""
+    """The folder with the log files of a host."""
     return site.folder / "logs" / host
 
 
 def evolve(site: Site, name: str, *, evolved: bool) -> None:
-    """Adds one column to an agent's sources, or removes this column."""
+    """Sets whether the lines of an agent's sources get one more column, from the agent's next start
+    on."""
     host = name.removeprefix("agent-")
     change(site, name, {"sources": _sources(site, host, evolved=evolved)})
 

@@ -2,9 +2,9 @@
 a given function to run a schedule.
 
 The algorithm is ddmin (Zeller and Hildebrandt, "Simplifying and Isolating Failure-Inducing Input",
-2002): it first leaves out one half of the schedule, and then smaller parts. A failing schedule does
-not fail in every run. Therefore a run without a failure proves nothing, and a shorter schedule is
-accepted only if its own run failed.
+2002): it first leaves out one half of the schedule, and then smaller parts. A schedule that failed
+once need not fail in every run. Therefore a run without a failure proves nothing, and a shorter
+schedule is accepted only if its own run failed.
 """
 
 from __future__ import annotations

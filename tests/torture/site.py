@@ -1,4 +1,4 @@
-"""The site of the torture: its programs, and the functions that begin and end each kind of
+"""The site of the torture: starts and stops its programs, and begins and ends each kind of
 fault."""
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ SLOW_S = 0.3
 ASKED_TIMES = 5
 QUIET_WITHIN_S = 1_800.0
 HEALED_S, UNCHANGED_S = 20.0, 240.0
-"""How long the truth (what happened to every line) must stay unchanged before it counts as final.
-HEALED_S applies if every bucket has the right verdict. Otherwise UNCHANGED_S applies, because the
-audit corrects some verdicts only after a long time without new messages."""
+"""How many seconds the result (what happened to every line) must stay unchanged before it counts as
+final. HEALED_S applies if every bucket already has the right verdict. Otherwise UNCHANGED_S
+applies, because the audit corrects some verdicts only after a long time without new messages."""
 LOOK_EVERY_S = 10.0
 
 End = Callable[[], object]
@@ -74,13 +74,14 @@ class TortureSite:
         self._ways = self._how()
 
     def keep(self) -> None:
-        """Copies the content of the file systems in memory to the folder `kept`."""
+        """Copies the files of the disks that are in memory to the folder `kept`, so that they are
+        still there after the run."""
         for name in SIZES:
             copied(self._folder(name), self._site.folder / "kept" / name)
 
     @property
     def ended(self) -> Counter[tuple[str, int]]:
-        """How often each program ended by itself, by its name and exit status."""
+        """How often each program ended by itself, by the program's name and exit status."""
         return self._programs.ended
 
     # --- begin and end ----------------------------------------------------------------------------
@@ -108,15 +109,15 @@ class TortureSite:
             host.start()
 
     def _knows(self, agent: str, paths: Iterable[Path]) -> bool:
-        """Whether the agent has found these files. (The agent does not have to deliver a rotated
-        file if it had not found the log before the rotation.)"""
+        """Whether the agent has found these files. (The writers start only then, because the agent
+        need not deliver a rotated file if it had not found the log before the rotation.)"""
         with suppress(SkidwayError):
             known = {each["path"] for each in ledger.show(self._site.data(agent))["files"]}
             return {str(path) for path in paths} <= known
         return False
 
     def stop(self) -> None:
-        """Stops everything."""
+        """Stops the operator, programs, proxies and writers, and unmounts the disks."""
         self._operator.stop()
         self._programs.stop()
         for proxy in self._proxies.values():
@@ -132,8 +133,8 @@ class TortureSite:
 
     def _how(self) -> Mapping[Kind, Callable[[Fault], End | None]]:
         """For each kind of fault, the function that begins a fault of this kind and returns the
-        function that ends the fault. If a kind's function returns None, faults of the kind are
-        never undone."""
+        function that ends the fault. If the first function returns None, the fault is never
+        undone."""
         programs, proxies, operator = self._programs, self._proxies, self._operator
         return {
             Kind.KILL: lambda x: programs.down(x.target),
@@ -158,7 +159,8 @@ class TortureSite:
         }
 
     def _mended(self, name: str, end: End) -> End:
-        """Restarts the program when the program's disk fails, and again when the disk works again.
+        """Restarts a program whose disk has just failed. Returns a function that ends the fault
+        with `end` and restarts the program again.
 
         The first restart closes the program's open files, which would otherwise stay writable.
         Without the second restart, a broker would not use its log directory again.
@@ -200,8 +202,8 @@ class TortureSite:
         return back
 
     def _restore(self, name: str) -> End:
-        """Copies a program's state. The returned function restores this copy in place of the
-        program's newer state."""
+        """Copies a program's state. The returned function replaces the program's state, which is
+        newer by then, with this copy."""
         state, copy = self._site.data(name), self._site.folder / "copies" / name
         up = self._programs.down(name)
         copied(state, copy)
@@ -218,8 +220,8 @@ class TortureSite:
     # --- after all faults have ended --------------------------------------------------------------
 
     def judged(self) -> Truth:
-        """Stops the writers. Waits until the truth (what happened to every line) no longer changes,
-        and returns it.
+        """Stops the writers. Waits until the result (what happened to every line) no longer
+        changes, and returns it.
 
         Raises NotReady if a program does not finish its work in time although no fault is active.
         """
@@ -229,8 +231,8 @@ class TortureSite:
             self._is_up, self._is_idle, self._is_read, self._is_mirrored, self._is_loaded,
         ):  # fmt: skip
             eventually(what, within_s=QUIET_WITHIN_S, every_s=0.5, what=what.__name__)
-        # A run of the loader may have committed its load without publishing the counts. The next
-        # run then publishes them.
+        # A run of the loader may have been killed after it committed and before it published its
+        # counts. The next run then publishes them.
         runs = self._runs_of_the_loader() + 2
         eventually(
             lambda: self._runs_of_the_loader() >= runs, within_s=QUIET_WITHIN_S, every_s=1.0,
@@ -251,8 +253,8 @@ class TortureSite:
 
     @property
     def failed(self) -> list[BaseException]:
-        """The errors that ended threads of the torture itself. If there is any error of this kind,
-        the run proves nothing."""
+        """The errors that ended threads of the torture itself. If there is such an error, the run
+        proves nothing."""
         writers = (host.failed for host in self._hosts.values())
         found = (self._operator.failed, self._programs.failed, *writers)
         return [each for each in found if each is not None]
@@ -279,7 +281,7 @@ class TortureSite:
         return list(self._asked("report").get("buckets", ()))
 
     def _recount(self) -> set[Bucket]:
-        """The buckets in which, according to a recount, the rows differ from the counts."""
+        """The buckets in which, according to a recount, the rows differ from the audit's counts."""
         output = ["--output", str(self._lake.output)]
         return named_by_recount(self._asked("recount", *output), TIMING.bucket_ms)
 

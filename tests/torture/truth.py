@@ -1,4 +1,5 @@
-"""Compares lines, rows and verdicts, and computes the numbers that the torture reports. No I/O."""
+"""Compares lines, rows and verdicts, and computes the numbers that the torture reports. Does no
+I/O."""
 
 from __future__ import annotations
 
@@ -12,15 +13,16 @@ from torture.hosts import REMADE, Line
 from torture.lake import Row
 
 Bucket = tuple[str, int]
-"""The mirror's name of a topic, without `.rejected`, and the start of a bucket in ms."""
+"""The name of a topic in the mirror, without `.rejected`, and the start of a bucket in ms since
+1970. (The start may also be that of an hour.)"""
 
 
 HOUR_MS = 3_600_000
 REJECTED = ".rejected"
 MADE_AGAIN = f"dc1.{REMADE}"
 PROVEN_LEAST = 0.2
-"""The smallest share of all lines that must have arrived once, in complete buckets. If the share is
-smaller, a run of the torture proves nothing."""
+"""At least this share of all lines must have arrived once and in complete buckets. Otherwise a run
+of the torture proves nothing."""
 ORDER = ("complete", "open", "incomplete", "unknown", "lost")
 """All verdicts, from the best to the gravest."""
 Said = tuple[str, Sequence[str]]
@@ -28,27 +30,31 @@ Said = tuple[str, Sequence[str]]
 
 
 INHERITED_MS = 600_000
-"""A bucket that the audit does not list inherits the verdict of the next listed bucket. The listed
-bucket must begin less than INHERITED_MS milliseconds after the bucket that is not listed."""
+"""If the audit does not list a bucket, the verdict on the next listed bucket of the topic applies
+to it, provided that the listed bucket begins less than INHERITED_MS milliseconds later."""
 
 
 @dataclass(slots=True)
 class Truth:
     """What happened to every line. The fields contain line numbers, buckets or counts.
 
-    - lost, doubled: lines of complete buckets that are missing, or that arrived twice.
-    - torn, invented: rows or rejects that match no line.
-    - missing: lines that did not arrive, in buckets that stay open or incomplete, so that the audit
-      still waits for them.
-    - marked: the number of hours that the output marks as complete.
-    - false_marks: the marked hours in which a line is missing or came twice.
-    - declared: the number of all other lines that are missing or came twice, which the audit's
-      verdicts report.
+    - lost, doubled: lines that are missing, or that arrived twice, although the audit calls their
+      bucket complete.
+    - torn: lines of which only a part arrived as a row, and lines that arrived as a row instead of
+      a reject, or as a reject instead of a row.
+    - invented: the numbers of rows and rejects that no line of the topic has.
+    - missing: lines that did not arrive, in buckets that the audit calls open or incomplete, that
+      is, for which it still waits.
+    - marked: the number of hours that have a file `_SUCCESS`.
+    - false_marks: the hours that have `_SUCCESS` although a line is missing or came twice.
+    - declared: the number of other lines that are missing or came twice: those for which the
+      audit's verdict or a recount says that something is wrong.
     - proven: the number of lines that arrived once, in complete buckets.
     - false_alarms: buckets with the verdict "lost" or "unknown", although none of their lines is
       missing or doubled.
-    - beside: buckets with the verdict "lost" or "unknown" that have all their lines. They are not
-      false alarms, because they share a reason with a bucket in which lines are missing or doubled.
+    - beside: buckets with the verdict "lost" or "unknown" that have each line once. They are not
+      false alarms, because the verdict has a reason that a bucket with missing or doubled lines
+      has, too.
     - unhealed: buckets with the verdict "open" or "incomplete", although none of their lines is
       missing or doubled.
 
@@ -77,16 +83,16 @@ class Truth:
 
     @property
     def numbers(self) -> tuple[object, ...]:
-        """The numbers that may still improve while the programs finish their work. The reasons of
-        verdicts are left out, because they may contain times."""
+        """Numbers that change as long as the programs still work. Two results with equal numbers
+        count as unchanged. The reasons of verdicts are left out, because they may contain times."""
         wrong = (self.lost, self.doubled, self.missing, self.torn, self.invented)
         alarms = (set(x) for x in (self.beside, self.false_alarms, self.unhealed))
         return (*map(len, wrong), self.rows, self.complete, self.declared, *alarms)
 
     @property
     def is_good(self) -> bool:
-        """Whether enough lines were proven and no line was silently lost or doubled. If too few
-        lines were proven, the run proves nothing."""
+        """Whether enough lines were proven, and the fields lost, doubled, missing, torn, invented,
+        false_complete and false_marks are empty."""
         wrong = self.lost or self.doubled or self.missing or self.torn or self.invented
         false = self.false_complete or self.false_marks
         return not (wrong or false) and self.proven >= PROVEN_LEAST * self.lines
@@ -96,13 +102,14 @@ class Truth:
 class Arrived:
     """The result at the end of the pipeline: rows, rejects and verdicts.
 
-    - rows: the rows of each topic, under the mirror's name.
-    - rejects: the numbers of the rejected lines of each topic, under the mirror's name without
+    - rows: the rows, by the topic's name in the mirror.
+    - rejects: the numbers of the rejected lines, by the topic's name in the mirror without
       `.rejected`.
     - verdicts: the buckets of the audit's report.
-    - recounted: the buckets whose rows differ from the counts, according to a recount.
-    - gone: the numbers of the lines in deleted files of the output.
-    - marked: the hours that the output marks as complete, each with its topic and its start.
+    - recounted: the buckets in which, according to a recount, the rows differ from the audit's
+      counts.
+    - gone: the numbers of the lines in Parquet files that a DELETE fault has removed.
+    - marked: the hours that have a file `_SUCCESS`, each with its topic and its start.
     """
 
     rows: Mapping[str, Sequence[Row]]
@@ -174,14 +181,15 @@ def _add_alarms(found: Truth, words: _Words, wrong: Set[Bucket]) -> None:
 
 class _Words:
     """The audit's verdict on every bucket. For each bucket, `gravest` contains the gravest verdict
-    among all topics with the same name, and the reasons of that verdict.
+    (see ORDER) among all topics that had this name and their topics of rejects, and the reasons of
+    that verdict.
 
-    The audit does not list a bucket in which nothing was counted. It lists the bucket of the time
-    at which a loss was declared. All lines that may be lost are earlier than this time. So a bucket
-    that is not listed inherits the verdict of the next listed bucket of its topic id, if this
-    verdict is "lost" or "unknown". If the bucket is listed under another id of its topic, it
-    inherits nothing. The topic that the torture makes again is an exception: its buckets inherit
-    any verdict, under the old and the new id.
+    The audit does not list a bucket in which nothing was counted. If all lines of a bucket were
+    lost, the audit shows the loss in a later bucket: that of the time at which the loss was
+    declared. So a bucket that is not listed gets the verdict of the next listed bucket with the
+    same topic id, if this verdict is "lost" or "unknown". It gets none if the bucket is listed
+    under another id of the topic. The topic that the torture deletes and creates again is an
+    exception: there, a bucket gets the next verdict of any kind, under the old and the new id.
 
     A line that does not match the source's pattern gets the time at which the agent read it. So
     this line may be counted in any later bucket of the topic of rejects.
@@ -202,8 +210,8 @@ class _Words:
                 self.gravest[bucket] = word, each["reasons"]
 
     def of(self, bucket: Bucket, *, fits: bool) -> str:
-        """Returns the gravest verdict that concerns a line of the bucket, or "complete" if there is
-        none. `fits` says whether the line matches its source's pattern."""
+        """Returns the gravest verdict that applies to a line of the bucket, or "complete" if there
+        is none. `fits` says whether the line matches the pattern in the agent's settings."""
         topic, start = bucket
         found = [self._one(words, topic, start) for words in self._words[topic].values()]
         if not fits:
@@ -226,8 +234,9 @@ class _Words:
 
 
 def named_by_recount(document: Mapping[str, Any], bucket_ms: int) -> set[Bucket]:
-    """The buckets in which the recount found a difference. If the recount found a damaged file, the
-    result also has all buckets of the file's hour."""
+    """The buckets in which a recount found a difference. For a file that the recount calls damaged
+    or missing, the result also has all buckets of the file's hour. document: the output of `skidway
+    audit recount --json`."""
     found: set[Bucket] = set()
     for each in document.get("topics", ()):
         topic = each["topic"].removesuffix(".rejected")

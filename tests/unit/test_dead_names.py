@@ -1,4 +1,4 @@
-"""Every name that a module defines is used. A name that nothing uses has to be deleted."""
+"""Every function, class and constant that a module defines is used somewhere."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 FOLDERS = ("agent", "broker", "skidway", "loader", "schemas", "audit", "deploy", "bench", "tests")
 FOUND_BY_NAME = {"pytestmark", "pytest_plugins", "MUTANTS", "API"}
-"""Names that pytest, the runner of the mutants (faults put into the code on purpose) and the broker
-look up in every module."""
+"""Names that may be used nowhere else in the code: pytest, the broker and the runner of the mutants
+(faults put into the code on purpose) look them up in modules."""
 FOUND_BY_PREFIX = "test|Test|pytest_|register_"
-"""Beginnings of names that pytest and the command line look up in modules."""
+"""Beginnings of function names that pytest and Skidway's command line look up in modules."""
 
 
 def test_every_name_of_a_module_is_used() -> None:
-    """Each constant of a module is used in the module or imported elsewhere. The name of each
-    function and class occurs at a second place, too."""
+    """Each constant of a module is used in this module, or another module imports it. The name of
+    each function and class occurs a second time somewhere in the code."""
     words = {path: Counter(re.findall(r"\w+", path.read_text())) for path in _files()}
     modules = {path: ast.parse(path.read_text()) for path in words}
     everywhere: Counter[str] = Counter()
@@ -65,4 +65,4 @@ def _taken_from_modules(module: ast.Module) -> Iterator[str]:
         elif isinstance(node, ast.Attribute):
             yield node.attr
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            yield node.value.rpartition(".")[2]  # a name that a test or an entry point looks up
+            yield node.value.rpartition(".")[2]  # texts can name functions

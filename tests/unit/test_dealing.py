@@ -1,4 +1,4 @@
-"""Tests the distribution of tests to processes. All tests of a group run in the same process."""
+"""Tests that share a group run in the same process of a test run (support.dealing)."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_all_stories_of_the_site_are_one_processs() -> None:
-    """Stories are tests of faults (see support.trials). The group "site" lists exactly the modules
-    whose stories share one pipeline of a whole site. If the group lacked such a module, a second
-    process would start another pipeline for it."""
+    """The group "site" lists exactly the test modules whose stories run on the shared pipeline.
+    (Stories are end-to-end tests of faults, see support.trials.) If the group lacked such a module,
+    a second process would start another pipeline for it."""
     found = {
         str(path.relative_to(ROOT))
         for path in (ROOT / "tests" / "e2e").glob("test_*.py")
@@ -23,7 +23,7 @@ def test_all_stories_of_the_site_are_one_processs() -> None:
 
 
 def test_what_is_named_is_there() -> None:
-    """Every file that a group of tests lists exists. A file that no group lists is a group of its
+    """Every test file that a group lists exists. A file that no group lists is a group of its
     own."""
     for group, files in TOGETHER.items():
         for file in files:

@@ -1,5 +1,4 @@
-"""The tests, files and commands that are named in the documents and in the packages' docstrings
-exist."""
+"""The tests, files and commands that documents and packages' docstrings name exist."""
 
 from __future__ import annotations
 
@@ -33,13 +32,14 @@ SELF_EXPLAINING = {
 says "one module per API" or "per noun"."""
 
 LISTED = re.compile(r"^(?:    )?([a-z_]+/?(?:, [a-z_]+/?)*)  +\S")
-"""A line of a docstring's list of modules: names, then at least two spaces, then words."""
+"""Matches a line in a package's docstring that lists modules: names, then at least two spaces, then
+words."""
 
 COMING = {"audit sample"}
-"""Commands that docs/open.md announces."""
+"""Commands that documents may name although they do not exist yet: docs/open.md announces them."""
 
 NO_PROGRAM = {"build", "demo", "deploy", "dev"}
-"""Extras in pyproject.toml whose packages no production host needs."""
+"""The extras in pyproject.toml whose packages no production host needs."""
 
 MODULES = {"backports.zstd": "backports", "pyyaml": "yaml"}
 NOT_IMPORTED = {"pandas"}
@@ -56,7 +56,8 @@ def names_in(path: Path) -> set[str]:
     ("page", "least"), [("promises.md", 60), ("broker.md", 50), ("operations.md", 50)]
 )
 def test_every_test_that_the_rules_name_exists(page: str, least: int) -> None:
-    """A page names, for each rule or fault, the tests that check it. Each of these tests exists."""
+    """These pages name, for each rule or fault, the tests that check it. Each test that they name
+    exists."""
     named = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", (ROOT / "docs" / page).read_text())
     assert len(named) > least
     missing = [
@@ -68,8 +69,9 @@ def test_every_test_that_the_rules_name_exists(page: str, least: int) -> None:
 
 
 def test_every_rule_that_needs_real_programs_has_a_quick_test() -> None:
-    """`make test` runs at least one test for each rule of delivery.md: a unit test, a model test,
-    or a test on real programs."""
+    """`make test` runs at least one test for each rule of docs/delivery.md. It runs all unit and
+    model tests. So if a rule has only tests on real programs, at least one of these tests is marked
+    as quick."""
     rows = [
         re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", line)
         for line in (ROOT / "docs/promises.md").read_text().splitlines()
@@ -86,8 +88,8 @@ def test_every_rule_that_needs_real_programs_has_a_quick_test() -> None:
 
 
 def is_quick(file: str, name: str) -> bool:
-    """Returns whether `make test` runs the test, or one of the stories (support.trials) of the
-    test."""
+    """Returns whether `make test` runs the test. (If the test runs stories of support.trials, one
+    quick story is enough.)"""
     tree = ast.parse((ROOT / file).read_text())
     marks = [
         ast.unparse(mark)
@@ -162,7 +164,7 @@ def test_an_operator_reads_a_version_in_one_sitting() -> None:
 
 
 def test_files_that_documents_name_exist() -> None:
-    """If a document has a path in backquotes that begins with a folder of the repository, the path
+    """If a document has a path in backticks that begins with a folder of the repository, the path
     exists."""
     dead = [
         f"{page.relative_to(ROOT)}: {path}"
@@ -206,7 +208,7 @@ def test_a_package_names_its_modules(package: Path) -> None:
     known = SELF_EXPLAINING.get(str(package.relative_to(ROOT)), set())
     assert not modules - known - set(re.findall(r"\b[a-z][a-z0-9_]*", page))
     for listed in lists_in(page):
-        if 2 * len(listed & modules) > len(listed):  # most names are modules: a list of modules
+        if 2 * len(listed & modules) > len(listed):  # then it is a list of modules
             assert not listed - modules
 
 
@@ -283,7 +285,8 @@ def test_every_run_time_dependency_has_its_reason() -> None:
 
 
 def test_every_run_time_dependency_is_used() -> None:
-    """Each dependency is imported, or looked for, by one of Skidway's packages."""
+    """Each package that pyproject.toml requires at run time is imported by one of Skidway's
+    packages, or one of them checks whether it is installed."""
     packages = [each for each in TOP if each != "bench"]
     sources = "\n".join(f.read_text() for top in packages for f in (ROOT / top).rglob("*.py"))
     extras = [each for each in PROJECT["optional-dependencies"] if each not in NO_PROGRAM]
@@ -308,7 +311,7 @@ def test_every_run_time_dependency_is_used() -> None:
     ],
 )
 def test_the_chosen_packages_are_used_at_run_time(module: str, where: str, does: str) -> None:
-    """Five packages are requirements of the project: watchdog, avro, kazoo, pyspark and PyYAML.
+    """The project was required to use five packages: watchdog, avro, kazoo, pyspark and PyYAML.
     Each of them is imported in the module that needs it."""
     imported = re.search(rf"^\s*(?:import|from) {module}\b", (ROOT / where).read_text(), re.M)
     assert imported, f"{module} {does}"

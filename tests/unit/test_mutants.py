@@ -1,5 +1,6 @@
 """The list of mutants is up to date. A mutant is a fault that is put into the code on purpose, and
-certain tests must notice it. The code that a mutant replaces exists, and so do these tests."""
+certain tests must notice it. The code that each mutant replaces exists, and so do the tests that
+must notice the mutant."""
 
 from __future__ import annotations
 
@@ -29,8 +30,9 @@ def _functions(file: str) -> frozenset[str]:
 
 @pytest.mark.parametrize("package", packages())
 def test_a_mutant_changes_what_stands_there_once_and_is_a_program(package: str) -> None:
-    """The text that a mutant replaces occurs exactly once in its file, and the changed file is
-    still valid Python. So whoever changes such a text has to change its mutants, too."""
+    """The text that a mutant replaces occurs exactly once in the mutant's file, and the changed
+    file is valid Python. (So whoever changes such a text in the code must change its mutants,
+    too.)"""
     stale = []
     for mutant in mutants_of(package):
         text = (ROOT / mutant.file).read_text()
@@ -57,8 +59,8 @@ def test_no_two_mutants_are_one() -> None:
 
 
 def test_a_share_is_drawn_by_a_text() -> None:
-    """A share of the mutants is drawn at random, with a text as the seed. The same text always
-    draws the same share. Over many texts every mutant is drawn."""
+    """A run with only some of the mutants draws them at random, with a text as the seed. The same
+    text always draws the same mutants. Over many texts every mutant is drawn."""
     assert drawn(MUTANTS, 100, "a") == drawn(MUTANTS, 100, "a")
     assert len(drawn(MUTANTS, 2, "a")) == -(-len(MUTANTS) // 2)
     assert sorted(map(_name, drawn(MUTANTS, 1, "a"))) == sorted(map(_name, MUTANTS))
@@ -68,8 +70,8 @@ def test_a_share_is_drawn_by_a_text() -> None:
 
 
 def test_every_rule_has_a_mutant() -> None:
-    """For each promise there is a mutant that at least one of the promise's tests must notice.
-    Promises that only e2e tests check are left out."""
+    """For each promise of docs/delivery.md there is a mutant that at least one of the promise's
+    tests must notice. Promises that only end-to-end tests check are left out."""
     rows = promises_page.kept().items()
     assert len(rows) > 80
     noticing = {test.partition("[")[0] for mutant in MUTANTS for test in mutant.tests}

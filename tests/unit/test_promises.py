@@ -26,7 +26,7 @@ def test_every_promise_has_a_test() -> None:
 
 def test_every_mark_is_of_a_test_and_names_a_promise() -> None:
     """Each decorator `@promise` is on a test and names an existing promise, even in test suites
-    that cannot run here."""
+    that cannot run on this machine."""
     kept = promises_page.kept()
     assert not kept.keys() - PROMISES.keys()
     marked = {test for tests in kept.values() for test in tests}
@@ -43,8 +43,8 @@ def test_a_mark_that_names_no_promise_ends_the_run() -> None:
 
 
 def test_a_promise_begins_with_a_section_of_the_rules() -> None:
-    """A promise's name begins with the key of a section in SECTIONS. The numbered sections have the
-    same headings as docs/delivery.md."""
+    """Each promise's name begins with the key of a section in SECTIONS. The headings of the
+    numbered sections there are those of docs/delivery.md."""
     assert {name.partition(" ")[0] for name in PROMISES} == SECTIONS.keys()
     rules = (ROOT / "docs/delivery.md").read_text().splitlines()
     numbered = [f"## {number}. {words}" for number, words in SECTIONS.items() if number.isdigit()]

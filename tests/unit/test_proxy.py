@@ -1,4 +1,5 @@
-"""The tests' proxy between client and broker makes each fault hit as many answers as requested."""
+"""The proxy that tests put between clients and a broker (support.proxy) makes each fault hit as
+many answers as the test wants."""
 
 from __future__ import annotations
 
@@ -68,9 +69,9 @@ def ask(proxy: Proxy) -> int:
 
 
 def test_a_fault_hits_as_often_as_it_was_told(proxy: Proxy) -> None:
-    """If several requests are in flight, a fault for two answers chooses two of these requests. If
-    the connection of a chosen request ends before its answer, the fault chooses another request. In
-    the end it has hit exactly two answers."""
+    """A fault for two answers hits exactly two, even if more requests are in flight. If the
+    connection of a chosen request ends before the answer arrives, the fault chooses another
+    request."""
     lost = proxy.inject(Fault.LOSE_ANSWER, lambda *_: True, times=2)
     assert ask(proxy) == 0
     eventually(lambda: lost.hits == lost.chosen == 1, what="the other hit is given back")
@@ -81,8 +82,7 @@ def test_a_fault_hits_as_often_as_it_was_told(proxy: Proxy) -> None:
 
 
 def test_a_held_answer_is_one_of_several_in_flight(proxy: Proxy) -> None:
-    """A fault that holds back one answer does not hold back others, although more requests were in
-    flight when the fault began."""
+    """A fault for one held-back answer holds back only one, even if more requests are in flight."""
     held = proxy.inject(Fault.HOLD_ANSWER, lambda *_: True, times=1)
     asking = threading.Thread(target=ask, args=(proxy,), daemon=True)
     asking.start()

@@ -1,5 +1,5 @@
-"""Random tests choose their seeds, use other seeds on request, and can repeat a failure
-(support.randomness, support.explore)."""
+"""Tests with random seeds or examples try the same ones in every run, try others on request, and
+can repeat a failure (support.randomness, support.explore)."""
 
 from __future__ import annotations
 
@@ -71,7 +71,8 @@ TestMachine = Machine.TestCase
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """A folder with random tests that are configured like Skidway's own tests."""
+    """A folder with small tests that use random seeds and examples, configured like Skidway's own
+    tests."""
     (tmp_path / "conftest.py").write_text('pytest_plugins = ["support.randomness"]\n')
     support = Path(explore.__file__).parents[1]
     (tmp_path / "pytest.ini").write_text(
@@ -83,7 +84,8 @@ def project(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def tried(project: Path) -> Callable[..., list[str]]:
-    """Runs the project's tests, and returns the values that they were given, in order."""
+    """A function that runs the tests of `project` with the given options, and returns the seeds and
+    examples that they tried, in order."""
 
     def run(*options: str) -> list[str]:
         (project / "tried").unlink(missing_ok=True)
@@ -105,7 +107,8 @@ def test_every_run_tries_the_same(tried: Callable[..., list[str]]) -> None:
 
 
 def test_a_share_is_a_part_of_the_same(tried: Callable[..., list[str]]) -> None:
-    """With --share N, a run tries one of every N seeds and examples of a full run, and no other."""
+    """With --share N, a run tries one of every N seeds of a full run, and one Nth as many
+    examples."""
     found = tried("--share", "8")
     assert found[0] == str([100, 101])
     assert found[1:3] == ["0", "8"]
@@ -113,8 +116,8 @@ def test_a_share_is_a_part_of_the_same(tried: Callable[..., list[str]]) -> None:
 
 
 def test_a_number_tries_others_and_the_same_again(tried: Callable[..., list[str]]) -> None:
-    """A run with --hypothesis-seed=NUMBER tries seeds and examples that other runs do not try.
-    Another run with the same number tries the same seeds and examples."""
+    """A run with --hypothesis-seed=NUMBER tries other seeds and examples than a run without it. A
+    second run with the same number tries the same ones again."""
     options = ("--hypothesis-seed=3", "-m", "random")
     found = tried(*options)
     assert found == tried(*options)
@@ -129,9 +132,8 @@ def test_a_number_tries_others_and_the_same_again(tried: Callable[..., list[str]
 def test_a_failure_is_printed_with_the_line_that_replays_it(
     project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A round of support.explore runs the random tests with new seeds. For each failed test it
-    prints a command line that makes the test fail again. If no test failed, it prints no such
-    line."""
+    """support.explore runs random tests with new seeds. For each failed test it prints a command
+    line that makes the test fail again."""
     (project / "test_it.py").write_text(FAILS)
     monkeypatch.chdir(project)
     assert explore.main(["--minutes=0", "--seed=7", "--processes=0", "test_it.py"]) == 1
@@ -149,7 +151,7 @@ def test_a_failure_is_printed_with_the_line_that_replays_it(
 def test_a_round_that_cannot_run_is_no_round(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A round of support.explore that finds no random tests is an error, not a success."""
+    """If support.explore finds no tests to run, it raises an error."""
     monkeypatch.chdir(project)
     with pytest.raises(explore.NoRound):
         explore.main(["--minutes=0", "--processes=0", "no_such_file.py"])

@@ -15,7 +15,7 @@ PRIVATE = {
     "errand": "job",
     "kin": "group, or the files of one log",
 }
-"""Each private word, with the common word to use instead."""
+"""Matches each private word, and maps it to the common word to use instead."""
 
 HERE = "tests/unit/test_words.py"
 

@@ -66,7 +66,7 @@ def test_kill_9_neither_loses_nor_doubles_a_noted_line(counting: CountProcess, l
         deleted += 1
     write(log, written, 10)
     counting.wait_noted(len(written))
-    counted = Notes(counting.directory).read(0)
+    counted = Notes(counting.directory).read(0, 0)
     noted = [hash_ for each in counted.files for hash_ in each.hashes]
     assert sorted(noted) == sorted(hashes_of(*written).elements())
     assert (deleted, len(counted.files)) == (3, 4)
@@ -121,7 +121,7 @@ def test_rotations_as_logrotate_makes_them(counting: CountProcess, log: Path) ->
     counting.start()
     write(log, written, 10)
     counting.wait_noted(len(written))
-    counted = Notes(counting.directory).read(0)
+    counted = Notes(counting.directory).read(0, 0)
     assert Counter(x for each in counted.files for x in each.hashes) == hashes_of(*written)
     packed_file = next(each for each in counted.files if each.path.endswith(".gz"))
     first, length = packed_file.begins[-1], packed_file.lengths[-1]

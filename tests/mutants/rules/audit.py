@@ -131,6 +131,26 @@ MUTANTS = (
         ),
     ),
     Mutant(
+        "an acceptance of late counts covers smaller ones that come later",
+        "audit/judgement/topic_judgement.py",
+        "{sum(x.sums.count for x in tallies)} {sum(x.last for x in tallies)}",
+        "{found.records} {max((x.last for x in tallies), default=0)}",
+        (
+            "tests/unit/audit/evidence/test_pruning.py::"
+            "test_an_acceptance_of_late_counts_covers_no_later_ones",
+        ),
+    ),
+    Mutant(
+        "an older good result replaces a newer bad one",
+        "audit/evidence/ledger_rows.py",
+        "if message.is_good and self._is_bad_after(key, message.time_ms):",
+        "if False:",
+        (
+            "tests/unit/audit/evidence/test_samples.py::"
+            "test_an_older_good_result_does_not_replace_a_newer_bad_one",
+        ),
+    ),
+    Mutant(
         "a loss gives a deleted bucket a verdict of the judge",
         "audit/collector/judge.py",
         " if not self._ledger.is_pruned(source, key))\n",

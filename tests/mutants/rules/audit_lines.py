@@ -194,6 +194,20 @@ MUTANTS = (
         (f"{_NOTES}test_the_end_of_a_deleted_file_is_missing",),
     ),
     Mutant(
+        "lines that were not shipped for hours are good",
+        "audit/comparison/matching.py",
+        "        is_late = (fates == _NUMBERS[Fate.NOT_YET]) & ",
+        "        is_late = (fates == _NUMBERS[Fate.MISSING]) & ",
+        (f"{_NOTES}test_lines_that_were_not_shipped_for_an_hour_are_named",),
+    ),
+    Mutant(
+        "records of a copy are records of another file",
+        "audit/comparison/matching.py",
+        "        return self.are_noted and any_may_have_copy(file, path)\n",
+        "        return False\n",
+        (f"{_NOTES}test_a_copy_that_is_shipped_too_doubles_its_lines",),
+    ),
+    Mutant(
         "lines that were noted after the clock was set back are not compared",
         "agent/counting/loop.py",
         "            self._changes.put_set_back(now_ms)\n",
@@ -224,7 +238,7 @@ MUTANTS = (
     Mutant(
         "a record of another file with the same text and offset stands for a line",
         "audit/comparison/matching.py",
-        "if path is None or any(any_may_have_been(each, path) for each in self.files):",
+        "if path is None or any(self._is_path_of(path, each) for each in self.files):",
         "if True:",
         (f"{_COMPARE}test_records_of_others_are_left_out",),
     ),
@@ -238,8 +252,8 @@ MUTANTS = (
     Mutant(
         "files of which nothing was shipped are good",
         "audit/comparison/reports.py",
-        "    return compared > 0 and not any(",
-        "    return compared >= 0 and not any(",
+        "    return compared > 0 and not is_late and ",
+        "    return compared >= 0 and not is_late and ",
         (f"{_COMPARE}test_records_of_others_are_left_out",),
     ),
     Mutant(

@@ -265,8 +265,8 @@ MUTANTS = (
     Mutant(
         "a difference stays although a newer comparison found none",
         "audit/evidence/ledger_rows.py",
-        "        if message.differing:\n",
-        "        if message:\n",
+        "        if message.is_good and isinstance(message, SampleResult):\n",
+        "        if False:\n",
         (f"{_EVIDENCE}test_the_newest_comparison_of_a_day_counts",),
     ),
     Mutant(

@@ -19,7 +19,7 @@ REJECTED = TopicPartition("logs.rejected", 0)
 
 
 def lines(world: World) -> list[tuple[object, object]]:
-    """The line and the field `encoding_replaced` of each record, in the order of the log."""
+    """Returns the line and the field `encoding_replaced` of each record, in log order."""
     schema = world.destinations()[0].recipe.schema.text
     values = [record.value[5:] for record in world.brokers.records("logs")]
     found = Codec(schema).decode(pa_binary(values)).batch.to_pylist()

@@ -1,5 +1,5 @@
-"""The agent's metrics for each topic, and its pending bytes: those that are not yet acknowledged,
-rejected, or declared lost or uncertain."""
+"""Tests the agent's metrics for each topic, and its pending bytes: those that are not yet
+acknowledged, rejected, or declared lost or uncertain."""
 
 import threading
 from typing import Any

@@ -64,8 +64,8 @@ def test_the_sample_of_a_format_has_the_fields_that_a_reader_sees(name: str) -> 
 
 @pytest.mark.parametrize("log", sorted(REAL))
 def test_the_format_of_a_real_log_is_guessed(log: str) -> None:
-    """For a real log of each system, `guess` finds the log's format, and every line fits this
-    format."""
+    """The test has a real log of each of several systems. `guess` finds the format of each log, and
+    every line of the log fits this format."""
     found = guess(DATA / "logs" / f"{log}.log", 1_000)
     assert found.block["format"] == REAL[log]
     assert found.preview.share == 1.0
@@ -270,8 +270,8 @@ def test_a_format_takes_the_zone_and_the_joining_of_its_source() -> None:
 
 
 def test_fields_of_the_settings_are_in_each_row() -> None:
-    """Each row has the fields of the setting `fields`. A group with a type has this type, and is
-    null if it is empty."""
+    """Each row has the fields of the setting `fields`. If a group of the format's pattern has a
+    type, its column has this type, and an empty value becomes null."""
     sample = catalog.formats()["access"].sample.encode()
     rows = [
         each.row for each in preview(source("access", fields={"env": "prod"}), sample, "/").rows
@@ -281,9 +281,10 @@ def test_fields_of_the_settings_are_in_each_row() -> None:
 
 
 def test_results_are_the_same_each_time(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """If a record has the time of reading, `agent test` shows no time for the record, so that later
-    results can be compared with the present result. The command says how many records have the time
-    of reading, and whether it has read only a part of the file."""
+    """If a line has no usable time of its own, its record gets the time at which the line is read.
+    `agent test` shows no time for such a record, so that its output is the same each time. The
+    command says how many such records there are, and whether it has read only a part of the file.
+    """
     log = write(tmp_path, "a.log", "yesterday\n2099-01-01T00:00:00Z\n" + ("x" * 999 + "\n") * 1_200)
     config = write(
         tmp_path,
@@ -302,8 +303,8 @@ def test_results_are_the_same_each_time(tmp_path: Path, capsys: pytest.CaptureFi
 
 
 def test_the_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """`agent formats` lists the formats, `agent guess` proposes a block, and `agent test` shows
-    rows and compares them with expected results."""
+    """`agent formats` lists the formats, `agent guess` proposes settings for a source, and `agent
+    test` shows rows and compares them with expected results."""
     log = write(tmp_path, "access.log", catalog.formats()["access"].sample)
     assert main(["agent", "formats"]) == 0
     assert "nginx and Apache access logs" in capsys.readouterr().out

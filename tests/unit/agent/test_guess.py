@@ -161,7 +161,8 @@ def test_date_and_time_in_two_columns(tmp_path: Path) -> None:
 
 
 def test_times_that_some_lines_lack_do_not_reject_them(tmp_path: Path) -> None:
-    """If some times cannot be read, their records get the time of reading."""
+    """If some lines have a time that cannot be parsed, the proposed settings do not reject these
+    lines. Their records get the time at which the agent reads the lines."""
     lines = [f"time=2026-11-23T08:15:0{n}Z level=info msg=x user=u" for n in range(8)]
     found, results = tried(tmp_path, "\n".join([*lines, "time=never level=info msg=x user=v\n"]))
     assert found.block["timestamp"]["on_error"] == "read_time"
@@ -189,7 +190,8 @@ def test_windows_text_with_local_dates(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("encoding", ["koi8-r", "shift-jis", "utf-16le", "gb18030", "windows-1252"])
 def test_a_named_encoding_is_used(encoding: str, tmp_path: Path) -> None:
-    """With `--encoding`, the file is read in this encoding, and the proposal has it."""
+    """With `--encoding`, `guess` reads the file in the given encoding, and the settings that it
+    proposes name this encoding."""
     texts = {"koi8-r": "заказ", "shift-jis": "注文", "gb18030": "订单"}
     word = texts.get(encoding, "für")
     content = "".join(f"2026-11-23T08:15:0{n}Z {word} {n}\n" for n in range(5))
@@ -335,8 +337,8 @@ OBJECTS = st.dictionaries(
 def test_no_line_of_json_is_rejected(
     tmp_path_factory: pytest.TempPathFactory, objects: list[dict[str, Any]]
 ) -> None:
-    """Whatever JSON objects a log has, `agent test` makes a row from each of them with the
-    proposal."""
+    """Whatever JSON objects a log has, `agent test` with the settings that `guess` proposes makes a
+    row from each object."""
     _, results = tried(tmp_path_factory.mktemp("guess"), as_lines(*objects))
     assert rejects(results) == []
     assert len(rows(results)) == len(objects)

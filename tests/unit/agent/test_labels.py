@@ -48,7 +48,8 @@ def line(text: str) -> bytes:
 
 
 def write(world: World, content: object) -> None:
-    """Replaces the file with the labels by a rename."""
+    """Writes `content` to a new file, and renames this file to the path of the file with the
+    labels."""
     data = content if isinstance(content, bytes) else json.dumps(content).encode()
     world.files.append(f"{LABELS}.new", data)
     world.files.rename(f"{LABELS}.new", LABELS)
@@ -118,7 +119,7 @@ def test_records_that_are_read_back_have_the_labels_that_they_had_first(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """If another version of the program finds that records are missing on the brokers, it sends
-    them with the labels that they had first."""
+    these records with the labels that they had first."""
     write(world, labelled("1"))
     world.kill_in_flight(line("a"), path=LOG)
     write(world, labelled("2"))
@@ -131,9 +132,9 @@ def test_records_that_are_read_back_have_the_labels_that_they_had_first(
 
 @promise("2 labels")
 def test_labels_count_from_an_intent_on(world: World) -> None:
-    """If several intents (stored promises to send lines) are in flight when the agent is killed,
-    the lines of each are sent again with the labels that they had first, even if the labels have
-    changed since."""
+    """The agent may be killed while lines of several intents (stored promises to send lines) are on
+    their way. It sends the lines of each intent again with the labels that they had first, even if
+    the labels have changed since."""
     write(world, labelled("1"))
     world.files.append(LOG, line("a"))
     world.start()
@@ -153,8 +154,9 @@ def test_labels_count_from_an_intent_on(world: World) -> None:
 
 
 def test_without_labels_nothing_waits(world: World) -> None:
-    """If the file with the labels is missing, or does not name a pod, the records are delivered
-    with empty fields. As soon as the file names the pod, further records have the pod's labels."""
+    """If the file with the labels is missing, or does not name the pod of a log, the log's records
+    are delivered with empty fields. As soon as the file names the pod, further records have the
+    pod's labels."""
     world.files.append(LOG, line("a"))
     world.start()
     world.settle()
@@ -321,8 +323,8 @@ POD = {"metadata": {"name": "web-1", "namespace": "shop", "uid": UID, "labels": 
     ],
 )
 def test_the_forms_of_the_file(content: str) -> None:
-    """The keys of labels may be namespace and pod, or the uid. The file may be JSON, YAML, or a
-    list of pods as kubectl prints it."""
+    """In the file with the labels, the key of a pod may be its namespace and name, or its uid. The
+    file may be JSON, YAML, or a list of pods as kubectl prints it."""
     assert labels_of(read(content.encode()), LOG) == {"app": "web"}
 
 

@@ -1,5 +1,5 @@
-"""An agent that is asked to leave. Its last word on a topic is a final seal, which says that all
-lines are delivered. The tests show what prevents a last word, and what makes the agent take it
+"""Tests an agent that is asked to leave. Its last word on a topic is a final seal, which says that
+all lines are delivered. The tests show what prevents a last word, and what makes the agent take it
 back."""
 
 import pytest
@@ -34,7 +34,8 @@ def drain(world: World, rounds: int = 40) -> bool:
 
 def test_an_agent_that_leaves_delivers_all_and_says_so(world: World) -> None:
     """An agent that leaves delivers all lines, including a last line without a line terminator.
-    After its last word, it sends no delta, which is a message of counts."""
+    After its last word (a final seal, which says that all lines are delivered), it sends no delta,
+    which is a message of counts."""
     world.files.append(A, b"one\ntwo")
     world.start()
     world.tick()
@@ -66,8 +67,8 @@ def test_no_file_is_closed_by_leaving(world: World) -> None:
 
 
 def test_nothing_to_deliver_is_a_last_word_too(world: World) -> None:
-    """An agent that has nothing to deliver still sends its last word. If it is asked to leave a
-    second time, it sends a last word again."""
+    """An agent that has nothing to deliver still sends its last word (a final seal, which says that
+    all lines are delivered). If it is asked to leave a second time, it sends a last word again."""
     assert drain(world)
     said = len(world.of(Seal))
     world.kill()
@@ -78,8 +79,8 @@ def test_nothing_to_deliver_is_a_last_word_too(world: World) -> None:
 
 def test_a_file_that_is_written_to_has_no_last_word_until_it_rests(world: World) -> None:
     """While a program writes to a file, the agent reports the file as an obstacle to leaving, and
-    sends ordinary seals for the file's topic. It sends the last word when the file no longer
-    changes."""
+    sends ordinary seals for the file's topic. It sends the final seal, its last word on the topic,
+    when the file no longer changes."""
     world.files.append(A, b"0\n")
     world.start().leave()
     for index in range(40):
@@ -98,9 +99,10 @@ def test_a_file_that_is_written_to_has_no_last_word_until_it_rests(world: World)
 
 @promise("6 last word")
 def test_it_has_left_only_when_all_topics_rest_at_one_look() -> None:
-    """An agent has left only when one scan finds the files of all topics unchanged. If a topic
-    grows after its last word while another topic still waits, the agent takes the last word back.
-    It delivers the new bytes and sends the last word again."""
+    """An agent has left only when one scan finds the files of all topics unchanged. A last word is
+    the final seal of a topic, which says that all lines are delivered. If a topic's file grows
+    after the topic's last word, while another topic still waits for its own, the agent takes the
+    last word back. It delivers the new bytes and sends the last word again."""
     world = World(settings(raw("logs", A), raw("other", "/other/*.log")))
     world.files.append(A, b"1\n")
     waits = world.files.append("/other/b.log", b"2\n")
@@ -128,8 +130,9 @@ def test_it_has_left_only_when_all_topics_rest_at_one_look() -> None:
 
 
 def test_what_was_said_does_not_end_it_when_more_is_seen(world: World) -> None:
-    """If the kernel reports a change after the last scan, the agent does not leave yet, although it
-    has sent its last word."""
+    """The last word is the final seal, which says that all lines are delivered. Even if the
+    agent has sent it, the agent does not leave if the kernel has reported a change since the
+    last scan."""
     world.files.append(A, b"1\n")
     assert drain(world)
     world.files.append(A, b"2\n")
@@ -140,8 +143,9 @@ def test_what_was_said_does_not_end_it_when_more_is_seen(world: World) -> None:
 
 @promise("6 last word")
 def test_no_last_word_of_before_stands_over_what_cannot_be_read(world: World) -> None:
-    """After the agent has left, a file may grow and become unreadable. If the agent is asked to
-    leave again, it takes the old last word back, although it cannot read the new bytes."""
+    """A last word says that all lines are delivered. After the agent has left, a file may grow and
+    become unreadable. If the agent is asked to leave again, it takes the old last word back,
+    although it cannot read the new bytes."""
     file = world.files.append(A, b"1\n")
     assert drain(world)
     world.kill()
@@ -158,8 +162,9 @@ def test_no_last_word_of_before_stands_over_what_cannot_be_read(world: World) ->
 
 
 def test_a_file_that_becomes_another_one_takes_the_last_word_back(world: World) -> None:
-    """If the bytes of a file change but its size stays the same, the agent takes the last word back
-    and reads the new bytes."""
+    """The last word says that all lines are delivered. If the bytes of a file change afterwards,
+    the agent takes the last word back and reads the new bytes, even if the file's size stays the
+    same."""
     world.files.append(A, b"1\n")
     world.start().leave()
     for _ in range(20):
@@ -177,8 +182,9 @@ def test_a_file_that_becomes_another_one_takes_the_last_word_back(world: World) 
 
 @promise("6 last word")
 def test_an_agent_that_runs_again_takes_its_last_word_back_at_once(world: World) -> None:
-    """When an agent that has left runs again, it replaces its last word by an ordinary seal of the
-    same time before it reads a new line."""
+    """The last word says that all lines are delivered. If an agent that has left runs again, it
+    replaces its last word by an ordinary seal of the same time. It does so before it reads a new
+    line."""
     world.files.append(A, b"1\n")
     assert drain(world)
     word = newest(world)
@@ -213,9 +219,10 @@ def test_an_agent_that_is_asked_again_takes_it_back_first(world: World) -> None:
 
 
 def test_a_last_word_of_another_epoch_is_dropped(world: World) -> None:
-    """An older version of the agent that does not support last words may have begun a new epoch.
-    The agent then forgets the old last word, and its first seal contains its own time and not the
-    time of the last word."""
+    """A last word is the final seal of an agent that leaves. After it, an older version of the
+    agent, which knows no last words, may have begun a new epoch. The present agent then forgets the
+    old last word, and its first seal contains the seal's own time and not the time of the last
+    word."""
     world.files.append(A, b"1\n")
     assert drain(world)
     word = newest(world)
@@ -247,8 +254,8 @@ def test_a_last_word_that_was_sealed_over_is_dropped(world: World) -> None:
 
 
 def test_one_topic_has_its_last_word_while_another_waits() -> None:
-    """An unreadable file prevents only the last word of its own topic, and the agent reports the
-    file."""
+    """An unreadable file prevents only the last word (the final seal) of its own topic, and the
+    agent reports the file."""
     world = World(settings(raw("logs", A), raw("other", "/other/*.log")))
     world.files.append(A, b"1\n")
     world.files.append("/other/b.log", b"2\n").unreadable = True
@@ -263,7 +270,7 @@ def test_one_topic_has_its_last_word_while_another_waits() -> None:
 
 def test_promises_of_before_are_kept_first(world: World) -> None:
     """Records that were on their way when the agent was killed are sent again after its next start,
-    before the last word."""
+    before the last word (which says that all lines are delivered)."""
     world.files.append(A, b"1\n2\n")
     world.start()
     world.hold(10, 0.3)
@@ -276,8 +283,8 @@ def test_promises_of_before_are_kept_first(world: World) -> None:
 def test_a_last_word_that_cannot_be_kept_is_none(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If the disk is full, the last word cannot be stored, and is not sent. Once there is room
-    again, the agent leaves."""
+    """If the disk is full, the last word (which says that all lines are delivered) cannot be
+    stored, and is not sent. Once there is room again, the agent leaves."""
     world.files.append(A, b"1\n")
 
     def full(_state: StateDatabase, _changes: object) -> None:

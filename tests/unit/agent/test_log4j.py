@@ -324,7 +324,7 @@ def test_messages_with_the_texts_of_the_pattern(
 
 
 def filled(directive: str, text: str) -> str:
-    """The text, filled with blanks to the width of a directive."""
+    """Returns the text, filled with blanks to the width that the directive sets."""
     width = directive.strip("%")
     width = width[: len(width) - len(width.lstrip("-0123456789"))]
     return text.ljust(int(width[1:])) if width[:1] == "-" else text.rjust(int(width or 0))

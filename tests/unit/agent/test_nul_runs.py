@@ -1,5 +1,5 @@
-"""Runs of NUL bytes in place of lines, as a power loss or a truncation leaves them. Such a run is
-called a hole."""
+"""Tests runs of NUL bytes in place of lines, as a power loss or a truncation leaves them. Such a
+run is called a hole."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def running(**source: object) -> World:
 
 
 def holes(world: World) -> list[tuple[int, int]]:
-    """Returns the first byte and the length of each hole in the topic of rejected lines. Asserts
-    that the records of holes do not contain the NUL bytes."""
+    """Returns the first byte and the length of each hole (run of NUL bytes) in the topic of
+    rejected lines. Asserts that the records of holes do not contain the NUL bytes."""
     rows = [row for row in rejected_rows(world.brokers) if row["reason"] == "nul-bytes"]
     assert all(row["line"] == b"" for row in rows)
     return [(row["first"], row["length"]) for row in rows]
@@ -65,8 +65,8 @@ def test_what_a_power_loss_leaves_ends_the_line_before_it() -> None:
 @pytest.mark.parametrize("before", [b"", b"one\n", b"half"])
 @pytest.mark.parametrize("mib", [1, 3, 40])
 def test_a_large_hole_is_one_rejected_range(before: bytes, mib: int) -> None:
-    """A hole that is larger than what the agent reads at once becomes at most two rejected ranges,
-    and the line after it is delivered."""
+    """A hole (a run of NUL bytes) that is larger than what the agent reads at once becomes at most
+    two rejected ranges, and the line after it is delivered."""
     world = running()
     world.files.append(PATH, before + bytes(mib * MIB + 5) + b"two\n")
     world.settle()
@@ -78,8 +78,8 @@ def test_a_large_hole_is_one_rejected_range(before: bytes, mib: int) -> None:
 
 @promise("2 nul bytes")
 def test_a_hole_that_is_sent_again_is_the_same_record() -> None:
-    """If the agent is killed after it stored an intent (a promise to send) for the reject of a
-    large hole, it sends the same record again."""
+    """A large hole (a run of NUL bytes) becomes one rejected record. If the agent is killed after
+    it stored the intent (the promise to send this record), it sends the same record again."""
     world = World(settings(raw()))
     world.kill_in_flight(bytes(2 * MIB) + b"x\n", arrives=REJECTED)
     world.start()
@@ -95,7 +95,7 @@ def test_a_hole_that_is_sent_again_is_the_same_record() -> None:
 def test_a_hole_at_the_end_waits_like_a_line_without_end() -> None:
     """NUL bytes at the end of a file are rejected when the file has not changed for a while. (The
     agent waits in the same way before it sends a last line without a line terminator.) If more NUL
-    bytes come later, they are another hole."""
+    bytes come later, they become another rejected record."""
     world = running()
     world.files.append(PATH, b"one\n" + bytes(10))
     world.hold(2)
@@ -108,8 +108,8 @@ def test_a_hole_at_the_end_waits_like_a_line_without_end() -> None:
 
 
 def test_a_hole_of_a_gib_is_read_in_few_turns(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In one turn of its loop, the agent reads many MiB of a hole and keeps none of these bytes. So
-    it reads a hole of 1 GiB in few turns."""
+    """In one turn of its loop, the agent reads many MiB of a hole (a run of NUL bytes) and keeps
+    none of these bytes. So it reads a hole of 1 GiB in few turns."""
     world, size, most = running(), 1 << 30, READ_BYTES + 256
     text = b"two\n"
     zeros = bytes(most)
@@ -143,7 +143,7 @@ def test_a_hole_of_a_gib_is_read_in_few_turns(monkeypatch: pytest.MonkeyPatch) -
 @promise("2 nul bytes")
 def test_a_truncated_log_with_a_hole_at_its_beginning_is_read() -> None:
     """If a log is truncated and its program continues to write at its old position, the log begins
-    with a hole. The agent rejects the hole and delivers each new line once."""
+    with a hole (a run of NUL bytes). The agent rejects the hole and delivers each new line once."""
     world = running()
     for number in range(3):
         world.files.append(PATH, b"line %d\n" % number * 50)
@@ -160,8 +160,8 @@ def test_a_truncated_log_with_a_hole_at_its_beginning_is_read() -> None:
 
 @promise("2 nul bytes")
 def test_holes_between_lines_lose_and_double_nothing(seeds: Seeds) -> None:
-    """However holes, lines and kills follow one another, each line is delivered once, and all NUL
-    bytes are rejected."""
+    """However holes (runs of NUL bytes), lines and kills follow one another, each line is delivered
+    once, and all NUL bytes are rejected."""
     for seed in seeds(range(6)):
         draw = random.Random(seed)
         world, lines, nuls = World(settings(raw())), [], 0
@@ -189,8 +189,8 @@ def test_holes_between_lines_lose_and_double_nothing(seeds: Seeds) -> None:
 def test_how_much_is_read_at_once_does_not_decide_where_a_long_line_ends(
     encoding: str, before: int
 ) -> None:
-    """If an over-long line ends with NUL bytes, and the agent reads the NUL bytes in two parts, the
-    line ends where the NUL bytes begin, and the line after them is delivered whole."""
+    """NUL bytes may follow an over-long line, and the agent may read them in two parts. The line
+    still ends where the NUL bytes begin, and the line after them is delivered whole."""
     world = running(encoding=encoding)
     unit = len("x".encode(encoding))
     text = "x" * (before // unit)

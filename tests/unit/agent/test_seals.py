@@ -1,5 +1,5 @@
-"""The agent's seals. A seal of a topic contains a time, here called W. The seal guarantees that all
-lines that were in the topic's files at the time W are acknowledged and counted."""
+"""Tests the agent's seals. A seal of a topic contains a time, here called W. The seal guarantees
+that all lines that were in the topic's files at the time W are acknowledged and counted."""
 
 from collections.abc import Sequence
 
@@ -21,7 +21,7 @@ def world() -> World:
 
 
 def sealed_until(world: World) -> list[int]:
-    """Returns the time W of each published seal."""
+    """Returns the time W (up to which all lines are counted) of each published seal."""
     return [seal.topics[0].sealed_until for seal in world.of(Seal)]
 
 
@@ -39,8 +39,8 @@ def silently(world: World, turns: int = 10) -> None:
 def test_a_seal_names_the_moment_before_its_look(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """W is a time before the scan that notes the files' sizes. So the seal says nothing about lines
-    that are written during the scan, to files whose sizes are already noted."""
+    """The time W in a seal is before the scan that notes the files' sizes. So the seal says nothing
+    about lines that are written during the scan, to files whose sizes are already noted."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(5)
@@ -93,9 +93,10 @@ def test_what_a_seal_vouches_for_is_in_deltas_of_lower_numbers() -> None:
 
 @promise("6 seal")
 def test_a_file_that_is_not_what_was_read_voids_what_was_noted(world: World) -> None:
-    """If the bytes of a file were overwritten before W, but the file's size stayed the same, the
-    agent does not send the seal for W. The noted size proves nothing, because only the old bytes
-    were acknowledged."""
+    """A seal contains a time, here called W, and says that all earlier lines are counted. If the
+    bytes of a file were overwritten before W, but the file's size stayed the same, the agent does
+    not send the seal for W. The noted size proves nothing, because only the old bytes were
+    acknowledged."""
     world.files.append(A, b"one\ntwo\n")
     world.start()
     world.settle(5)
@@ -112,8 +113,9 @@ def test_a_file_that_is_not_what_was_read_voids_what_was_noted(world: World) -> 
 @promise("6 seal")
 def test_a_promise_that_cannot_be_kept_voids_what_was_noted() -> None:
     """The first scan after a start notes the length of a rotated file that has intents with
-    unacknowledged lines. If the agent then finds that other bytes were written to the file before
-    W, it does not send the seal for W."""
+    unacknowledged lines. A seal for the time W of this scan would say that all earlier lines are
+    counted. If the agent then finds that other bytes were written to the file before W, it does not
+    send this seal."""
     world = World(settings(raw("logs", "/log/*.log", "/log/*.1")))
     world.files.append(A, b"one\ntwo\n")
     world.start()

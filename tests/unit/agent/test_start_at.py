@@ -1,5 +1,6 @@
-"""With `start_at: end`, the agent skips the lines that files already contain when it first scans
-for a pattern of the source. In a scan, the agent searches for the files that match its patterns."""
+"""In a scan, the agent searches for the files that match the patterns of its sources. With
+`start_at: end`, it skips the lines that the files of a pattern contain at its first scan for this
+pattern."""
 
 from __future__ import annotations
 
@@ -74,10 +75,10 @@ def test_a_rotation_and_a_truncation_begin_at_the_beginning() -> None:
 
 @promise("1 start at the end")
 def test_a_kill_before_the_first_transaction_changes_nothing() -> None:
-    """One transaction stores the position in a file, and that the agent has scanned for the
-    pattern. So after a kill at any moment, each line after the stored position is delivered once.
-    If the agent is killed before this transaction, the scan after the next start counts as the
-    first scan."""
+    """One transaction stores both the position in a file and the fact that the agent has scanned
+    for the pattern. So after a kill at any moment, each line after the stored position is delivered
+    once. If the agent is killed before this transaction, the scan after the next start counts as
+    the first scan."""
     for turns in range(8):
         world = world_of()
         world.files.append(PATH, b"old\n" * 3)
@@ -111,8 +112,8 @@ def test_a_pattern_that_is_added_later_is_looked_at_for_the_first_time() -> None
 
 @promise("1 start at the end")
 def test_start_at_does_not_change_what_was_looked_at() -> None:
-    """If `start_at` is changed to `end` later, the agent skips nothing, because it has scanned for
-    the pattern before."""
+    """If `start_at` is changed to `end` later, the agent skips nothing, because it has already
+    scanned for the files of this pattern."""
     world = World(settings(raw()))
     started(world)
     world.kill()

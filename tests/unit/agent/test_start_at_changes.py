@@ -151,9 +151,9 @@ def test_another_exclusion_skips_nothing() -> None:
 
 @promise("1 start at the end")
 def test_a_wider_pattern_skips_only_rotated_files_that_are_older_than_the_last_look() -> None:
-    """If a pattern is changed so that it also matches rotated files, the agent reads a rotated file
-    whole if the file was written after the last scan, even if the log was empty at that scan. It
-    skips a rotated file that was last written before the first scan."""
+    """In this test, a pattern is changed so that it also matches rotated files. The agent reads a
+    rotated file whole if the file was written after the last scan, even if the log was empty at
+    that scan. It skips a rotated file that was last written before the first scan."""
     world = World(settings(end("logs", APP)))
     world.files.append("/log/app.log.2", b"before\n")
     world.files.append(APP, b"")

@@ -186,8 +186,8 @@ def test_containers_do_not_write_utf16(encoding: str, container: str) -> None:
 def test_validate_and_test_read_utf16(
     codec: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """`validate`, `test` and `guess` read a UTF-16 file in the order of its byte order mark. They
-    also read the last lines of a large file in this order."""
+    """`validate`, `test` and `guess` read a UTF-16 file in the byte order that its byte order mark
+    gives. They also read the last lines of a large file in this byte order."""
     text = "\ufeff" + "".join(f"id {number}\n" for number in range(100_000)) + "x"
     log = tmp_path / "a.log"
     log.write_bytes(text.encode(codec) + b"-")

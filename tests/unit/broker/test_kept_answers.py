@@ -1,4 +1,5 @@
-"""The broker's cache of encoded answers to requests that many clients send with the same bytes."""
+"""Tests the broker's cache of encoded answers. Many clients send requests with the same bytes, and
+all of them get the cached answer."""
 
 from __future__ import annotations
 

@@ -58,8 +58,8 @@ def test_an_operation_expires_at_its_deadline() -> None:
 
 
 def test_an_operation_may_come_back_while_it_is_asked() -> None:
-    """An operation may put another operation into the purgatory while it is asked whether it can
-    complete."""
+    """The purgatory asks an operation whether it can complete. Meanwhile the operation may put
+    another operation into the purgatory."""
     timers = Timers()
     purgatory = Purgatory(timers)
     later = Operation()

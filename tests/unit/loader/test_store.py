@@ -114,7 +114,8 @@ def test_the_names_in_a_directory_are_synced_when_asked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The method `sync` makes the names of the files in the given directories durable. A commit
-    needs this for its staged files. A directory that does not exist is skipped."""
+    needs this for the files in its staging directory. A directory that does not exist is
+    skipped."""
     store = LocalStore(str(tmp_path))
     put(store, "staging/rows", b"rows")
     synced: list[Path] = []

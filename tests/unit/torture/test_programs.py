@@ -8,9 +8,9 @@ from torture.programs import SHIFTED_CLOCK
 
 
 def test_a_program_with_a_shifted_clock_can_sleep() -> None:
-    """The original time.sleep fails under libfaketime, which shifts the clock of a program. So in a
-    program with a shifted clock, another function takes the place of time.sleep, for the program
-    and all its libraries."""
+    """In a program whose clock libfaketime shifts, the torture run replaces time.sleep by another
+    function, for the program and all its libraries. (The original time.sleep can fail under
+    libfaketime.)"""
     script = "import time; print(time.sleep.__module__)"
     env = os.environ | {"PYTHONPATH": str(SHIFTED_CLOCK)}
     ran = subprocess.run(

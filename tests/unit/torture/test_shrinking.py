@@ -1,4 +1,5 @@
-"""If a torture run fails, its schedule of faults is shortened to the faults that make it fail."""
+"""If a torture run fails, its schedule of faults is shortened to the faults that make the run
+fail."""
 
 from __future__ import annotations
 
@@ -11,8 +12,8 @@ FAULTS = schedule(7, 600.0)
 
 
 def test_what_must_come_together_is_left() -> None:
-    """If a run fails only because of three faults together, shrinking leaves just these three of
-    some sixty faults, however far apart they are."""
+    """If a run fails exactly when three certain faults are in the schedule, the shortened schedule
+    has just these three of many faults, however far apart they are."""
     needed = {FAULTS[3], FAULTS[30], FAULTS[-1]}
     tried: list[Sequence[Fault]] = []
 
@@ -25,15 +26,15 @@ def test_what_must_come_together_is_left() -> None:
 
 
 def test_what_did_not_fail_again_is_not_taken() -> None:
-    """The original schedule may have failed by chance. If no shorter schedule fails, the result is
-    the original schedule in its order."""
+    """If no shorter schedule fails (because the original one failed by chance), the result is the
+    original schedule, in the same order."""
     assert shrunk(FAULTS, lambda _: False, 1_000) == FAULTS
     assert shrunk(FAULTS[:1], lambda _: True, 1_000) == FAULTS[:1]
 
 
 def test_no_more_runs_than_wanted() -> None:
-    """Shrinking stops after the given number of runs, because each run takes a long time (as long
-    as its schedule)."""
+    """The shortening stops after the given number of runs, because a run takes as long as its
+    schedule."""
     runs = 0
 
     def fails(_: Sequence[Fault]) -> bool:

@@ -1,8 +1,8 @@
-"""The torture run's oracle (torture.truth) says what is wrong: lines that were lost or doubled, or
+"""After a torture run, torture.truth says what is wrong: lines that were lost or doubled, and
 buckets with a wrong verdict.
 
-A bucket is a span of time of one topic. The audit's report lists buckets, each with a verdict. The
-oracle compares these verdicts with the lines that were written and the rows that arrived.
+The audit's report lists buckets (short spans of time of one topic), each with a verdict.
+torture.truth compares these verdicts with the lines that were written and the rows that arrived.
 """
 
 from __future__ import annotations
@@ -54,10 +54,9 @@ def test_each_line_once_and_complete_is_good() -> None:
 
 
 def test_a_marked_hour_must_have_each_line_once() -> None:
-    """An hour with the file `_SUCCESS` is marked as complete. If the hour lacks a line, or has a
-    line twice, the mark is false, whatever the audit says about the bucket now. If the line is
-    missing because a file of rows was deleted, the mark does not count as false, because the
-    recount names the file."""
+    """If an hour has the file `_SUCCESS` but lacks a line or has a line twice, this file is
+    reported as false, whatever the audit says about the bucket. Lines that are missing because a
+    Parquet file was deleted do not make it false, because a recount shows them."""
     for rows in ([1, 2], [1, 1, 2, 3]):
         found = _found(rows, _bucket("lost"), marked={(APP, 0)})
         assert (found.marked, found.false_marks) == (1, {(APP, 0)})
@@ -69,8 +68,8 @@ def test_a_marked_hour_must_have_each_line_once() -> None:
 
 
 def test_what_is_missing_or_double_in_a_complete_bucket_is_a_false_complete() -> None:
-    """If a line of a bucket is missing or doubled, the verdict "complete" is false. A missing line
-    counts as lost even if the report does not list its bucket."""
+    """If a line of a bucket is missing or doubled, the verdict "complete" is reported as false. A
+    missing line counts as lost even if the audit's report does not list its bucket."""
     found = _found([1, 1, 2], _bucket("complete"))
     assert (found.doubled, found.lost, found.false_complete) == ([1], [3], {(APP, 5_000)})
     assert not found.is_good
@@ -78,15 +77,14 @@ def test_what_is_missing_or_double_in_a_complete_bucket_is_a_false_complete() ->
 
 
 def test_nothing_is_good_where_nothing_was_judged() -> None:
-    """A run without a report, or with a report that calls no bucket complete, proves nothing and is
-    not good."""
+    """A run is not good if the audit's report is empty, or calls no bucket complete."""
     assert not _found([1, 2, 3]).is_good
     assert not _found([1, 2, 3], _bucket("unknown", "a message is missing")).is_good
 
 
 def test_a_row_that_no_line_is() -> None:
-    """Four findings are reported, each on its own: a torn row, a row that no line explains, a row
-    in another topic's table, and a valid line among the rejects."""
+    """These are reported: a row that has only a part of its line, a row of a line that nobody
+    wrote, a row in the output of another topic, and a valid line among the rejects."""
     verdicts = [_bucket("complete")]
     assert _found([1, 2, 3, 9], *verdicts).invented == [9]
     torn = {APP: [*_rows(1, 2), Row(3, is_whole=False, is_copy=False)]}
@@ -107,9 +105,9 @@ def test_what_is_declared_is_counted_apart() -> None:
 
 
 def test_where_nothing_was_counted_the_next_bucket_speaks_for_a_while() -> None:
-    """If a line's bucket is not in the report, the line is judged by the next bucket in the report
-    within ten minutes. A bucket that lost all its lines is not in the report; its loss is shown in
-    the later bucket in which it was declared."""
+    """If a line's bucket is not in the audit's report, the verdict of the next bucket within ten
+    minutes applies to the line. (The report does not list a bucket that lost all its lines. The
+    loss is shown in the later bucket in which the agent declared it.)"""
     for word, bucket, lost in (
         ("lost", 90_000, []),
         ("complete", 90_000, [3]),
@@ -120,15 +118,16 @@ def test_where_nothing_was_counted_the_next_bucket_speaks_for_a_while() -> None:
 
 
 def test_no_other_bucket_speaks_for_one_that_is_listed() -> None:
-    """If a bucket is in the report, its lines are judged by its own verdict, and not by the verdict
-    on a later bucket of the topic or of the topic's rejects."""
+    """If a line's bucket is in the audit's report, only the verdict on this bucket applies to the
+    line, and not that on a later bucket of the topic or of its rejects."""
     later = [_bucket("lost", bucket=90_000), _bucket("lost", bucket=9_000, topic=f"{APP}.rejected")]
     assert _found([1, 2], _bucket("complete"), *later).lost == [3]
 
 
 def test_a_line_that_does_not_fit_is_set_apart_by_the_time_of_its_reading() -> None:
-    """If a line does not fit its schema, its event time is the time at which the line was read. So
-    the line may arrive, or be declared lost, in any later bucket of the rejects."""
+    """If a line does not match the pattern in the agent's settings, it may arrive, or be declared
+    lost, in any later bucket of the rejects. (Its event time is the time at which the agent read
+    it.)"""
     lines = _lines(4, fits=False)
     rejected = f"{APP}.rejected"
 
@@ -152,8 +151,9 @@ def test_a_line_of_another_datacenter_is_another() -> None:
 
 
 def test_what_is_gone_with_a_file_has_to_be_named_by_a_recount() -> None:
-    """Missing lines of a deleted file count as declared only in buckets that a recount names: the
-    buckets with differences, and all buckets in hours with faults. A doubled line never counts as
+    """If lines are missing because a Parquet file was deleted, they count as declared only in
+    buckets that a recount reports: buckets with differences, and all buckets of an hour with a
+    damaged or missing file. In a bucket that is called complete, a doubled line never counts as
     declared."""
     hour = 1_769_853_600_000
     document = {
@@ -174,8 +174,8 @@ def test_what_is_gone_with_a_file_has_to_be_named_by_a_recount() -> None:
 
 @pytest.mark.parametrize("copies", [0, 1, 2])
 def test_a_copied_line_may_be_there_as_one_of_the_copy(copies: int) -> None:
-    """If a log file was copied, a line of the copy may arrive any number of times as a line of the
-    copy. As a line of the original file it must arrive exactly once."""
+    """If a log file was copied, each of its lines must arrive exactly once from the original file,
+    and may arrive any number of times from the copy."""
     copied = [Row(3, is_whole=True, is_copy=True)] * copies
     for rows, lost in (([1, 2, 3], []), ([1, 2], [3])):
         arrived = Arrived({APP: [*_rows(*rows), *copied]}, {}, [_bucket("complete")])
@@ -183,10 +183,9 @@ def test_a_copied_line_may_be_there_as_one_of_the_copy(copies: int) -> None:
 
 
 def test_of_a_topic_made_again_the_gravest_word_counts() -> None:
-    """If a topic was deleted and created again under its name, a bucket may have a verdict for the
-    old topic and a verdict for the new topic. The more serious verdict counts. A loss of the old
-    topic may affect a bucket that is in the report only for the new topic. A bucket that only the
-    old topic had may stay incomplete."""
+    """If a topic was deleted and created again, the verdicts on the old and on the new topic both
+    apply to a line, and the gravest one counts. A later verdict on the old topic applies even to a
+    bucket that the report lists only for the new topic."""
     lines = _lines(1, 2, topic=GONE)
     new = _bucket("complete", topic=GONE, topic_id="1")
     for word in ("lost", "incomplete"):
@@ -198,9 +197,10 @@ def test_of_a_topic_made_again_the_gravest_word_counts() -> None:
 
 
 def test_alarms_and_buckets_that_do_not_heal_have_their_reasons() -> None:
-    """A bucket is judged by its most serious verdict, which may be the verdict on its rejects. One
-    loss may be the reason for the verdicts on several buckets. If one of these buckets has all its
-    lines, it is listed in `beside`, and not among the false alarms."""
+    """Buckets that have all their lines although the audit does not call them complete are listed
+    with the verdict's reason. A bucket with "lost" is listed in `beside` if a bucket with missing
+    lines has the same reason, and otherwise in `false_alarms`. A bucket whose rejects are
+    incomplete is listed in `unhealed`."""
     lines = [*_lines(1), *_lines(2, time_ms=12_000), *_lines(3, time_ms=17_000)]
     verdicts = [
         _bucket("lost", "a", "b"),

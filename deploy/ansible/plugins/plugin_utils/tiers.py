@@ -133,8 +133,8 @@ def _all_but(name: str, patterns: Sequence[str]) -> list[str]:
 
 
 def _in_each(name: str, lists: Iterable[Sequence[str]]) -> list[str]:
-    """Patterns of the topics that every one of `lists` matches. If `lists` is empty, the result
-    matches all topics of the cluster."""
+    """Patterns of those topics of the cluster `name` that are in every one of `lists`. If `lists`
+    is empty, the result matches all topics of the cluster."""
     narrow = [each for each in dict.fromkeys(map(tuple, lists)) if _everything(name) not in each]
     if () in narrow:
         return []

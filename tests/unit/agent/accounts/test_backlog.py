@@ -137,7 +137,8 @@ def test_a_file_without_a_name_is_lost_at_once() -> None:
 
 
 def test_nothing_new_is_not_told_again(world: World) -> None:
-    """As long as all bytes are safe, the agent sends the empty backlog only once."""
+    """As long as all bytes are safe (acknowledged, or declared lost or uncertain), the agent sends
+    the empty backlog only once."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(40, 10)
@@ -164,9 +165,10 @@ def _tracked(position: int) -> TrackedFile:
 
 
 def test_the_age_is_that_of_the_first_byte_that_is_not_safe() -> None:
-    """The age of a file's unsafe bytes is the age of the first of them. To know it, the agent
-    remembers lengths of the file, each with the time at which the file had this length. When all
-    bytes up to a remembered length are safe, the agent forgets this length."""
+    """Unsafe bytes are neither acknowledged nor declared lost or uncertain. The age of a file's
+    unsafe bytes is the age of the first of them. To know this age, the agent remembers lengths of
+    the file, each with the time at which the file had this length. When all bytes up to a
+    remembered length are safe, the agent forgets this length."""
     found = then(None, _tracked(0), 10, 1_000)
     assert found == [(10, 7)]
     found = then(found, _tracked(0), 20, 2_000)

@@ -1,6 +1,6 @@
-"""Each audit message of the agent contains two bounds of event times: how much older than the last
-seal a lost line may be, and how far ahead of the agent's clock a line's time may be. The audit uses
-these bounds or wider ones."""
+"""Each audit message of the agent contains two bounds. The first says how much older than the last
+seal a lost line may be. The second says how far ahead of the agent's clock a line's time may be.
+The audit uses these bounds or wider ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The agent's outbox of audit messages. A transaction stores each message, and the message is
+"""Tests the agent's outbox of audit messages. A transaction stores each message, and the message is
 published after this transaction's commit."""
 
 import sqlite3

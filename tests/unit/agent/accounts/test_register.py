@@ -18,7 +18,8 @@ def world() -> World:
 
 
 def closures(world: World) -> list[int]:
-    """Returns the final lengths in all closures that are in the outbox or were published."""
+    """Returns the final lengths in all closures (messages with a file's final length) that are in
+    the outbox or were published."""
     waiting = [decode(message.value) for message in StateDatabase(world.connection).outbox()]
     found = [*world.of(Announcement), *waiting]
     return [m.length for m in found if isinstance(m, Announcement) and m.length is not None]
@@ -60,8 +61,9 @@ def test_a_file_is_closed_once_its_records_are_acknowledged(world: World) -> Non
 def test_the_closure_is_in_the_transaction_in_which_the_position_stands_there(
     world: World,
 ) -> None:
-    """One transaction stores a file's closure and its final position, so that a kill after any turn
-    leaves both or neither of them in the database."""
+    """One transaction stores a file's closure (the message with its final length) and the agent's
+    final position in the file. So a kill after any turn leaves both of them in the database, or
+    neither."""
     ended(world)
     deliveries = world.producer.deliver_all()
     for _ in range(4):

@@ -1,6 +1,6 @@
-"""Seals. A seal says that all lines that were written before a certain time are counted. When the
-agent scans a topic's files, it notes their lengths. It sends the topic's seal when all bytes up to
-these lengths are acknowledged, or declared lost or uncertain."""
+"""Tests when the agent sends seals. A seal says that all lines that were written before a certain
+time are counted. When the agent scans a topic's files, it notes their lengths. It sends the topic's
+seal when all bytes up to these lengths are acknowledged, or declared lost or uncertain."""
 
 from skidway.agent.accounts import sealing
 from skidway.agent.values.found import FileKey

@@ -256,8 +256,8 @@ def test_many_rejected_lines_take_no_longer_than_their_number() -> None:
 
 
 class Spied(Frames):
-    """Frames of lines that count, in `looks`, how often a caller computes the lengths of all
-    lines."""
+    """A subclass of `Frames` (the positions of lines). It counts in `looks` how often a caller
+    computes the lengths of all lines."""
 
     looks = 0
 

@@ -95,7 +95,7 @@ def test_a_derived_schema_follows_the_rules() -> None:
 def test_a_given_schema_is_that_of_the_shaped_records() -> None:
     """A schema that the settings name must contain renamed fields under their new names. It need
     not contain the fields that rules remove. The conditions of rules can nevertheless use these
-    fields, as texts."""
+    fields; their values are then texts."""
     made = given(
         [member("text"), member("level", default="?")],
         shape='drop status starts with "2" as ok\nrename message to text\nremove status, level',
@@ -222,9 +222,9 @@ def test_further_keys_may_get_another_name(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ["json", "logfmt"])
 def test_private_keys_do_not_reach_extra_by_another_name(kind: str) -> None:
-    """If rules mask, hash or remove a field, its value is not sent in `_extra` (the map of values
-    for which the schema has no field) either, even if the key in the line is an alias of the field
-    or a name from which a rule renames it."""
+    """If rules mask, hash or remove a field, its original value is never sent in `_extra`, the map
+    of values for which the schema has no field. The key in the line may also be an alias of the
+    field, or the name that the field has before a rule renames it."""
 
     def line(**pairs: str) -> bytes:
         if kind == "json":

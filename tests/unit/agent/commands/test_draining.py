@@ -50,8 +50,8 @@ def test_only_a_state_that_never_was_has_nothing_to_say(tmp_path: Path) -> None:
 
 
 def test_where_not_all_may_be_read_no_last_word_is_said(tmp_path: Path) -> None:
-    """Draining is refused if read.until is set, because the agent's last word would say that all
-    lines are delivered, including those that this setting keeps the agent from reading."""
+    """Draining is refused if read.until is set, because this setting keeps the agent from reading
+    some lines. The agent's last word would say that all lines are delivered, including these."""
     with pytest.raises(ConfigurationRefused, match=r"read\.until is set"):
         drained(tmp_path, read_until=tmp_path / "until.json")
 

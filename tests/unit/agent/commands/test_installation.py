@@ -1,5 +1,5 @@
-"""The output of `skidway agent install-snippet`. A test in tests/deploy runs the commands of this
-output on a host."""
+"""Tests the output of `skidway agent install-snippet`. A test in tests/deploy runs the commands of
+this output on a host."""
 
 from __future__ import annotations
 

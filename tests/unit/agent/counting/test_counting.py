@@ -1,5 +1,6 @@
-"""Tests the agent in count-only mode: which lines it notes, on a host in memory. No broker, no
-registry and no clock is used."""
+"""Tests `skidway agent count`, an agent that sends no lines. For each line it stores a note with
+the line's position, length and hash. The tests check which lines it notes. The host with its log
+files and clock exists only in memory."""
 
 from __future__ import annotations
 
@@ -26,8 +27,8 @@ def world(tmp_path: Path) -> Counting:
 
 
 def test_whole_lines_are_noted_with_their_places(world: Counting) -> None:
-    """A note has a line's first byte, length and hash. Empty lines are left out, and a line without
-    line end waits for its line end."""
+    """A note has a line's first byte, length and hash. The agent stores no note for an empty line.
+    It notes a line without a line end only after the line end is written."""
     world.files.append(LOG, b"one\r\n\ntwo\nunfin")
     world.turn()
     (noted,) = world.counted().files
@@ -74,8 +75,8 @@ def test_lines_that_were_rotated_while_no_agent_ran_are_noted(world: Counting) -
 
 
 def test_a_truncated_log_begins_anew(world: Counting) -> None:
-    """After copytruncate, the new lines are noted from byte 0. The bytes that nobody could read are
-    told."""
+    """After copytruncate, the new lines are noted from byte 0. The notes say from which byte on the
+    old content may have had lines that are not noted."""
     world.write("a", "b", "longer than the next one")
     world.turn()
     world.files.truncate(LOG)
@@ -105,8 +106,9 @@ def test_lines_that_went_away_unread_are_told(world: Counting) -> None:
 def test_what_is_not_noted_is_forgotten_with_its_time(
     world: Counting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The notes keep only a bounded list of bytes that are not noted. If they forget the oldest of
-    these bytes, they say that all lines are noted only since a later time."""
+    """The database of notes also lists byte ranges whose lines are not noted. The list has a
+    maximum length. If its oldest range is deleted, the time from which on the notes claim to be
+    complete is set to a later time."""
     monkeypatch.setattr(notes, "UNNOTED_MAX", 2)
     times = list[int]()
     for _ in range(4):
@@ -123,8 +125,9 @@ def test_what_is_not_noted_is_forgotten_with_its_time(
 
 
 def test_files_that_appeared_later_were_written_later(world: Counting) -> None:
-    """The notes say about a file that was found after the first look that all its lines were
-    written after the look before. About the other files they say nothing."""
+    """A look is one scan of the log directories. If the agent finds a new file in a later look than
+    its first one, the notes say that all the file's lines were written after the previous look. For
+    files of the first look the notes give no such time."""
     world.write("a")
     world.turn()
     looked_ms = world.clock.time_ms()
@@ -138,8 +141,9 @@ def test_files_that_appeared_later_were_written_later(world: Counting) -> None:
 
 
 def test_a_restart_does_not_make_files_younger(world: Counting) -> None:
-    """What was found after a restart was written after the last look that is durable, and not after
-    the restart."""
+    """If the agent finds a new file after a restart, the notes say that its lines were written
+    after the last look (scan) that was stored before the restart. They do not say that the lines
+    were written after the restart."""
     world.write("a")
     world.turn()
     last_ms = world.clock.time_ms()
@@ -154,8 +158,8 @@ def test_a_restart_does_not_make_files_younger(world: Counting) -> None:
 
 
 def test_start_at_end_skips_what_was_there(tmp_path: Path) -> None:
-    """With --start-at end, lines that a file had at the first start are not noted, but an
-    unfinished line is."""
+    """With --start-at end, the agent does not note the lines that a file has at the first start. An
+    unfinished last line is noted when its end is written."""
     world = Counting(tmp_path / "notes", start_at="end")
     world.files.append(LOG, b"a\nb\nunfin")
     world.turn()
@@ -165,8 +169,8 @@ def test_start_at_end_skips_what_was_there(tmp_path: Path) -> None:
 
 
 def test_a_line_that_is_divided_for_an_hour_is_not_compared(world: Counting) -> None:
-    """If a line gets no line end for an hour, neither its beginning nor its rest is noted as a
-    line, also if the agent is killed in between."""
+    """If a line gets no line end for an hour, the agent notes neither its beginning nor its rest as
+    a line. This holds even if the agent is killed in between."""
     world.files.append(LOG, b"a\nunfin")
     world.turn()
     world.turn(times=3, seconds=2000)
@@ -178,8 +182,9 @@ def test_a_line_that_is_divided_for_an_hour_is_not_compared(world: Counting) -> 
 
 
 def test_long_lines_are_noted(world: Counting) -> None:
-    """A line that is longer than one read is noted as a whole. A line that is longer than the
-    comparison reads is told, and the lines after it are noted."""
+    """A line that is longer than one read is noted as a whole. A line that is longer than
+    `LINE_BYTES_MAX` is not noted, but listed as a range without notes. The lines after it are
+    noted."""
     long = b"x" * (READ_BYTES * 2 + 7)
     world.files.append(LOG, b"a\n" + long + b"\nb\n" + b"y" * (LINE_BYTES_MAX + 1) + b"\nc\n")
     world.turn(times=60)
@@ -191,8 +196,8 @@ def test_long_lines_are_noted(world: Counting) -> None:
 
 
 def test_a_full_disk_loses_no_note(world: Counting, monkeypatch: pytest.MonkeyPatch) -> None:
-    """While the disk is full, the agent reads nothing. Afterwards it commits the notes that it
-    holds, each once."""
+    """While the disk is full, the agent reads nothing. When there is room again, it stores the
+    notes that it has in memory, each once."""
     loop = world.start()
     assert world.state is not None
     world.write("a", "b")
@@ -240,7 +245,8 @@ def test_a_kill_at_any_moment_neither_loses_nor_doubles_a_line(
             _turn_and_kill(world, monkeypatch, is_before=what == "before")
     world.turn(times=80)
     assert world.hashes() == hashes_of(*written)
-    # Nobody knows whether logs that were rotated while no agent ran were also deleted.
+    # If logs were rotated while no agent ran, others may have been deleted. The agent reports this
+    # doubt with "rotated more".
     assert not [each for each in world.counted().unnoted if "rotated more" not in each.reason]
 
 
@@ -271,7 +277,8 @@ def test_a_torn_log_of_the_database_neither_loses_nor_doubles_a_line(
     world: Counting, seed: int
 ) -> None:
     """If a power loss tears off the end of the database's log at any byte, the notes and the
-    positions still belong together. The next agent notes the rest again, each line once."""
+    positions still belong together. The restarted agent reads again the lines whose notes are lost,
+    and each line is noted once."""
     chance = random.Random(seed)
     written = [f"line {n} {chance.random()}" for n in range(300)]
     for at in range(0, 300, 30):
@@ -288,7 +295,7 @@ def test_a_torn_log_of_the_database_neither_loses_nor_doubles_a_line(
 
 
 def test_the_state_of_an_agent_is_not_touched(tmp_path: Path) -> None:
-    """A directory that has the state of an agent that sends lines is refused."""
+    """The agent refuses to store its notes in the state directory of an agent that sends lines."""
     open_state(tmp_path).close()
     with pytest.raises(UsageError, match="has the state of an agent"):
         check_directory(tmp_path, ())
@@ -312,7 +319,8 @@ def test_a_directory_with_other_files_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("pattern", ["*", "count.*", "*-wal"])
 def test_notes_are_not_counted_as_logs(tmp_path: Path, pattern: str) -> None:
-    """A pattern that would match the notes themselves is refused, also through a link."""
+    """A pattern for log files is refused if it also matches the files of the notes, even if the
+    directory of the notes is given as a link."""
     (tmp_path / "link").symlink_to(tmp_path / "real")
     for directory in (tmp_path / "real", tmp_path / "link"):
         with pytest.raises(UsageError, match="also matches the notes"):
@@ -354,7 +362,8 @@ def test_notes_of_another_machine_are_refused(
 def test_settings_that_count_nothing_are_refused(
     tmp_path: Path, changed: dict[str, object], said: str
 ) -> None:
-    """Options that cannot work are refused with one sentence."""
+    """If the value of an option cannot work, the error names the option or says what the value must
+    be."""
     given: dict[str, object] = {"paths": (LOG,), "directory": tmp_path, **changed}
     with pytest.raises(UsageError, match=said):
         CountSettings(**given).check()  # type: ignore[arg-type]

@@ -1,4 +1,5 @@
-"""Tests when notes are deleted."""
+"""Tests when `skidway agent count` deletes its oldest notes about log lines. It deletes notes in
+groups, the segments."""
 
 from __future__ import annotations
 
@@ -12,8 +13,8 @@ KEEP_BYTES, KEEP_MS = 64_000, 64_000
 
 
 def test_the_oldest_notes_are_dropped_if_there_are_too_many() -> None:
-    """If the notes take more bytes than allowed, the oldest segments are dropped, and no more than
-    necessary."""
+    """If the notes take more bytes than allowed, the oldest segments (groups of notes) are dropped,
+    but no more segments than necessary."""
     segments = Segments([], KEEP_BYTES, KEEP_MS)
     numbers = [segments.add(500, 1) for _ in range(140)]
     assert numbers[:5] == [1, 1, 2, 2, 3]
@@ -23,8 +24,8 @@ def test_the_oldest_notes_are_dropped_if_there_are_too_many() -> None:
 
 
 def test_old_notes_are_dropped() -> None:
-    """A segment is dropped if its newest note is too old. The newest segment stays, so that its
-    number is not used again."""
+    """A segment (a group of notes) is dropped if its newest note is too old. The newest segment
+    stays, so that its number is not used again."""
     segments = Segments([Segment(1, 0, 900, 10), Segment(2, 1_000, 1_500, 10)], KEEP_BYTES, KEEP_MS)
     assert segments.drop(900 + KEEP_MS) == []
     assert [each.number for each in segments.drop(901 + KEEP_MS)] == [1]
@@ -34,21 +35,23 @@ def test_old_notes_are_dropped() -> None:
 
 
 def test_a_segment_ends_after_a_part_of_the_time() -> None:
-    """A segment has notes of at most a part of the time for which notes are kept."""
+    """The notes of one segment (a group that is dropped as a whole) were written within a fixed
+    part (1 / PARTS) of the time for which notes are kept."""
     segments = Segments([], KEEP_BYTES, KEEP_MS)
     part_ms = KEEP_MS // PARTS
     assert [segments.add(1, at) for at in (0, part_ms - 1, part_ms, part_ms + 1)] == [1, 1, 2, 2]
 
 
 def test_long_values_are_counted_by_pages() -> None:
-    """The size of a note is not counted as less than its pages in the database."""
+    """The computed size of a long value is at least the size of the database pages that the value
+    needs."""
     assert stored_bytes(bytes(100)) < 300
     assert stored_bytes(bytes(4097)) >= 2 * 4096
 
 
 def test_the_notes_say_since_when_they_are_whole(tmp_path: Path) -> None:
-    """After notes were dropped, the notes no longer have their lines, and say that all lines since
-    the newest dropped note are noted. Facts about files that are gone are dropped too."""
+    """After old notes were dropped, the remaining notes claim to be complete only since the time of
+    the newest dropped note. The entries of deleted files are dropped too."""
     world = Counting(tmp_path / "notes")
     world.settings = replace(world.settings, keep_s=3600.0)
     world.write("a")

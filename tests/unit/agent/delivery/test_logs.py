@@ -74,7 +74,8 @@ def logs(fetcher: Fetcher) -> FetchedLogs:
 
 def test_records_with_an_origin_come_as_columns(logs: FetchedLogs, fetcher: Fetcher) -> None:
     """The origins of a batch's records become columns; a batch without origins is skipped. A
-    damaged batch becomes a hole, and the agent continues to read after this batch."""
+    damaged batch becomes a hole (a part of the partition that cannot be read), and the agent
+    continues to read after this batch."""
     ones = np.ones(2, np.int64)
     origins = Origins(ones * 3, ones * 4, np.array([0, 10]), ones * 10)
     values, times = pa_binary([b"a", b"b"]), np.array([7, 8], np.int64)
@@ -110,10 +111,10 @@ def test_a_partition_is_read_up_by_a_watermark_told_anew(
 def test_a_log_that_begins_behind_the_floor_has_a_hole_and_is_read_on(
     logs: FetchedLogs, fetcher: Fetcher
 ) -> None:
-    """The floor is the offset at which the agent begins to read. If the first offset of a log is
-    higher than the floor, the offsets in between become a hole, and the agent continues to read
-    from the first offset. If the broker's error does not give the first offset, the agent asks the
-    broker for it."""
+    """The floor is the offset at which the agent begins to read. The first offset of a log may be
+    higher than the floor. The offsets in between then count as a hole (a part that cannot be read),
+    and the agent reads from the first offset on. If the broker's error does not give the first
+    offset, the agent asks the broker for it."""
     fetcher.next = OffsetOutOfRange(P, 5, 20, 30)
     (hole,) = logs.poll()
     assert isinstance(hole, Hole)
@@ -140,7 +141,8 @@ def test_what_cannot_be_read_is_a_hole_for_good(
 ) -> None:
     """The agent reads no more of a partition in three cases: the log ends below the offset at which
     the agent begins to read, the log is damaged, or the agent has no right to read the partition.
-    The rest of the partition becomes a hole. The agent continues to read the other partitions."""
+    The rest of the partition counts as a hole (a part that cannot be read). The agent continues to
+    read the other partitions."""
     fetcher.next, fetcher.stopped = error, P
     (hole,) = logs.poll()
     assert isinstance(hole, Hole)

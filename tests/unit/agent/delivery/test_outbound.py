@@ -97,8 +97,9 @@ def test_what_came_back_is_sent_before_what_waited() -> None:
 
 @pytest.mark.parametrize("certainty", [None, Certainty.LOST, Certainty.UNCERTAIN])
 def test_a_flight_waits_for_its_refused_record(certainty: Certainty | None) -> None:
-    """A flight with a refused record is done only when the agent knows whether the record arrived.
-    If the record arrived, it is counted like every other record. Otherwise it is not counted."""
+    """A flight (the batches of one intent that are on their way) with a refused record is done only
+    when the agent knows whether the record arrived. If the record arrived, it is counted like every
+    other record. Otherwise it is not counted."""
     sending = Sending(b"a\nb\n\xff\n")
     sending.brokers.refuses = lambda record: record.first == 2
     (refusal,) = refused(sending)

@@ -1,7 +1,7 @@
-"""Lines that are too long to be read at once, and for which the agent stored an intent (a promise
-to send certain bytes) before it was killed. Before the restarted agent sends an over-long line
-again, it computes the checksum of all the line's bytes, and compares it with the checksum in the
-intent."""
+"""Tests lines that are too long to be read at once. In these tests, the agent has stored an intent
+(a promise to send certain bytes) for such a line before it is killed. Before the restarted agent
+sends an over-long line again, it computes the checksum of all the line's bytes, and compares it
+with the checksum in the intent."""
 
 import pytest
 
@@ -32,8 +32,9 @@ def world() -> World:
 @promise("2 set apart")
 @pytest.mark.parametrize("at", [2_000, READ_BYTES - 1, READ_BYTES, READ_BYTES + 250_000])
 def test_an_overlong_line_with_other_bytes_is_not_sent_again(world: World, at: int) -> None:
-    """If one byte of the line has changed, at any place in the line, the agent sends nothing under
-    the line's old origin. It declares the line lost, because no broker has the line."""
+    """The over-long line was on its way when the agent was killed. If one byte of it has changed
+    since, at any place in the line, the agent sends nothing under the line's old origin. It
+    declares the line lost, because no broker has the line."""
     (old,) = (intent.file for intent in StateDatabase(world.connection).intents())
     world.files.overwrite(A, at, b"y")
     world.start()
@@ -48,7 +49,8 @@ def test_an_overlong_line_with_other_bytes_is_not_sent_again(world: World, at: i
 
 @promise("2 over-long line")
 def test_an_overlong_line_with_the_same_bytes_is_sent_again(world: World) -> None:
-    """The unchanged line is sent again once, under its old origin, and no loss is declared."""
+    """If the over-long line that was on its way is unchanged, it is sent again once, under its old
+    origin, and no loss is declared."""
     (old,) = (intent.file for intent in StateDatabase(world.connection).intents())
     world.start()
     world.settle()

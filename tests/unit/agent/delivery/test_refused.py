@@ -1,5 +1,6 @@
-"""Records that a broker refuses for good. Before the agent declares such a record lost, it reads
-the partition back to find out whether an earlier attempt to send the record arrived."""
+"""Tests what the agent does with records that a broker refuses for good. Before the agent declares
+such a record lost, it reads the partition back to find out whether an earlier attempt to send the
+record arrived."""
 
 from __future__ import annotations
 
@@ -276,9 +277,9 @@ def test_with_many_undecided_nothing_is_read(world: World, monkeypatch: pytest.M
 
 def test_a_record_is_there_where_readers_keep_it(world: World) -> None:
     """A refused record counts as found if the log has a record with the same agent, file id and
-    byte range, and if no record of later lines of the file comes before it in the log. If a part of
-    the log has expired, records of later lines may come first, because an expired copy of the
-    record may have come before them."""
+    byte range. But no record of later lines of the file may come before this record in the log. If
+    a part of the log has expired, records of later lines may come first, because an expired copy of
+    the record may have come before them."""
     world.brokers.refuses = is_two
     refusals = []
     for _ in range(4):

@@ -1,4 +1,4 @@
-"""Symbolic links that a pattern matches. The agent reads the link's target, and watches the
+"""Tests symbolic links that a pattern matches. The agent reads the link's target, and watches the
 directory in which the target is. It also searches this directory for rotated files."""
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""File systems that are mounted only after the agent's start, and files that the agent for a while
-has no right to access."""
+"""Tests file systems that are mounted only after the agent's start, and files that the agent has no
+right to access for a while."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def rotate(world: World) -> None:
 
 def go_on(world: World) -> None:
     """Writes a line to the log, then rotates the log twice, and writes a line to each new log.
-    Called while the agent cannot access the files."""
+    Tests call this function while the agent cannot access the files."""
     world.files.append(APP, b"second\n")
     for line in (b"third\n", b"fourth\n"):
         world.clock.advance(60)
@@ -135,9 +135,9 @@ def test_a_directory_that_was_deleted_is_not_waited_for(world: World) -> None:
 
 @promise("6 unreadable")
 def test_what_was_rotated_while_nobody_might_look_is_read(world: World) -> None:
-    """History is the files that are too old for the agent to read. While the agent has the right to
-    list the names in a directory, but not to access the files, it counts no file as history. It
-    reads the files when it may access them again."""
+    """Files that are too old for the agent to read are called history. While the agent has the
+    right to list the names in a directory, but not to access the files, it counts no file as
+    history. It reads the files when it may access them again."""
     world.files.may_search = False
     world.settle(4)
     go_on(world)

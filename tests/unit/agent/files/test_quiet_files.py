@@ -1,4 +1,4 @@
-"""Scans of files to which no program writes. A host may have 20,000 such files."""
+"""Tests how the agent scans files to which no program writes. A host may have 20,000 such files."""
 
 from __future__ import annotations
 

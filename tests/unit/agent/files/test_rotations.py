@@ -1,5 +1,5 @@
-"""Rotations of `app.log`, with an agent and files in memory. The agent's pattern matches `app.log`
-but none of the names that rotation gives to the file."""
+"""Tests rotations of the log `app.log`, with an agent and files in memory. The agent's pattern
+matches `app.log` but none of the names that rotation gives to the file."""
 
 import errno
 
@@ -301,8 +301,8 @@ def test_deleted_generations_of_a_path_that_was_empty_are_declared(world: World)
 @pytest.mark.parametrize("is_restarted", [False, True])
 def test_a_look_between_two_generations_breaks_no_chain(world: World, is_restarted: bool) -> None:
     """If the agent lists the directory in the middle of a rotation, it finds no file at the log's
-    path, but it finds rotated files in the same directory. The newest of these files proves later
-    that no rotated file is missing."""
+    path, but it finds rotated files in the same directory. At the next scan, the agent uses the
+    newest of these files to prove that no rotated file is missing."""
     generations(world, 2)
     rotate(world)
     world.settle(rounds=5)
@@ -329,7 +329,7 @@ def test_deleted_while_the_agent_was_down(world: World) -> None:
 
 def test_deleted_and_written_again_is_no_rotation(world: World) -> None:
     """If a log is deleted and written again, and the directory has no rotated file, the agent
-    assumes that there was no file in between."""
+    assumes that no other file was written in between."""
     for number in range(3):
         world.files.delete(APP)
         world.files.append(APP, b"%d\n" % number)
@@ -451,8 +451,8 @@ def test_another_file_under_the_inode_of_one_deleted_meanwhile(world: World, las
 
 def test_truncated_while_the_agent_was_down_is_no_rotation(world: World) -> None:
     """If a log is truncated while the agent is down, the agent continues to read in the copy beside
-    the log and reads no line twice. A loss declares the bytes that may have been written between
-    the copy and the truncation."""
+    the log and reads no line twice. It declares a loss for the bytes that may have been written
+    between the copy and the truncation."""
     world.kill()
     world.files.append(f"{APP}.1", b"seen\nmore\n")
     world.files.truncate(APP)
@@ -554,9 +554,9 @@ def test_a_rotation_that_takes_many_looks_is_waited_for(
 def test_a_look_into_a_rotation_is_no_look_since_when_a_generation_would_be_old(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """History is the old files that the agent does not read. An unread rotated file counts as
-    history only if it is older than a scan that found all names. A scan during a rotation does not
-    show what is history, because it may miss names."""
+    """Files that are too old for the agent to read are called history. An unread rotated file
+    counts as history only if it is older than a scan that found all names. A scan during a rotation
+    does not count, because it may miss names."""
     read = world.files.list
 
     def rotated_meanwhile(directory: str) -> list[tuple[str, int]]:

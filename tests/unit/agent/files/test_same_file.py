@@ -282,7 +282,8 @@ def test_bytes_that_were_cut_off_behind_the_position_are_lost() -> None:
 @promise("1 file id")
 def test_bytes_that_were_cut_off_and_written_anew_between_two_looks_are_lost() -> None:
     """If unread bytes are cut off and other bytes are written between two scans, the unread bytes
-    are declared lost. In between, the agent has read the file and found that it was shorter."""
+    are declared lost. The agent knows of the cut because it read from the file before the other
+    bytes were written."""
     world = World(settings(raw(), reconcile_interval_ms=3_600_000))
     world.files.append(RUN, b"1\n2\n")
     world.start()
@@ -428,8 +429,8 @@ def test_each_of_many_writes_is_waited_for_anew() -> None:
 
 
 def test_the_same_bytes_written_again_while_the_file_is_being_read() -> None:
-    """If a file is rewritten with the same bytes, a loss declares these bytes, even if the agent
-    reads from the file before its next scan."""
+    """If a file is rewritten with the same bytes, the agent declares a loss for these bytes, even
+    if it reads from the file before its next scan."""
     world = World(settings(raw()))
     world.files.append(RUN, JOB)
     world.start()

@@ -1,4 +1,5 @@
-"""Rotated files with unexpected names or in unexpected directories, and copies of logs."""
+"""Tests rotated files that have unexpected names or are in unexpected directories, and copies of
+logs."""
 
 from __future__ import annotations
 

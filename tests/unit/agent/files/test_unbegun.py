@@ -68,8 +68,8 @@ def test_lines_written_and_rotated_between_two_looks(
 
 @pytest.mark.parametrize("is_down", [True, False])
 def test_a_log_that_is_empty_again_after_it_was_copied(is_down: bool) -> None:
-    """If a log is empty at two scans, and was copied and truncated in between, the agent reads the
-    copy."""
+    """If lines are written to an empty log, and the log is copied and truncated before the next
+    scan, the agent reads the copy, although the log is empty again."""
     world = make()
     if is_down:
         stop(world)
@@ -83,8 +83,8 @@ def test_a_log_that_is_empty_again_after_it_was_copied(is_down: bool) -> None:
 
 @pytest.mark.parametrize("is_down", [True, False])
 def test_rotated_generations_of_an_empty_log_that_are_deleted(is_down: bool) -> None:
-    """If a log without a file id is written, rotated and deleted between two scans, and a newer
-    rotated file remains, the agent declares a loss."""
+    """If lines are written to a log without a file id, and the log is rotated and deleted between
+    two scans, and a newer rotated file remains, the agent declares a loss."""
     world = make()
     if is_down:
         stop(world)
@@ -177,8 +177,8 @@ def test_only_changes_of_files_without_an_id_are_written() -> None:
 @promise("1 not opened")
 @pytest.mark.parametrize("is_down", [True, False])
 def test_an_unopened_file_whose_source_is_removed(is_down: bool) -> None:
-    """If the source of a file that could not be opened is removed, the agent declares the file's
-    loss."""
+    """If a source is removed from the settings, the agent declares a loss for each of the source's
+    files that it could not open."""
     other = settings(raw("other", "/other/*"))
     world = World(settings(raw("logs", "/log/*.log"), raw("other", "/other/*")))
     world.files.append(LOG, b"line\n").unreadable = True

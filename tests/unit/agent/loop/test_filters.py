@@ -1,5 +1,5 @@
-"""Rules of the setting `shape` in the running agent. A record that a rule leaves out is never sent
-to a broker, and is counted once, even if the agent is killed."""
+"""Tests the rules of the setting `shape` in the running agent. A record that a rule leaves out is
+never sent to a broker, and is counted once, even if the agent is killed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The agent's loop from end to end, run in memory. The tests check files, delivery, checkpoints,
+"""Tests the agent's loop from end to end, in memory. The tests check files, delivery, checkpoints,
 and the audit messages that the agent sends."""
 
 import json

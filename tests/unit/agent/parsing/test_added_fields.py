@@ -1,4 +1,4 @@
-"""Fields of a record that come from its file's path."""
+"""Tests the fields of a record that come from its file's path."""
 
 from __future__ import annotations
 

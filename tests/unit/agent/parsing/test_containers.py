@@ -72,7 +72,7 @@ def test_parts_of_a_line_are_joined() -> None:
 
 def test_parts_of_another_stream_are_not_joined() -> None:
     """If a line of another stream is between two parts of a line, the parts become two records. A
-    metric counts records whose rest is in another record."""
+    metric counts the records that have only a part of a line."""
     data = cri(b"on", b"P") + cri(b"other", stream=b"stderr") + cri(b"e")
     assert texts(CRI, data) == ["on", "other", "e"]
     assert JoiningFramer(None, 1 << 20, CRI).frame(data, np.array([len(data)])).pieces == 1
@@ -114,7 +114,7 @@ def test_a_line_that_is_not_of_the_runtime_is_rejected_alone(kind: str, bad: byt
 
 def test_a_time_that_is_no_time_is_the_time_of_reading() -> None:
     """If the runtime's time cannot be parsed, the record has no event time, and the field
-    `container_time` gets the time of reading."""
+    `container_time` gets the time at which the agent reads the line."""
     found = parsed(CRI, b"2025-99-20T08:15:01Z stdout F a\n")
     assert found.event_ms.tolist() == [-(1 << 63)]
     (row,) = found.batch.to_pylist()

@@ -1,5 +1,6 @@
 """If a regular expression is simple enough, the agent does not use RE2, but searches the line for
-the text between the groups. The result must be the same as with RE2."""
+the literal text that the expression has between its groups. The result must be the same as with
+RE2."""
 
 from __future__ import annotations
 

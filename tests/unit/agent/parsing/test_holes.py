@@ -25,7 +25,7 @@ PIECES = st.lists(
 
 def records(framer: LineFramer | JoiningFramer, *ranges: bytes) -> list[tuple[bytes, bool]]:
     """Returns the bytes of each record, including its line terminator, and whether the record is a
-    hole."""
+    hole (a run of NUL bytes)."""
     data = b"".join(ranges)
     frames = framer.frame(data, np.cumsum([len(each) for each in ranges]))
     holes = [False] * len(frames) if frames.is_hole is None else frames.is_hole.tolist()
@@ -34,7 +34,8 @@ def records(framer: LineFramer | JoiningFramer, *ranges: bytes) -> list[tuple[by
 
 
 def reference(data: bytes) -> list[tuple[bytes, bool]]:
-    """The lines and holes of a range, found by a regular expression."""
+    """Returns the lines and holes that a regular expression finds in a range, each with whether it
+    is a hole."""
     found, at = [], 0
     while at < len(data):
         nuls = nul_bytes(data[at:])
@@ -62,9 +63,10 @@ def test_holes_are_those_of_a_simple_program(data: bytes) -> None:
 @promise("2 framing")
 @given(PIECES, PIECES, st.booleans())
 def test_holes_never_depend_on_another_range(one: bytes, other: bytes, is_joined: bool) -> None:
-    """A range of bytes has the same holes and records whether the agent splits it alone or together
-    with other ranges. If a range is divided at the end of a record, its parts have the same records
-    as the whole range."""
+    """The agent splits a range of bytes into records; each hole (a run of NUL bytes) is also a
+    record. The records of a range are always the same. It does not matter whether the agent splits
+    only this range or several ranges together. If a range is divided at the end of a record, its
+    parts have the same records as the whole range."""
     framer = JoiningFramer(Rule(START, "^A", 3), 9) if is_joined else LineFramer()
     ranges = [each for each in (one, other) if each]
     if not ranges:
@@ -81,7 +83,8 @@ def test_holes_never_depend_on_another_range(one: bytes, other: bytes, is_joined
 def test_what_follows_never_changes_a_hole(
     data: bytes, rest: bytes, is_joined: bool, encoding: str
 ) -> None:
-    """Once a hole or a record counts as whole, it stays the same, whatever is written after it."""
+    """Once a hole (a run of NUL bytes) or another record counts as whole, it stays the same,
+    whatever is written after it."""
     if encoding != "utf-8":
         data, rest = (b.decode().encode(encoding) for b in (data, rest))
     framer: LineFramer | JoiningFramer = LineFramer(encoding)
@@ -95,8 +98,8 @@ def test_what_follows_never_changes_a_hole(
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16le", "utf-16be"])
 def test_a_hole_is_whole_as_soon_as_another_byte_follows(encoding: str) -> None:
-    """A hole counts as whole as soon as any other byte follows it, even if the line after the hole
-    is not complete yet."""
+    """A hole (a run of NUL bytes) counts as whole as soon as any other byte follows it, even if the
+    line after the hole is not complete yet."""
     framer, unit = LineFramer(encoding), len("a".encode(encoding))
     hole = bytes(40)
     assert framer.whole_records_end(hole) == 0
@@ -108,7 +111,8 @@ def test_a_hole_is_whole_as_soon_as_another_byte_follows(encoding: str) -> None:
 
 @promise("2 nul bytes")
 def test_a_hole_joins_no_record() -> None:
-    """A hole is never a part of a record of several lines."""
+    """A hole (a run of NUL bytes in place of lines) is never a part of a record of several
+    lines."""
     framer = JoiningFramer(Rule(START, "^A", 9), 1000)
     data = b"A\n1\n" + bytes(5) + b"2\n3\nA\n"
     assert [record for record, _ in records(framer, data)] == [

@@ -244,8 +244,9 @@ NESTED = {
 
 def test_times_inside_objects_are_found() -> None:
     """`timestamp.fields` may name a member inside an object. It may use the names in the line or
-    the names of the schema's fields. A line without this member has the time of reading. If the
-    schema does not have the member, the settings are refused."""
+    the names of the schema's fields. If a line does not have this member, its record gets the time
+    at which the agent reads the line. If the schema does not have the member, the settings are
+    refused."""
 
     def parsed(name: str, form: str, *lines: str) -> list[int]:
         parser = JsonParser(

@@ -45,7 +45,7 @@ def refused(name: str) -> Any:
 
 
 def verdict(line: str) -> str | None:
-    """The reason why a line is not a JSON object; None if it is a JSON object."""
+    """Returns the reason why a line is not a JSON object, or None if it is one."""
     try:
         value = json.loads(line, parse_constant=refused, parse_float=finite)
     except ValueError as error:
@@ -56,7 +56,8 @@ def verdict(line: str) -> str | None:
 @given(LINES)
 @example([' {"a": "x"} ', '{"a": "x"} x', '{"a": 1e400}', '{"a": NaN}', ""])
 def test_lines_are_decoded_as_by_the_decoder(lines: list[str | None]) -> None:
-    """Each line is either an object or is refused with the decoder's reason."""
+    """Each line is decoded to an object, or is refused with the same reason as by Python's
+    decoder."""
     texts = [line or "" for line in lines]
     parsed = JsonParser(SCHEMA, {}).parse(pa.array(texts, pa.string()).view(pa.binary()), 0)
     found = {each.row: each.detail for each in parsed.rejects if each.reason == NOT_JSON}

@@ -133,9 +133,10 @@ def test_lines_without_pairs_are_rejected() -> None:
 
 
 def test_a_line_may_lack_its_time() -> None:
-    """If a line does not have the key of the time, its time is the time of reading. If a line's
-    time cannot be read, the line is rejected. With `on_error: read_time`, this line gets the time
-    of reading too."""
+    """If a line does not have the key of the time, its record gets the time at which the agent
+    reads the line. If a line has a time that cannot be parsed, the line is rejected. With
+    `on_error: read_time`, it is not rejected, and its record also gets the time at which it is
+    read."""
     lines = ("ts=2026-11-23T08:15:01Z a=1", "a=2", "ts=soon a=3")
     made = made_of(source(timestamp=Times(fields=["ts"], format="rfc3339")), *lines)
     assert [each.time and each.time.isoformat() for each in made.rows] == [

@@ -1,6 +1,6 @@
-"""If a record begins in the last lines of a range of bytes, the framer (the code that splits bytes
-into records) looks only at these lines to find the end of the last whole record. The end must be
-the same as if it had looked at all lines."""
+"""The framer is the code that splits bytes into records. To find the end of the last whole record
+in a range of bytes, it looks only at the last lines of the range if a record begins there. The end
+must be the same as if it had looked at all lines."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ def whole_records_end(framer: JoiningFramer, data: bytes, look_back: int) -> int
 def test_the_last_lines_decide_where_whole_records_end(
     rule: Rule, bytes_max: int, lines: list[bytes], look_back: int
 ) -> None:
-    """However few bytes the framer looks at first, it finds that the last whole record ends at the
-    same place."""
+    """However few bytes the framer (the code that splits bytes into records) looks at first, it
+    finds the same end of the last whole record."""
     framer, data = JoiningFramer(rule, bytes_max), b"".join(lines)
     assert whole_records_end(framer, data, look_back) == whole_records_end(framer, data, 1 << 30)
 
@@ -60,7 +60,8 @@ def test_the_last_lines_decide_where_whole_records_end(
 def test_the_last_lines_of_a_container_decide_it_too(
     rule: Rule | None, lines: list[bytes], look_back: int
 ) -> None:
-    """In a container's log, whose divided lines are joined, the whole records also end at the same
-    place, however few bytes the framer looks at first."""
+    """In a container's log, the runtime may have divided lines, which the agent joins. There, too,
+    the end of the last whole record does not depend on how few bytes the framer (the code that
+    splits bytes into records) looks at first."""
     framer, data = JoiningFramer(rule, 200, "cri"), b"".join(lines)
     assert whole_records_end(framer, data, look_back) == whole_records_end(framer, data, 1 << 30)

@@ -58,8 +58,8 @@ def rejected(value: Any) -> list[str]:
     ],
 )
 def test_a_rejected_line_names_the_nested_member(value: Any, detail: str) -> None:
-    """The detail of a rejected line names the member that does not fit, however deep it is. It
-    quotes neither a value nor a key of a map."""
+    """The detail of a rejected line (a short text about the reason) names the JSON member that does
+    not fit, however deep it is. The detail quotes neither a value nor a key of a map."""
     assert rejected(value) == [detail]
 
 

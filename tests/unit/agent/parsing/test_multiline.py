@@ -38,13 +38,14 @@ def test_a_record_begins_at_each_line_that_matches() -> None:
 
 
 def test_a_line_that_matches_belongs_to_the_record_before_it() -> None:
-    """With type continuation, each line that matches belongs to the record of the line before."""
+    """With the type `continuation`, each line that matches belongs to the record of the line
+    before."""
     framer = JoiningFramer(Rule(CONTINUATION, "^ ", 500), LARGE)
     assert records(framer, b"a\n b\n\n c\nd") == [b"a\n b", b"\n c", b"d"]
 
 
 def test_a_record_ends_after_each_line_that_matches() -> None:
-    """With type end, a record ends after each line that matches."""
+    """With the type `end`, a record ends after each line that matches."""
     framer = JoiningFramer(Rule(END, ";$", 500), LARGE)
     assert records(framer, b"a\nb;\nc;\nd\n") == [b"a\nb;", b"c;", b"d"]
 
@@ -79,16 +80,16 @@ def test_a_record_is_whole_when_no_line_can_follow(data: bytes, end: int) -> Non
 
 
 def test_a_record_with_its_end_is_whole_at_once() -> None:
-    """With type end, a record is whole as soon as its last line is there."""
+    """With the type `end`, a record is whole as soon as its last line is there."""
     framer = JoiningFramer(Rule(END, ";$", 500), LARGE)
     assert framer.whole_records_end(b"a\nb;\n") == 5
     assert framer.whole_records_end(b"a\nb;\nc\n") == 5
 
 
 def test_pieces_are_counted() -> None:
-    """The framer (the code that splits bytes into records) counts records that are only a piece.
-    The other lines of a piece are in another record, because a limit divided the lines, or in
-    another range of bytes."""
+    """A piece is a record that has only some of the lines that belong together. The other lines are
+    in another record, because there were too many lines or bytes, or in another range of bytes. The
+    framer (the code that splits bytes into records) counts pieces."""
     ends = lambda data: np.array([len(data)])  # noqa: E731
     assert start(2).frame(b"1\nA\n2\n3\n", ends(b"1\nA\n2\n3\n")).pieces == 2
     framer = JoiningFramer(Rule(END, ";$", 500), LARGE)

@@ -49,8 +49,9 @@ def rows(source: SourceSettings, *envelopes: Envelope) -> list[dict[str, Any]]:
 def test_an_envelope_is_read_as_it_was_written(
     topic: str, line: bytes, host: str, path: str, key: Any, original: Any
 ) -> None:
-    """Whatever bytes a repaired record contains, its envelope is one line. If the envelope is read,
-    it gives the same record again."""
+    """`skidway agent replay` writes each repaired record to a file as one line of JSON, the
+    envelope, whatever bytes the record contains. If the envelope is read, it gives the same record
+    again."""
     written = Envelope(topic, line, host, path, key, original)
     text = written.text()
     assert b"\n" not in text
@@ -75,14 +76,14 @@ def test_an_envelope_is_read_as_it_was_written(
     ],
 )
 def test_other_lines_are_no_envelopes(line: bytes) -> None:
-    """If a line of a replay file is not an envelope, the agent recognizes this and does not
-    stop."""
+    """In a replay file, each repaired line is in an envelope (one line of JSON). If a line of the
+    file is not an envelope, the agent recognizes this and does not stop."""
     assert read(line) is None
 
 
 def test_a_repaired_line_is_parsed_by_its_source() -> None:
-    """The row has the groups and the time of the repaired line, and the origin of the rejected
-    line."""
+    """The row of a repaired line has the groups and the time of this line, and the origin of the
+    rejected line."""
     source = raw(
         "logs",
         parser=ParserSettings(type="regex", pattern=r"(?P<at>\S+) (?P<what>.*)"),

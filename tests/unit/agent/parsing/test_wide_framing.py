@@ -31,7 +31,7 @@ def values(framer: LineFramer | JoiningFramer, *ranges: bytes) -> list[bytes]:
 
 
 def expected(text: str) -> list[str]:
-    """The lines of a text, each without its line terminator."""
+    """Returns the lines of a text, each without its line terminator."""
     *terminated, last = text.split("\n")
     return [each.removesuffix("\r") for each in terminated] + ([last] if last else [])
 
@@ -82,8 +82,9 @@ def test_however_the_bytes_arrive_the_lines_are_the_same(
 
 @given(ENCODINGS, TEXTS, st.integers(1, 3))
 def test_a_long_line_ends_where_its_line_feed_is(encoding: str, text: str, extra: int) -> None:
-    """If the agent reads a later part of a long line, the line ends at the first line feed. The two
-    bytes of a line feed do not count if they belong to two different characters."""
+    """If the agent reads a later part of a long line, the line ends at the first line feed. If the
+    last byte of one character and the first byte of the next look like a line feed, they do not end
+    the line."""
     data = text.encode(encoding)
     at = text.find("\n")
     end = None if at < 0 else len(text[: at + 1].encode(encoding))

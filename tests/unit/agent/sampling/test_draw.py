@@ -32,9 +32,9 @@ def kept(offered: list[Intent], limit: int, period: int = DAY) -> list[Intent]:
 
 
 def test_a_draw_depends_on_nothing_but_what_was_delivered() -> None:
-    """The same agent draws the same ranges again if the period and the delivered ranges are the
-    same. The result depends neither on the order in which the ranges were delivered nor on a
-    restart in between."""
+    """The same agent chooses the same ranges for its samples again if the period and the delivered
+    ranges are the same. The result depends neither on the order in which the ranges were delivered
+    nor on a restart in between."""
     offered = intents(200)
     shuffled = Random(1).sample(offered, len(offered))
     assert kept(offered, 20) == kept(shuffled, 20)
@@ -49,15 +49,15 @@ def test_a_draw_depends_on_nothing_but_what_was_delivered() -> None:
 
 
 def test_a_draw_is_bounded_and_takes_all_of_a_quiet_period() -> None:
-    """An agent draws at most the configured number of ranges in a period. If it has delivered fewer
-    ranges than that, it draws all of them."""
+    """An agent chooses at most the configured number of ranges for the samples of a period. If it
+    has delivered fewer ranges than that, it chooses all of them."""
     assert len(kept(intents(500), 20)) == 20
     assert sorted(x.first for x in kept(intents(5), 20)) == [0, 100, 200, 300, 400]
 
 
 def test_each_range_has_the_same_chance() -> None:
-    """Over many periods, each range is drawn equally often, even the first and the last range of a
-    period."""
+    """Over many periods, each range of delivered bytes is drawn (chosen at random) equally often,
+    even the first and the last range of a period."""
     offered = intents(50)
     found = Counter(x.first for day in range(1, 401) for x in kept(offered, 5, day * DAY))
     expected = 400 * 5 / 50
@@ -66,6 +66,6 @@ def test_each_range_has_the_same_chance() -> None:
 
 
 def test_periods_begin_at_multiples_of_their_length() -> None:
-    """With periods of a day, an agent that is started twice on the same day draws for the same
-    period."""
+    """With periods of a day, an agent that is started twice on the same day chooses its sample
+    ranges both times for the same period."""
     assert period_of(DAY + 5, DAY) == period_of(2 * DAY - 1, DAY) == DAY

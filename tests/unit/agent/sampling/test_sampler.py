@@ -66,8 +66,9 @@ def told(found: list[Sample], topic: str) -> list[tuple[int, bytes]]:
 
 
 def test_a_sample_has_the_sums_of_what_brokers_have() -> None:
-    """When a period has ended, the agent sends samples of the drawn ranges. The content sums in the
-    samples, also those of rejected lines, are those of the records that the brokers have."""
+    """When a period has ended, the agent sends samples of the ranges of bytes that it has chosen at
+    random. The content sums in the samples, also those of rejected lines, are those of the records
+    that the brokers have."""
     here = world()
     here.start()
     write(here, b"INFO one\nINFO two\n", b"?? no\nWARN three\n")
@@ -118,7 +119,7 @@ def test_an_agent_draws_no_more_ranges_than_it_is_told() -> None:
 
 def test_a_killed_agent_neither_doubles_nor_misses_a_sample() -> None:
     """Wherever the agent is killed between the choice of a range and the publication of its sample,
-    the sample of each drawn range is published once."""
+    the sample of each chosen range is published once."""
     pieces = [b"INFO %d\n" % number for number in range(6)]
     for rounds in range(8):
         here = world()
@@ -173,8 +174,8 @@ def _overwrite(here: World) -> None:
 
 @pytest.mark.parametrize("change", [_delete, _truncate, _overwrite])
 def test_what_is_not_there_any_more_is_told_as_gone(change: Callable[[World], None]) -> None:
-    """If a drawn range's bytes were deleted, cut off or changed, the sample reports the range as
-    gone, and contains no sums."""
+    """If the bytes of a range that was chosen for a sample were deleted, cut off or changed, the
+    sample reports the range as gone, and contains no sums."""
     here = world()
     here.start()
     write(here, b"INFO one\n")
@@ -187,8 +188,9 @@ def test_what_is_not_there_any_more_is_told_as_gone(change: Callable[[World], No
 
 
 def test_another_program_does_not_tell_what_it_would_make(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If another version of the program sent the records of a drawn range, the running version
-    reports the range as gone. It does not send sums of its own records, which could differ."""
+    """If another version of the program sent the records of a range that was chosen for a sample,
+    the running version reports the range as gone. It does not send sums of its own records, which
+    could differ."""
     here = world()
     here.start()
     write(here, b"INFO one\n")
@@ -229,9 +231,9 @@ def test_an_unreadable_file_is_tried_again_and_then_told_as_gone() -> None:
 
 
 def test_a_reload_that_draws_nothing_drops_what_is_drawn() -> None:
-    """If a reload sets `sample.ranges: 0`, the agent sends no more samples, and deletes the drawn
-    ranges from its state. The setting must take effect at once, because a version of the audit that
-    does not support samples would call every bucket unknown."""
+    """If a reload sets `sample.ranges: 0`, the agent sends no more samples, and deletes the ranges
+    that it has chosen from its state. The setting must take effect at once, because a version of
+    the audit that does not support samples would call every bucket unknown."""
     here = world()
     here.start()
     write(here, b"INFO one\n")

@@ -1,5 +1,5 @@
-"""The language of the setting `shape`. Every text becomes rules, or is refused with one clear
-sentence."""
+"""Tests how the text of the setting `shape` is parsed. Every text becomes a list of rules, or is
+refused with one clear sentence."""
 
 from __future__ import annotations
 
@@ -97,8 +97,8 @@ def test_every_text_becomes_rules_or_a_sentence(text: str) -> None:
 
 
 def test_an_example_of_all_rules() -> None:
-    """The example has a rule of each kind. Each line is one rule, except blank lines and
-    comments."""
+    """Parses a text with a rule of each kind. Each line of the text is one rule, except blank lines
+    and comments."""
     found = parse(EXAMPLE)
     level, path = r.Field("level"), r.Field("path")
     debug = r.Comparison(level, "=", "DEBUG")
@@ -116,7 +116,8 @@ def test_an_example_of_all_rules() -> None:
 
 def test_a_backslash_needs_no_second_one() -> None:
     """In a quoted text, a quotation mark needs a backslash before it. Before any other character,
-    one backslash means the same as two."""
+    one backslash means the same as two. For example, `d` after one backslash and `d` after two
+    backslashes give the same text."""
     assert parse(r'drop a matches "\d\"\\d"')[0] == parse(r'drop a matches "\\d\"\\d"')[
         0
     ].__class__(r.Comparison(r.Field("a"), "matches", r'\d"\d'), r'drop a matches "\\d\"\\d"')

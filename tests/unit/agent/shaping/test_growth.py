@@ -31,7 +31,8 @@ def shaped(texts: list[str | None], rules: str) -> Shaped:
 
 
 def test_one_rule_is_never_too_much() -> None:
-    """A single rule makes a text at most eight times as long, so it never rejects a record."""
+    """A single rule makes a text at most eight times as long, so no record is rejected because a
+    single rule made it too long."""
     found = shaped(["a" * 1_000, "", None], 'mask msg matching "[a-z]"')
     assert found.by.tolist() == [KEPT] * 3
     assert found.batch.to_pylist()[0]["msg"] == "[masked]" * 1_000
@@ -52,8 +53,8 @@ def test_a_record_that_masks_make_too_long_is_named() -> None:
 @promise("2 filtered")
 def test_the_reject_says_why() -> None:
     """If masks make a record too long, its line goes to `<topic>.rejected`, with a reason and a
-    detail that names the field. The line's text is withheld, because masks would make this text too
-    long, too."""
+    detail (a short text) that names the field. The line's own text is not sent, because masks would
+    make it too long, too."""
     shape = 'mask line matching "[a-z]"\n' * 3
     found = press(recipe(shape=shape), reading(b"secret\n12\n"))
     assert [record.value[6:] for record in records(found)] == [b"12"]
@@ -76,8 +77,8 @@ def test_a_running_agent_accounts_for_the_line() -> None:
 
 
 def test_texts_of_rejected_lines_are_bounded_too() -> None:
-    """If masks would make the text or the detail of a rejected line too long, the agent withholds
-    this text or detail."""
+    """If masks would make the text or the detail (the reason in words) of a rejected line too long,
+    the agent does not send this text or detail."""
     text = RejectedText(parse('mask a matching "[a-z]"\nmask b matching "[a-z]"'), "utf-8")
     assert text.line(b"abc") == WITHHELD
     assert text.detail("abc") == WITHHELD_DETAIL

@@ -121,8 +121,9 @@ def test_patterns_are_masked_with_re2() -> None:
 
 
 def test_addresses_have_one_way_to_match() -> None:
-    """The patterns of masks read each character of a text a bounded number of times: a text that a
-    pattern matches can be divided among the pattern's repeated parts in only one way."""
+    """A text that matches a mask's pattern can be divided among the repeated parts of the pattern
+    in only one way. So the search for the pattern takes time in proportion to the length of the
+    text."""
     parsed = _repeats(kinds._IPV6_LIKE.pattern)
     assert parsed == ["{0,4}", "{2}", "+"]
     text = ":" * 400_000 + "g"

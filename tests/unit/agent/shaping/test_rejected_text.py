@@ -37,7 +37,8 @@ def text(shape: str, encoding: str = "utf-8") -> RejectedText:
 )
 def test_a_line_has_no_more_than_the_rules_allow(shape: str, expected: bytes) -> None:
     """Masks are applied to the whole rejected line. If the agent cannot know which part of the line
-    is secret, it withholds the line's text, and the detail of the rejection too."""
+    is secret, it sends neither the line's text nor the detail (a text about the reason of the
+    rejection)."""
     made = text(shape)
     assert made.line(LINE) == expected
     detail = "not 10.0.0.1"
@@ -59,8 +60,8 @@ def test_lines_in_other_encodings_are_masked() -> None:
 
 @pytest.mark.parametrize("encoding", ["latin-1", "utf-16le", "utf-16be", "shift-jis", "gb18030"])
 def test_a_masked_line_keeps_its_encoding(encoding: str) -> None:
-    """A masked line has the encoding of its source, like any other rejected line. If this is not
-    possible, the line is withheld."""
+    """A masked line has the encoding of its source, like any other rejected line. If the masked
+    text cannot be written in this encoding, the agent does not send the line's text."""
     word = "表" if encoding in ("shift-jis", "gb18030") else "ü"
     made = text("mask a for cards", encoding)
     found = made.line(f"{word} 4111111111111111".encode(encoding))
@@ -94,8 +95,8 @@ CARD = "4111111111111111"
     ],
 )
 def test_escapes_hide_nothing_from_the_masks(line: str) -> None:
-    """If the masks find more in a rejected line after its escapes are decoded, the line and its
-    detail are withheld."""
+    """If the masks find more in a rejected line after its escapes are decoded, the agent sends
+    neither the line's text nor the detail (the reason in words)."""
     made = text('mask a for cards, emails, keys, tokens\nmask a matching "pin \\"[0-9]+\\""')
     assert made.line(line.encode()) == WITHHELD
     assert made.detail(line) == WITHHELD_DETAIL
@@ -116,7 +117,8 @@ def test_escapes_alone_withhold_nothing(line: str, expected: str | None) -> None
 
 
 def test_what_masks_cannot_read_is_withheld() -> None:
-    """If a source has masks, a line that is not in the source's encoding is withheld."""
+    """If a source has masks, the agent does not send the text of a line that is not in the source's
+    encoding."""
     made = text("mask a for keys")
     assert made.line("password=geheim".encode("utf-16-le")) == WITHHELD
     assert made.unreadable("passw\xf6rter".encode("latin-1")) == WITHHELD
@@ -124,7 +126,7 @@ def test_what_masks_cannot_read_is_withheld() -> None:
 
 
 def test_a_head_keeps_no_piece_of_a_private_text() -> None:
-    """The agent has only the beginning of an over-long line. It withholds this beginning if a
+    """The agent has only the beginning of an over-long line. It does not send this beginning if a
     private text may continue after it."""
     long = b"x " * HEAD_BYTES_LEFT_OUT
     assert text('mask a matching "<s>.*?</s>"').line(b"<s>" + long, is_head=True) == WITHHELD

@@ -67,8 +67,8 @@ def rows(found: Shaped) -> list[dict[str, Any]]:
 @promise("2 another program")
 def test_known_records_become_known_records() -> None:
     """The same rules always turn the same records into the same result. If the result changes,
-    SHAPE_VERSION must be increased, so that the agent searches the brokers for records that an
-    older version of the program had promised to send, and does not make them again."""
+    SHAPE_VERSION must be increased. Then the agent does not make again the records that an older
+    version of the program had promised to send, but searches the brokers for them."""
     found = shape(RULES)
     said = repr((rows(found), found.by.tolist())).encode()
     assert (SHAPE_VERSION, hashlib.sha256(said).hexdigest()) == (2, KNOWN)
@@ -87,8 +87,8 @@ def test_rules_are_applied_in_their_order() -> None:
 
 @promise("2 filtered")
 def test_a_sample_is_the_same_each_time_and_in_each_batch() -> None:
-    """Whether a sample contains a record depends only on the record's origin and the rule's name.
-    It depends neither on the other records of the batch nor on the time."""
+    """Whether the rule `sample` keeps a record depends only on the record's origin and the rule's
+    name. It depends neither on the other records of the batch nor on the time."""
     whole = origins(1000)
     found = chosen(whole, "third", 1, 3)
     assert found.tolist() == chosen(whole, "third", 1, 3).tolist()
@@ -100,8 +100,8 @@ def test_a_sample_is_the_same_each_time_and_in_each_batch() -> None:
 
 @pytest.mark.parametrize(("kept", "of"), [(1, 2), (1, 10), (9, 10), (1, 100), (7, 7)])
 def test_a_sample_has_the_right_share(kept: int, of: int) -> None:
-    """The share of the chosen records is right within five standard deviations, even if another
-    sample chose from the same records before."""
+    """The rule `sample` keeps the configured share of the records, within five standard deviations,
+    even if another rule `sample` was applied to these records before."""
     count = 200_000
     share = kept / of
     for picked in (np.ones(count, np.bool_), chosen(origins(count), "other", 1, 2)):
@@ -111,7 +111,7 @@ def test_a_sample_has_the_right_share(kept: int, of: int) -> None:
 
 
 def test_the_rest_stays_outside_a_sample() -> None:
-    """A sample with a condition keeps all records for which the condition is not true."""
+    """A rule `sample` with a condition leaves out only records for which the condition is true."""
     found = shape('sample 1/1000000 where level = "INFO" as few')
     assert {row["level"] for row in rows(found)} == {"DEBUG", "WARN"}
     assert found.batch.num_rows == 40

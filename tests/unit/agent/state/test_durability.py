@@ -1,4 +1,4 @@
-"""The settings with which the agent opens its SQLite database, so that transactions survive a power
+"""The agent opens its SQLite database with settings by which committed transactions survive a power
 failure."""
 
 import sqlite3

@@ -65,9 +65,9 @@ def state(tmp_path: Path) -> Iterator[StateDatabase]:
 def test_what_the_newer_state_may_have_sent_is_read_again_under_new_ids(
     state: StateDatabase,
 ) -> None:
-    """The agent continues to read in an open file under a new file id. Otherwise readers could
-    mistake a line for a repeat of another line that was sent after the copy was made. The unsent
-    counts in the copy are dropped."""
+    """After an older copy of the state was adopted, the agent continues to read in an open file
+    under a new file id. Otherwise readers could mistake a line for a repeat of another line that
+    was sent after the copy was made. The unsent counts in the copy are dropped."""
     renew(state, Newest(1, 18, 0))
     *kept, found = state.files()
     assert [each.file for each in kept] == [12, 13]
@@ -82,9 +82,9 @@ def test_what_the_newer_state_may_have_sent_is_read_again_under_new_ids(
 def test_a_file_that_had_ended_keeps_its_end_and_what_was_promised_of_it(
     state: StateDatabase,
 ) -> None:
-    """A rotated, complete file keeps its file id, its length and its intents. Intents are stored
-    promises to send certain bytes. Under a second id, its lines would count as new lines and arrive
-    twice."""
+    """After an older copy of the state was adopted, a rotated file that the agent has completely
+    read keeps its file id, its length and its intents. Intents are stored promises to send certain
+    bytes. Under a second id, its lines would count as new lines and arrive twice."""
     renew(state, Newest(1, 18, 0))
     ended = state.files()[0]
     assert (ended.file, ended.state, ended.position, ended.length) == (12, FileState.ENDED, 50, 80)

@@ -22,7 +22,8 @@ def test_a_checkpoint_keeps_its_values(
     values: tuple[int, int, Guard, tuple[Mark, ...]],
     others: tuple[int, int, Guard, tuple[Mark, ...]],
 ) -> None:
-    """A checkpoint returns the position, the guard and the marks from which it was made. Two
+    """A checkpoint returns the values from which it was made: the position, the guard (a checksum
+    of the bytes before the position) and the marks (earlier positions with checksums). Two
     checkpoints are equal only if all their values are equal."""
     point = Checkpoint(*values)
     assert (point.position, point.prefix_crc, point.guard, point.marks) == values

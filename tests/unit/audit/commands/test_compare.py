@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from skidway.audit.commands.compare import LAST_TIME, STAMPED_EARLIER_MS, certain_since, reach
+from skidway.audit.commands.compare import LAST_TIME, STAMPED_EARLIER_MS, certain_after, reach
 from skidway.audit.comparison.matching import NO_TIME
 from skidway.kafka.client import ListedOffset
 from skidway.kafka.types import TopicPartition
@@ -66,6 +66,6 @@ def test_the_time_since_which_no_record_has_expired(
     has expired. A topic with one partition needs no such time: its records are in order."""
     first = {TP: listed(expired[0]), OTHER: listed(expired[1])}
     found = reach(first, first, {TP: listed(9), OTHER: listed(9)}, None)
-    assert certain_since(found, firsts) == expected
+    assert certain_after(found, firsts) == expected
     alone = reach({TP: listed(7)}, {TP: listed(7)}, {TP: listed(9)}, None)
-    assert certain_since(alone, {TP: 3_000}) == NO_TIME
+    assert certain_after(alone, {TP: 3_000}) == NO_TIME

@@ -213,6 +213,16 @@ def test_an_acceptance_of_several_causes_is_told_as_the_last_resort(why: Why) ->
     assert advice in text
 
 
+def test_no_other_commands_are_advised_if_there_are_none(why: Why) -> None:
+    """If accepting is all that can be done about each cause of a bucket, the text does not speak of
+    other commands."""
+    other = replace(LOSS, file=4, reason="it was truncated")
+    said = [*good()[:4], delta(AGENT, 2, losses=(LOSS, other)), seal(AGENT, 3, NOW, 2)]
+    _, text = why(said)
+    assert text.count("declared loss: ") == 2
+    assert "run the other commands first" not in text
+
+
 def test_one_acceptance_covers_all_buckets_with_the_same_causes(why: Why) -> None:
     """If a loss concerns several successive buckets, one command accepts all of them. The command
     names the first and the last of them. The series ends before a bucket with another cause."""
@@ -245,7 +255,7 @@ def test_a_recount_that_differs_is_told_once_and_of_no_bucket(why: Why) -> None:
     assert status == 1
     assert text.startswith("The output has other rows of dc1.logs than were counted.\n")
     assert text.count("copy.parquet") == 1
-    assert "move copies away" in text
+    assert "move copies out of the output" in text
     assert " is complete" not in text
 
 

@@ -144,7 +144,7 @@ def test_records_that_expired_from_another_partition_are_not_missed(log: Log) ->
         shipped = Shipped("web7", log.path, 8 * number, TEXTS[number].encode())
         records.add(shipped, 0, number, 1_000 * number)
     records.add(Shipped("web7", log.path, 64, TEXTS[8].encode()), 1, 9, 8_000)
-    for certain_ms, missing in ((5_000, [(Fate.MISSING, 48, 56, 1)]), (8_000, [])):
+    for certain_ms, missing in ((4_999, [(Fate.MISSING, 48, 56, 1)]), (8_000, [])):
         result = matching.compare(files, records, is_whole=False, certain_ms=certain_ms)
         found = spans(result)
         assert [each for each in found if each[0] is Fate.MISSING] == missing

@@ -66,13 +66,13 @@ def test_what_are_no_notes_is_refused(tmp_path: Path) -> None:
     """A directory without notes, notes that have just begun, and a file that is no database are
     refused with one sentence each."""
     with pytest.raises(UsageError, match="has no notes"):
-        Notes(tmp_path).read(0)
+        Notes(tmp_path).read(0, 0)
     open_count(tmp_path).close()
     with pytest.raises(UsageError, match="noted nothing"):
         Notes(tmp_path).from_ms()
     (tmp_path / notes.DATABASE).write_bytes(b"no database, but long enough to look like one" * 99)
     with pytest.raises(StateRefused, match="cannot be used"):
-        Notes(tmp_path).read(0)
+        Notes(tmp_path).read(0, 0)
 
 
 def test_notes_are_bounded(world: Counting) -> None:
@@ -83,8 +83,8 @@ def test_notes_are_bounded(world: Counting) -> None:
     world.write("d")
     world.turn()
     with pytest.raises(UsageError, match="name a shorter time"):
-        Notes(world.directory).read(0, room=3)
-    counted = Notes(world.directory).read(world.clock.time_ms(), room=3)
+        Notes(world.directory).read(0, 0, room=3)
+    counted = Notes(world.directory).read(world.clock.time_ms(), 0, room=3)
     assert [list(each.begins) for each in counted.files] == [[6]]
 
 
@@ -98,7 +98,7 @@ def ship(records: Records, texts: list[str], *, path: str = LOG, begin: int = 0)
 
 
 def records_of(world: Counting) -> Records:
-    return Records("web7", [each.paths for each in world.counted().files])
+    return Records("web7", [each.paths for each in world.counted().files], are_noted=True)
 
 
 def compare(world: Counting, records: Records) -> Result:
@@ -163,6 +163,43 @@ def test_the_end_of_a_deleted_file_is_missing(tmp_path: Path, is_inode_reused: b
     assert found == [(0, Fate.NOT_YET, 3, 1), (1, Fate.MISSING, 3, 1), *newer]
 
 
+def test_lines_that_were_not_shipped_for_an_hour_are_named(tmp_path: Path) -> None:
+    """If a shipper does not send a file at all, for example because its pattern does not match the
+    file, the lines are late after an hour: the comparison is not good, and names the file."""
+    world = Counting(tmp_path / "notes", "/log/*.log")
+    world.turn()
+    for path in (LOG, OTHER):
+        world.write("a1", "a2", path=path)
+        world.turn()
+    world.write("a3", path=LOG)
+    records = records_of(world)
+    ship(records, ["a1", "a2"], path=LOG)
+    for seconds, late in ((3_590, 0), (20, 2)):
+        world.clock.advance(seconds)
+        world.turn()
+        result = compare(world, records)
+        assert [each.late for each in result.files] == [0, late]
+        assert result.files[0].counts[Fate.NOT_YET] == 1
+        assert reports.is_good(result) is not bool(late)
+    sentences = [*reports.sentences(result, records, 20, is_counted=True)]
+    assert f"2 of them, in {OTHER}, were written more than an hour ago:" in " ".join(sentences)
+
+
+@pytest.mark.parametrize("copy", [f"{LOG}.1", f"{LOG}-20260131", "/log/app-20260131.log"])
+def test_a_copy_that_is_shipped_too_doubles_its_lines(world: Counting, copy: str) -> None:
+    """The notes have the lines of a copy (as copytruncate makes it) only once. If the shipper sends
+    the copy as well as the log, the lines are doubled."""
+    world.turn()
+    world.write("a1", "a2")
+    world.turn()
+    records = records_of(world)
+    ship(records, ["a1", "a2"])
+    ship(records, ["a1", "a2"], path=copy)
+    result = compare(world, records)
+    assert spans(result) == [(0, Fate.DOUBLED, 0, 2)]
+    assert (records.other_files, result.unknown) == (0, 0)
+
+
 def test_a_clock_that_was_set_back_hides_no_line(world: Counting) -> None:
     """If the clock was ahead at the first start and was then set back by a day, the lines that were
     noted afterwards are compared, and no line counts as missing whose record may be older than the
@@ -175,7 +212,7 @@ def test_a_clock_that_was_set_back_hides_no_line(world: Counting) -> None:
     world.turn()
     counted = world.counted()
     assert counted.from_ms < world.clock.time_ms()
-    later = Notes(world.directory, world.is_at).read(counted.from_ms)
+    later = Notes(world.directory, world.is_at).read(counted.from_ms, 0)
     assert [list(each.begins) for each in later.files] == [[0, 3, 6, 9]]
     records = records_of(world)
     ship(records, ["a2"], begin=3)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from skidway.audit.collector.pruning import AGAIN_S, CLOCK_S, OldBuckets
@@ -155,6 +156,32 @@ def test_a_bucket_that_changed_after_it_was_judged_is_kept() -> None:
     assert ledger.prune([old._replace(digest=digest_of(changed.columns))], LATE) == 1
     topic = ledger.evidence().topic(LOGS)
     assert (topic.tallies, topic.pruned) == ({}, {(0, 60_000)})
+
+
+@promise("6 pruning")
+def test_an_acceptance_of_late_counts_covers_no_later_ones() -> None:
+    """If counts come for a bucket that was deleted, a person can accept them. If counts of another
+    host come afterwards, even fewer ones, the acceptance does not cover them."""
+    counted = (Count(LOGS, 7, 0, 60_000, 5, 50, 9),)
+    ledger = _ledger(
+        Delta(AGENT, 1, 5, counts=counted),
+        Delta(BROKER, 1, 5, (Range(LOGS, 0, 0, 5),), counted),
+        Seal(AGENT, 2, LATE, (SealedTopic(LOGS, LATE, 1),)),
+    )
+    tallies = ledger.evidence().topic(LOGS).tallies[0, 60_000]
+    assert isinstance(tallies, BucketTallies)
+    ledger.prune([OldBucket(LOGS, 0, 60_000, digest_of(tallies.columns))], 0)
+    late = (Count(LOGS, 7, 0, 60_000, 100, 1_000, 7),)
+    ledger.take([encode(Delta(BROKER, 2, 6, (Range(LOGS, 0, 5, 105),), late))])
+    (found,) = verdicts(ledger.evidence(), _POLICY, LATE)
+    ledger.take([encode(x) for x in acceptances([found], Signature(7, "anna", "known"))])
+    (found,) = verdicts(ledger.evidence(), _POLICY, LATE)
+    assert found.is_accepted
+    other = replace(AGENT, producer="8", host="h8")
+    less = (Count(LOGS, 8, 0, 60_000, 90, 900, 3),)
+    ledger.take([encode(Delta(other, 1, 7, counts=less))])
+    (found,) = verdicts(ledger.evidence(), _POLICY, LATE)
+    assert not found.is_accepted
 
 
 @promise("6 pruning")

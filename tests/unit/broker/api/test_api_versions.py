@@ -1,5 +1,5 @@
-"""Cached answers to ApiVersions requests. A client gets the same answers as without the cache, only
-faster."""
+"""Tests the cached answers to ApiVersions requests. A client gets the same answers as without the
+cache, only faster."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ class Broker:
 
     def grow(self, replica: Replica) -> None:
         """Appends and flushes a batch. The flush moves the high watermark, and the broker then
-        checks its parked fetches."""
+        checks whether it can answer its parked (delayed) fetches."""
         put(replica.log, batch())
         self.partitions.touch(replica)
         self.partitions.write()

@@ -1,5 +1,5 @@
-"""Cached answers to Metadata requests. A client gets the same answers as without the cache, only
-faster."""
+"""Tests the cached answers to Metadata requests. A client gets the same answers as without the
+cache, only faster."""
 
 from __future__ import annotations
 
@@ -200,8 +200,8 @@ class Asking:
         return decode(MetadataResponse, response_body(memoryview(frame), ApiKey.METADATA, 7), 7)
 
     def both(self) -> tuple[MetadataResponseTopic, MetadataResponseTopic | None]:
-        """The topic `logs` as it is in two answers: in the answer to a request for this topic, and
-        in the answer to a request for all topics."""
+        """Returns the topic `logs` as it is in two answers: in the answer to a request for this
+        topic, and in the answer to a request for all topics."""
         (named,) = self.ask("logs").topics
         return named, next((each for each in self.ask().topics if each.name == "logs"), None)
 

@@ -1,5 +1,5 @@
-"""The shape of a Produce request. Two requests have the same shape if they differ only in the
-correlation id and the records."""
+"""The shape of a Produce request is everything but its correlation id and its records. Two requests
+with the same shape differ only in these two parts."""
 
 from __future__ import annotations
 
@@ -141,8 +141,8 @@ def test_each_partition_of_a_connection_has_its_shape(replica: Replica) -> None:
 
 @pytest.mark.parametrize("version", [7, 9])
 def test_a_client_with_a_very_long_name_is_not_remembered(replica: Replica, version: int) -> None:
-    """If the client id of a request is very long, the broker does not store the request's shape
-    (everything but correlation id and records), so that the memory of each connection has a
-    limit."""
+    """The shape of a request is everything but its correlation id and records. If the client id of
+    a request is very long, the broker does not store the shape. So the memory of each connection
+    has a limit."""
     assert learned(frame(b"x", version, client="c" * 900), version, replica) is not None
     assert learned(frame(b"x", version, client="c" * 1024), version, replica) is None

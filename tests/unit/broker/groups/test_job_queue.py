@@ -174,9 +174,9 @@ def test_a_thousand_groups_a_second_are_few_writes(answer_s: float) -> None:
 
 
 def test_silence_is_told_to_everybody() -> None:
-    """If ZooKeeper does not answer, every request in the job gets the error, of whatever kind it
-    is: a commit of offsets, a write or a read of a group's record, a read of a group's offsets, or
-    a count of a group's members in ZooKeeper. The next job asks ZooKeeper again."""
+    """If ZooKeeper does not answer, every request in the job gets the error. The requests can be of
+    five kinds: a commit of offsets, a write or a read of a group's record, a read of a group's
+    offsets, and a count of a group's members in ZooKeeper. The next job asks ZooKeeper again."""
     world = World()
     outcomes: list[object] = []
     world.commit("g", 1)
@@ -217,8 +217,8 @@ def test_an_answer_that_goes_wrong_is_nobody_elses(outcome: Report | SkidwayErro
 
 
 def test_offsets_of_a_topic_that_is_gone_are_dropped() -> None:
-    """Committed offsets for a topic that was deleted before they are written are dropped. Otherwise
-    a new topic of the same name would begin with these offsets."""
+    """If a topic is deleted before the offsets that were committed for it are written, these
+    offsets are dropped. Otherwise a new topic of the same name would begin with these offsets."""
     world = World()
     world.commit("g", 1)
     world.topics.clear()

@@ -107,7 +107,7 @@ def test_offsets_that_are_missing_are_told(
     ],
 )
 def test_what_is_no_log_is_refused(tmp_path: Path, name: str, words: str) -> None:
-    """If the path is not a log, the command refuses it with one sentence that says which path to
+    """`broker dump-log` refuses a path that is not a log, with one sentence that says which path to
     use instead."""
     (tmp_path / "empty").mkdir()
     (tmp_path / "logs" / "logs-0").mkdir(parents=True)

@@ -1,5 +1,5 @@
-"""A broker with several log directories: which directory a new partition gets, and what happens
-when a directory fails."""
+"""Tests a broker with several log directories: which directory a new partition gets, and what
+happens if a directory fails."""
 
 from __future__ import annotations
 

@@ -70,8 +70,8 @@ def test_a_flush_counts_what_was_there_before_it(tmp_path: Path) -> None:
 
 
 def test_a_flush_after_a_roll_has_the_old_segment_and_the_directory(tmp_path: Path) -> None:
-    """After the log has begun a new segment (a roll), the next flush makes durable the file of the
-    old segment, the file of the new segment, and their names in the directory."""
+    """The first flush after a roll (the beginning of a new segment) makes three things durable: the
+    file of the old segment, the file of the new segment, and their names in the directory."""
     log = open_in(tmp_path, LogConfig(segment_bytes=200))
     append(log, sized(150))
     append(log, sized(150))

@@ -108,8 +108,8 @@ def test_producers_are_forgotten_by_append_time() -> None:
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(1, 4), st.booleans())))
 def test_a_snapshot_decides_as_the_state_does(moves: list[tuple[int, int, bool]]) -> None:
-    """A producer state that is restored from a snapshot accepts and refuses exactly the same
-    batches as the original state."""
+    """A producer state that is restored from a snapshot (the file with the stored state) accepts
+    and refuses exactly the same batches as the original state."""
     state, offset = ProducerState(), 0
     following = dict.fromkeys(range(6), 0)
     for producer, count, bump in moves:
@@ -137,8 +137,9 @@ def decision(state: ProducerState, one: BatchHeader) -> object:
 
 
 def test_a_damaged_snapshot_is_known() -> None:
-    """The broker always detects that a snapshot has a flipped bit, or lacks bytes at its end. Then
-    it ignores the snapshot and reads the log."""
+    """A snapshot is the file with the stored state of all producers. The broker always detects that
+    a snapshot has a flipped bit, or lacks bytes at its end. Then it ignores the snapshot and reads
+    the log."""
     data = encode_snapshot(state_with(header(0), header(1)), 1)
     for at in range(len(data)):
         broken = bytearray(data)

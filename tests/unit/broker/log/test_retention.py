@@ -21,8 +21,9 @@ def decide(
     **config: int,
 ) -> Expired:  # fmt: skip
     """Returns what retention decides about segments of 10 records each. `ages_h` says, for each
-    segment, how many hours ago its last append was; `size` is its size in bytes. Records from the
-    offset `flushed` on are not flushed, and a group has not read the records from `held` on."""
+    segment, how many hours ago its last append was; `size` is the size of each segment in bytes.
+    Records from the offset `flushed` on are not flushed, and a group has not read the records from
+    `held` on."""
     segments = [SegmentAge(10 * at, size, NOW_MS - age * HOUR) for at, age in enumerate(ages_h)]
     return expired(
         segments, LogConfig(**config), now_ms=NOW_MS, log_start_offset=start,

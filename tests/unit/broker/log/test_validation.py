@@ -25,8 +25,8 @@ def check(data: bytes | bytearray, largest: int = 10_000, version: int = 9) -> N
 
 
 def changed(at: int, value: bytes, *, crc: bool = True) -> bytearray:
-    """A good batch whose bytes from the position `at` on are replaced by `value`. If `crc` is true,
-    the batch's CRC is computed again."""
+    """Returns a good batch in which `value` replaces the bytes from the position `at` on. If `crc`
+    is true, the batch's CRC is computed again."""
     data = batch(b"a", b"b", producer_id=1, epoch=0, sequence=0)
     data[at : at + len(value)] = value
     if crc:

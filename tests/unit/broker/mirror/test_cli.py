@@ -1,4 +1,4 @@
-"""The output and the exit status of the command `skidway mirror status`."""
+"""Tests the output and the exit status of the command `skidway mirror status`."""
 
 from __future__ import annotations
 
@@ -35,16 +35,17 @@ AWAY = source(reachable=False)
     ],
 )
 def test_the_exit_status_is_what_is_worst(sources: list[dict[str, Any]], status: int) -> None:
-    """The exit status is that of the worst source. Stopped or unserved partitions give the status
-    1, because a person must act. An unreachable source gives the status 3, because it may soon be
-    reachable again. A gap is a range of offsets that the mirror has recorded as missing; it does
-    not change the status."""
+    """The exit status is that of the worst source. It is 1 if the mirror has stopped copying a
+    partition, or if the broker does not serve one, because a person must act. An unreachable source
+    gives the status 3, because it may soon be reachable again. A gap is a range of offsets that the
+    mirror has recorded as missing; it does not change the status."""
     assert exit_status(sources) == status
 
 
 def test_every_name_has_its_reason() -> None:
-    """Each partition or topic of the status that has a reason is printed on a separate line: first
-    the source, then the name, then the reason."""
+    """`skidway mirror status` prints a separate line for each partition or topic of which it has
+    to say something: first the kind (for example "stopped"), then the source, the name and the
+    reason."""
     told = details(
         [
             source(
@@ -66,8 +67,8 @@ def test_every_name_has_its_reason() -> None:
 
 
 def test_a_partition_that_the_broker_does_not_serve_is_no_good_mirror() -> None:
-    """If the broker has lost a disk, the status shows the mirror's partitions that the broker does
-    not serve. It does not show partitions of the broker's own topics."""
+    """If the broker has lost a disk, `skidway mirror status` shows the mirror's partitions that the
+    broker does not serve. It does not show partitions of the broker's own topics."""
     document = {
         "mirrors": [source(), source(cluster="dc2")],
         "stopped_partitions": {"dc1.logs-0": "lost", "own-0": "lost", "dc12.logs-0": "lost"},

@@ -117,7 +117,7 @@ def test_a_hole_between_batches_is_named_where_it_is() -> None:
 
 def test_a_batch_that_overlaps_ours_stops_the_partition() -> None:
     """If a batch of the source begins before the mirror's end and ends after it, the source has
-    another log, and the partition stops."""
+    another log, and the mirror stops copying the partition."""
     follower = Follower(10, None)
     assert isinstance(follower.fetched([header(8, 5)]), Stop)
 
@@ -192,7 +192,7 @@ def test_a_log_start_inside_the_next_batch_is_no_gap_but_a_doubt() -> None:
 
 def test_another_batch_where_the_source_begins_stops_the_partition() -> None:
     """If the source's first batch begins before the mirror's end and ends after it, the source has
-    another log, and the partition stops."""
+    another log, and the mirror stops copying the partition."""
     follower = Follower(10, Below.of(header(5, 5)))
     follower.out_of_range(12, 30)
     assert follower.fetched([header(8, 6)]) == Unverifiable(10)
@@ -235,9 +235,9 @@ def test_a_refused_write_in_front_of_a_gap_moves_back_in_front_of_it() -> None:
 
 
 def test_an_epoch_that_goes_back_stops_the_partition() -> None:
-    """If a batch of the source has a lower leader epoch than the batch before it, the partition
-    stops. In one log, epochs never decrease, and at the next start of the broker, recovery would
-    refuse a log in which they do."""
+    """If a batch of the source has a lower leader epoch than the batch before it, the mirror stops
+    copying the partition. In one log, epochs never decrease, and at the next start of the broker,
+    recovery would refuse a log in which they do."""
     follower = Follower(10, Below.of(header(5, 5, epoch=4)))
     batches = [header(5, 5, epoch=4), header(10, 1, epoch=5), header(11, 1, epoch=4)]
     assert follower.fetched(batches) == Append(1, 1)
@@ -248,7 +248,8 @@ def test_an_epoch_that_goes_back_stops_the_partition() -> None:
 
 
 def test_a_stopped_partition_stays_stopped() -> None:
-    """A stopped partition stays stopped, whatever interruptions and refused writes follow."""
+    """If the mirror has stopped copying a partition, it does not continue, whatever interruptions
+    and refused writes follow."""
     follower = Follower(10, None)
     follower.stop("because")
     follower.interrupted()

@@ -16,8 +16,8 @@ def test_a_source_that_fails_is_stopped_by_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
     """If the code for one source cluster raises an unexpected exception, the exception is counted
-    and shown in the status. This source is not mirrored any more. The broker and its other sources
-    continue."""
+    and shown in the mirror's status. This source is not mirrored any more. The broker and its other
+    sources continue."""
     sources = [
         MirrorSettings(cluster=name, bootstrap_servers="127.0.0.1:1", topics=[".*"])
         for name in ("dc1", "dc2")

@@ -132,8 +132,8 @@ def test_a_topic_whose_configs_cannot_be_read_is_named_and_asked_for_again(
     world: MirrorWorld,
 ) -> None:
     """If the configs of a source's topic cannot be read, the topic may be a mirror itself. So it is
-    not copied, and the status names it. When the configs can be read, its mirroring begins.
-    Meanwhile the other topics are mirrored."""
+    not copied, and the mirror's status names it. When the configs can be read, its mirroring
+    begins. Meanwhile the other topics are mirrored."""
     secret = world.source.create("secret")
     world.source.create("logs")
     secret.describe_error = ErrorCode.TOPIC_AUTHORIZATION_FAILED
@@ -147,8 +147,8 @@ def test_a_topic_whose_configs_cannot_be_read_is_named_and_asked_for_again(
 
 
 def test_a_topic_that_cannot_be_made_is_named_and_tried_again(world: MirrorWorld) -> None:
-    """If a mirror's topic cannot be created because ZooKeeper cannot be reached, the status says
-    so, and the mirror tries again. No record is lost."""
+    """If a mirror's topic cannot be created because ZooKeeper cannot be reached, the mirror's
+    status says so, and the mirror tries again. No record is lost."""
     world.source.create("logs")
     world.local.zookeeper_is_away = True
     world.follow()
@@ -162,7 +162,7 @@ def test_a_topic_that_cannot_be_made_is_named_and_tried_again(world: MirrorWorld
 
 def test_a_name_too_long_for_a_mirror_is_named(world: MirrorWorld) -> None:
     """A topic is not mirrored if the name of its mirror topic would be longer than Kafka allows.
-    The status says so."""
+    The mirror's status says so."""
     world.source.create("x" * 249)
     world.follow()
     assert "longer than 249" in world.status["left_out"]["x" * 249]
@@ -170,7 +170,7 @@ def test_a_name_too_long_for_a_mirror_is_named(world: MirrorWorld) -> None:
 
 def test_an_ordinary_topic_in_the_mirrors_place_is_named(world: MirrorWorld) -> None:
     """If there is an ordinary topic with the name that a mirror topic would have, the mirror writes
-    nothing to it, and the status says so."""
+    nothing to it, and its status says so."""
     world.local.add("dc1.logs")
     world.source.create("logs")
     fill(world, 1)
@@ -217,7 +217,7 @@ def test_a_topic_made_again_between_two_rounds_is_noticed_without_one(logs: Mirr
     """The mirror checks the ids of the source's topics in regular rounds. If a topic is deleted and
     created again between two rounds, the mirror's fetches get an error in the meantime. After such
     an error the mirror's last batch is compared with the source's batch at the same offsets. The
-    batches differ, so the partition stops."""
+    batches differ, so the mirror stops copying the partition."""
     before = logs.local.batches("dc1.logs")
     old = logs.source.topics.pop("logs")
     logs.settle(0.2)
@@ -273,7 +273,7 @@ def test_a_topic_that_the_source_cannot_tell_about_is_not_taken_for_another(
 
 
 def test_a_topic_deleted_in_the_source_keeps_what_was_mirrored(logs: MirrorWorld) -> None:
-    """If a topic is deleted in the source, the mirror keeps the topic's records, and the status
+    """If a topic is deleted in the source, the mirror keeps the topic's records, and its status
     shows that the topic is gone. The mirror continues if the same topic comes back."""
     topic = logs.source.topics.pop("logs")
     logs.round()
@@ -322,7 +322,7 @@ def test_after_a_start_the_batch_below_is_compared(logs: MirrorWorld) -> None:
 
 def test_a_source_with_other_records_stops_by_name(logs: MirrorWorld) -> None:
     """If the source's log was truncated and filled with other records under the same topic id, the
-    partition stops, and none of the other records is copied."""
+    mirror stops copying the partition, and copies none of the other records."""
     before = logs.local.batches("dc1.logs")
     log = logs.source.log("logs")
     log.cut(0)
@@ -337,7 +337,8 @@ def test_a_source_with_other_records_stops_by_name(logs: MirrorWorld) -> None:
 
 def test_a_source_that_ends_below_us_stops_by_name(logs: MirrorWorld) -> None:
     """If the source's log ends at a lower offset than the mirror's, the source has lost records
-    that the mirror has. The partition stops, and an operator has to look at it."""
+    that the mirror has. The mirror stops copying the partition, and an operator has to look at
+    it."""
     logs.source.log("logs").cut(9)
     logs.client.lose()
     logs.settle()
@@ -349,8 +350,8 @@ def test_a_source_that_lost_records_and_got_others_before_we_asked_is_compared(
 ) -> None:
     """The source may have lost records and got other records before the mirror asks for the
     source's first and last offset. Then both offsets look right although the records differ. So the
-    mirror compares its last batch with the source's batch at the same offsets, and the partition
-    stops."""
+    mirror compares its last batch with the source's batch at the same offsets, and stops copying
+    the partition."""
     log = logs.source.log("logs")
     before = logs.local.batches("dc1.logs")
     log.cut(9)
@@ -401,8 +402,8 @@ def test_a_lost_connection_costs_nothing_but_a_look(logs: MirrorWorld) -> None:
 
 
 def test_a_source_that_is_down_is_shown_and_awaited(logs: MirrorWorld) -> None:
-    """While a source is down, the status shows it as unreachable and its partitions as waiting, not
-    as stopped."""
+    """While a source is down, the mirror's status shows it as unreachable and its partitions as
+    waiting, not as stopped."""
     logs.client.is_down = True
     logs.client.lose()
     logs.round()
@@ -419,7 +420,7 @@ def test_a_source_that_is_down_is_shown_and_awaited(logs: MirrorWorld) -> None:
 
 def test_a_batch_damaged_on_the_way_is_never_appended(logs: MirrorWorld) -> None:
     """A batch that is damaged on the way is never appended, but the batches before it are appended.
-    The status shows the damage until the batch arrives undamaged."""
+    The mirror's status shows the damage until the batch arrives undamaged."""
     fill(logs, 3)
     log = logs.source.log("logs")
     whole, log.batches[11] = log.batches[11], log.batches[11][:-1] + b"?"
@@ -532,8 +533,8 @@ def test_a_hole_between_batches_is_named(logs: MirrorWorld) -> None:
 
 
 def test_too_many_gaps_stop_the_partition(logs: MirrorWorld) -> None:
-    """If a topic would get more gaps than its config may contain, the partition with the latest gap
-    stops, because the source seems to lose records again and again."""
+    """If a topic would get more gaps than its config may contain, the mirror stops copying the
+    partition with the latest gap, because the source seems to lose records again and again."""
     logs.local.gaps_max = 1
     logs.source.log("logs").append(skip=1)
     logs.source.log("logs").append(skip=1)
@@ -543,7 +544,7 @@ def test_too_many_gaps_stop_the_partition(logs: MirrorWorld) -> None:
 
 def test_a_batch_below_that_expired_is_named_unverifiable(logs: MirrorWorld) -> None:
     """If the mirror's last batch has expired in the source, but the source still has every later
-    batch, the mirror continues. The status shows that nothing could be compared."""
+    batch, the mirror continues. Its status shows that nothing could be compared."""
     logs.source.log("logs").expire(30)
     logs.start()
     fill(logs, 2)
@@ -727,7 +728,7 @@ def test_a_log_that_cannot_be_read_is_reported_and_not_followed(logs: MirrorWorl
 
 def test_nothing_of_ours_left_to_compare_is_said(logs: MirrorWorld) -> None:
     """If the mirror's own retention has deleted the whole log, there is no batch to compare with
-    the source's batch. The mirror continues, and the status says that nothing could be compared."""
+    the source's batch. The mirror continues, and its status says that nothing could be compared."""
     log = logs.local.replicas[HERE].log
     log.roll(0)
     log.write()

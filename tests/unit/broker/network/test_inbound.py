@@ -179,8 +179,9 @@ def test_a_receive_goes_on_behind_what_was_handled_in_between() -> None:
 
 
 def test_frames_that_wait_are_moved_once() -> None:
-    """Frames that wait to be handled are copied out of the arena only once, however many turns of
-    the loop pass until the last one is handled."""
+    """Each turn of the loop receives into the same buffer, the arena. Frames that are not handled
+    in their turn are copied out of the arena only once, however many turns pass until the last one
+    is handled."""
     sock = Socket(framed(*[b"x" * 100] * 50), [])
     inbound, arena = Inbound(1000), Arena()
     inbound.receive(sock, arena)  # type: ignore[arg-type]

@@ -55,7 +55,8 @@ def fetch_frame(offset: int, max_wait_ms: int = 0, version: int = 11) -> bytes:
 
 
 def with_unknown_field(frame: bytes, size_bytes: int) -> bytes:
-    """A request of a flexible version with an unknown field at its end, as a newer client may send.
+    """Returns a request of a flexible version with an unknown field at its end, as a newer client
+    may send it.
 
     The field's size is written as a varint of three bytes.
     """
@@ -163,8 +164,9 @@ def test_an_answer_that_fails_is_alone(core: BrokerCore, monkeypatch: pytest.Mon
 def test_a_flush_that_cannot_be_finished_stops_its_partition(
     core: BrokerCore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If the end of a flush raises an exception, the broker does not know what is on disk. So the
-    partition stops and its requests get KAFKA_STORAGE_ERROR, but the broker continues."""
+    """If the end of a flush raises an exception, the broker does not know what is on disk. So it
+    stops the partition, whose requests then get KAFKA_STORAGE_ERROR. The broker itself
+    continues."""
     monkeypatch.setattr(PartitionLog, "finish_flush", mistake)
     client = core.connect()
     answer = client.ask(produce_frame(-1))

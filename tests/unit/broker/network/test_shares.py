@@ -13,8 +13,8 @@ from skidway.broker.network.shares import Shares
 
 
 def turn(shares: Shares[str], costs: dict[str, int], *, busy: bool = True) -> list[str]:
-    """The connections that one turn serves, in order. `costs` maps each connection to the cost of
-    each of its requests. If `busy`, each connection always has a further request."""
+    """Returns the connections that one turn serves, in order. `costs` maps each connection to the
+    cost of each of its requests. If `busy`, each connection always has a further request."""
     served = []
     shares.begin_turn()
     while (who := shares.next()) is not None:

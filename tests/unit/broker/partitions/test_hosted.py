@@ -152,7 +152,7 @@ def test_a_full_disk_leaves_the_directory_online(world: World) -> None:
 
 
 def test_a_broken_disk_takes_its_partitions_with_it(world: World) -> None:
-    """An EIO on a write takes the directory offline, with all its partitions."""
+    """An EIO on a write takes the log directory offline, with all its partitions."""
     path = world.logs.directories[0].path / "logs-0"
     world.hosted.storage_failed(StorageFailed("append to", path, OSError(errno.EIO, "broken")))
     assert world.hosted.get(PARTITION) is None
@@ -160,7 +160,7 @@ def test_a_broken_disk_takes_its_partitions_with_it(world: World) -> None:
 
 def test_a_partition_dropped_during_its_flush_is_nobodys(world: World) -> None:
     """If a partition is deleted while it is flushed, the end of the flush does not raise its high
-    watermark, and wakes nobody."""
+    watermark, and causes no check of waiting requests."""
     world.produce(b"a")
     world.advance(0.05)
     world.hosted.drop(PARTITION)

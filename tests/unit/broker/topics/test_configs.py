@@ -43,8 +43,8 @@ def test_settings_that_make_sense_are_taken() -> None:
 
 
 def test_a_log_acts_on_its_topics_settings() -> None:
-    """A log uses its topic's settings. If the topic does not have a setting, or if its value cannot
-    be read, the log uses the broker's setting."""
+    """A log uses its topic's settings. If the topic does not have a setting, or if the setting's
+    value cannot be read, the log uses the broker's setting."""
     defaults = LogConfig(segment_bytes=5000)
     found = log_config(defaults, {"retention.ms": "77", "segment.ms": "x", "unknown": "1"})
     assert (found.segment_bytes, found.retention_ms) == (5000, 77)

@@ -65,9 +65,9 @@ def test_rejected_lines_are_of_the_files_of_their_topic() -> None:
 
 
 def test_own_numbers_are_noted() -> None:
-    """The loader's feed from the audit topic keeps, for each output, the highest number of a
-    message that was published for the output. If the output itself has stored a lower number, it is
-    an older copy (for example from a backup)."""
+    """From the audit topic the loader learns, for each output, the highest number of a message that
+    was published for the output. If the number in the output's own state is lower, the output is an
+    older copy (for example from a backup)."""
     feed = Feed()
     feed.take(delta(Tier.HDFS, 4))
     feed.take(delta(Tier.HDFS, 2))
@@ -126,10 +126,10 @@ def seal(number: int, offset: int, *, tier: Tier = Tier.AGENT, source: Source = 
 
 @promise("5 closed files")
 def test_the_newest_seal_counts_from_where_it_was_first_read() -> None:
-    """If an agent sends its newest seal again, the position of its first copy counts. After a crash
-    an agent sends audit messages again. (A seal is a message that all lines up to a time have
-    arrived.) A copy may follow the message that a file was closed, although the seal itself came
-    before this message. Such a copy proves nothing about the closed file."""
+    """A seal is a message which says that all lines up to a time have arrived. After a crash, an
+    agent may send its newest seal again. The loader uses the position of the first copy in the
+    audit topic. A later copy may come after the message that a file was closed, although the first
+    copy came before it. So the later copy proves nothing about the closed file."""
     feed = Feed()
     messages = [seal(4, 10), seal(5, 20), announce(1, "/a", length=9), seal(4, 10), seal(5, 20)]
     for offset, message in enumerate(messages):
@@ -142,8 +142,8 @@ def test_the_newest_seal_counts_from_where_it_was_first_read() -> None:
 
 @promise("5 closed files")
 def test_a_seal_in_another_log_follows_no_closure() -> None:
-    """A seal counts as later than the closure of a file only if both messages are in the same log.
-    Messages in different logs have no order."""
+    """A seal counts as later than a file's closure (the message that the agent has closed the file)
+    only if both messages are in the same log. Messages in different logs have no order."""
     feed = Feed()
     feed.take(announce(1, "/a", length=9), Place("log", 3))
     feed.take(seal(6, 20), Place("other", 9))
@@ -164,8 +164,9 @@ def test_closures_of_a_topic_are_those_of_its_rejects() -> None:
 
 
 def test_only_agents_seal() -> None:
-    """Only the seals of agents count for closed files, not the seals of another tier. A seal for a
-    topic that was created later under the same name does not count either."""
+    """The feed (what the loader has read from the audit topic) keeps only the seals of agents, and
+    ignores those of another tier. It also ignores a seal for another topic that had or has the same
+    name but another topic id."""
     feed = Feed()
     feed.take(seal(6, 20, tier=Tier.HDFS), Place("log", 4))
     feed.take(seal(6, 20, source=Source("dc1", "c", "logs", "9" * 32)), Place("log", 5))
@@ -174,10 +175,10 @@ def test_only_agents_seal() -> None:
 
 
 def test_a_name_is_new_to_a_topic_once() -> None:
-    """The loader stores, for each source topic, a position in the audit topic. If the loader's feed
-    begins at an earlier message, the loader ignores, for this source topic, the announcements
-    before the stored position. So the names (host and path) of closed files, which the loader has
-    dropped for the source topic, do not come back."""
+    """The loader stores, for each source topic, a position in the audit topic. A run may read the
+    audit topic from an earlier message on, for its other topics. The loader then ignores, for this
+    source topic, the announcements before the stored position. So the names (host and path) of
+    closed files, which the loader has dropped for the source topic, do not come back."""
     feed = Feed()
     feed.take(announce(1, "/a"), Place("log", 3))
     feed.take(announce(2, "/b"), Place("log", 4))
@@ -209,9 +210,10 @@ class Audit:
 
 
 def test_a_feed_goes_on_where_the_last_run_ended() -> None:
-    """If the same feed is used for many runs, it reads only new messages of the audit topic, and
-    remembers what earlier runs read. It reads no message twice, even if a source topic needs
-    messages from an old position on (for example a topic without loads)."""
+    """A feed is an object that reads the audit topic and keeps what it says. If the same feed is
+    used for many runs, it reads only new messages of the audit topic, and remembers what earlier
+    runs read. It reads no message twice, even if a source topic needs messages from an old position
+    on (for example a topic without loads)."""
     audit = Audit()
     _publish(audit.cluster, 1, 2)
     assert audit.run({}) == {1, 2}
@@ -222,9 +224,10 @@ def test_a_feed_goes_on_where_the_last_run_ended() -> None:
 
 
 def test_a_topic_that_needs_older_messages_gets_them() -> None:
-    """The feed begins at a position in the audit topic. If the newest load of a source topic needs
-    messages before this position, the feed reads the audit topic again from the load's position on.
-    If a source topic has no load, the feed reads from the start."""
+    """The loader reads the audit topic from a certain position on. If the newest load of a source
+    topic needs messages before this position, the loader reads the audit topic again from the
+    load's position on. If a source topic has no load, the loader reads the audit topic from its
+    start."""
     audit = Audit()
     _publish(audit.cluster, 1, 2, 3)
     audit.run({})
@@ -238,9 +241,9 @@ def test_a_topic_that_needs_older_messages_gets_them() -> None:
 
 @promise("6 audit topic made again")
 def test_what_an_audit_topic_said_is_forgotten_when_it_is_made_again() -> None:
-    """If the audit topic is deleted and created again between two runs, or during a run, the
-    loader's feed forgets the messages of the old topic. So the loader publishes again its counts
-    that the new topic lacks."""
+    """If the audit topic is deleted and created again between two runs, or during a run, the loader
+    forgets what it read from the old topic. So the loader publishes again its counts that the new
+    topic lacks."""
     audit = Audit()
     _publish(audit.cluster, 1)
     audit.run({})
@@ -254,9 +257,9 @@ def test_what_an_audit_topic_said_is_forgotten_when_it_is_made_again() -> None:
 
 
 def test_a_feed_does_not_grow_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If the loader's feed has read announcements of very many files, it forgets the announcements,
-    and begins again at the positions that the newest loads have stored. Nothing is lost, because
-    the tables of these loads contain the forgotten files."""
+    """If the loader has read announcements of very many files, it forgets the announcements, and
+    reads the audit topic again from the positions that the newest loads have stored. Nothing is
+    lost, because the tables of these loads contain the forgotten files."""
     monkeypatch.setattr("skidway.loader.audit_topic.feed.FILES_KEPT_MAX", 2)
     audit = Audit()
     _publish(audit.cluster, 1, 2)
@@ -271,8 +274,8 @@ def test_a_feed_does_not_grow_without_end(monkeypatch: pytest.MonkeyPatch) -> No
 
 @promise("5 closed files")
 def test_what_is_read_is_what_all_messages_say() -> None:
-    """The loader's feed skips most messages of the audit topic undecoded. What it knows is the same
-    as if it had decoded all messages."""
+    """The loader skips most messages of the audit topic without decoding them. What it learns is
+    the same as if it had decoded all messages."""
     agent = Sender(Tier.AGENT, "dc1", "7", "h", 1)
     messages = [
         announce(1, "/a"), delta(Tier.AGENT, 3), seal(4, 10), announce(1, "/a", length=9),

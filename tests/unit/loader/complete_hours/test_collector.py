@@ -124,8 +124,8 @@ def test_a_slow_collector_takes_a_bounded_time_of_a_run(monkeypatch: pytest.Monk
 
 
 def test_the_file_has_what_the_collector_said() -> None:
-    """The success file of an hour has the number of rows, the time of the collector's judgement,
-    and the losses that an operator accepted."""
+    """The success file (`_SUCCESS`) of an hour has the number of rows, the time of the collector's
+    judgement, and the losses that an operator accepted."""
     data = content("logs", FIRST, 5, Answer(True, NOW, (1, 1), accepted=[{"bucket": 1}]))
     assert json.loads(data) == {
         "topic": "logs", "hour": FIRST, "rows": 5, "judged_ms": NOW, "accepted": [{"bucket": 1}]

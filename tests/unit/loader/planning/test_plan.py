@@ -118,7 +118,8 @@ def test_another_batch_below_is_a_divergence(change: dict[str, int]) -> None:
 
 
 def test_without_a_batch_below_there_is_nothing_to_compare() -> None:
-    """A partition of which nothing was loaded yet cannot have diverged."""
+    """If nothing of a partition was loaded yet, there is no batch to compare, and the partition
+    does not count as diverged."""
     assert plan.check_below("t", Planned(0, 0, 0, 150), HEADER) == ""
 
 

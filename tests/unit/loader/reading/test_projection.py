@@ -101,8 +101,8 @@ def test_types_are_promoted(written: object, read: object, value: object, expect
 def test_a_text_follows_avros_resolution() -> None:
     """A field whose type contains itself is stored as JSON text. For a reader with another schema,
     the text is converted to the text that the same value has in the reader's schema. If the value
-    does not fit the reader's schema, its row is rejected, or the two schemas are irreconcilable;
-    the old text is never used unchanged."""
+    does not fit the reader's schema, its row is rejected. If no value can fit, the two schemas are
+    irreconcilable. The old text is never used unchanged."""
     old = record(field("v", "int"), field("next", ["null", "R"]))
     new = record(field("w", "double", aliases=["v"]), field("next", ["null", "R"]))
     texts: list[object] = ['{"v":2,"next":null}', None]

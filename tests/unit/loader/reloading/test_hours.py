@@ -1,5 +1,6 @@
-"""Tests which hours one load of a reload reads again, and the check that the reload finds the same
-records as the original loads."""
+"""A reload reads hours again, in one or several loads. The tests check which hours belong to one of
+these loads, and that a reload is refused if it does not find the same records as the original
+loads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Tests the count of the rejected records in each bucket (span of event time) before a reload."""
+"""Before a reload, the loader counts the rejected records in each bucket (span of event time). The
+tests check these counts."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Tests when a run drops the marks and the names of log files that agents have closed. A mark is
 the position up to which a file is loaded. A name is the file's host and path. The fence of a topic
-is the high watermarks that loads must reach before this."""
+is the set of high watermarks that loads must reach before marks and names are dropped."""
 
 from __future__ import annotations
 
@@ -77,10 +77,10 @@ def drop(loading: MemoryLoading) -> Tables:
 
 @promise("5 closed files")
 def test_marks_and_names_of_a_closed_file_go(loading: MemoryLoading) -> None:
-    """A seal is an agent's message that all lines up to a time are acknowledged. When the loader
-    reads a seal after a file's closure, it notes the partitions' high watermarks at this moment as
-    a fence. The load that reaches the fence drops the marks and the name of the closed file. An
-    open file keeps both."""
+    """A seal is an agent's message that all lines up to a time are acknowledged. If the loader
+    reads a seal after the message that a file was closed, it stores the high watermarks that the
+    partitions have then, as a fence. The load that reaches the fence drops the marks and the name
+    of the closed file. An open file keeps both."""
     last = drop(loading)
     before = tables(loading, 2)
     assert before.marks[0].keys() == before.locations.keys() == {FIRST, SECOND}
@@ -92,7 +92,8 @@ def test_marks_and_names_of_a_closed_file_go(loading: MemoryLoading) -> None:
 @promise("5 closed files")
 def test_without_a_seal_nothing_goes(loading: MemoryLoading) -> None:
     """A seal is an agent's message that all lines up to a time are acknowledged. As long as no seal
-    of the agent follows a file's closure, the loader drops nothing, however much time passes."""
+    of the agent follows the message that a file was closed, the loader drops nothing, however much
+    time passes."""
     loading.run()
     for number in range(3):
         loading.clock.advance(86_400)
@@ -103,9 +104,9 @@ def test_without_a_seal_nothing_goes(loading: MemoryLoading) -> None:
 
 @promise("5 closed files")
 def test_a_late_repeat_before_the_fence_is_a_repeat(loading: MemoryLoading) -> None:
-    """The fence is the high watermark at the moment when a load reads the seal that follows a
-    file's closure. A repeated line of the closed file may lie between the last offset of this load
-    and the fence. The next load still recognizes this line as a repeat."""
+    """The fence is the high watermark at the moment when a load reads the seal that follows the
+    message that a file was closed. A repeated line of the closed file may lie between the last
+    offset of this load and the fence. The next load still recognizes this line as a repeat."""
     loading.run()
     loading.say(seal())
     loading.clock.advance(SETTLED_MS / 1000)

@@ -343,9 +343,9 @@ def test_repeats_stay_repeats(loading: MemoryLoading) -> None:
 
 @promise("5 reload")
 def test_other_records_than_were_committed_are_refused(loading: MemoryLoading) -> None:
-    """If the log no longer has exactly the records of an hour that were loaded, the hour stays as
-    it is, and the error gives the numbers of loaded and of found records. Other hours are reloaded
-    nevertheless."""
+    """The log may no longer have exactly those records of an hour that were loaded. Then the hour
+    stays as it is, and the error gives the numbers of loaded and of found records. Other hours are
+    reloaded nevertheless."""
     log = loading.cluster.log(DATA)
     good, end = list(log.batches), log.end
     del log.batches[2:]

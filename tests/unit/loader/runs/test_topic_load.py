@@ -101,7 +101,8 @@ def test_a_commit_that_fails_because_another_won_is_a_lost_race() -> None:
 @pytest.mark.parametrize("winner", ["", "c" * 32], ids=["not there", "there"])
 def test_a_commit_that_fails_otherwise_says_why_and_deletes_nothing(winner: str) -> None:
     """If a commit fails for another reason than a lost race, the load reports that reason. It keeps
-    the staged files for the next start, because nobody knows whether the load is committed."""
+    the files that its tasks have written to the staging directory for the next start, because
+    nobody knows whether the load is committed."""
     store = Swept(winner=winner)
     mine = replace(WHOLE, number=1, topic="logs", files=(), uuid="c" * 32)
     store.put(f"{layout.staging('logs', 1, mine.uuid)}/rows", b"rows")
@@ -181,8 +182,8 @@ def test_a_partition_whose_batch_below_cannot_be_read_is_kept_back(error: Except
 
 
 def test_a_log_that_is_another_one_is_not_loaded() -> None:
-    """If the log now has other bytes for the last batch before the load than it had when this batch
-    was loaded, the log is not loaded, because its later records may differ as well."""
+    """The last batch before a load may now have other bytes in the log than when it was loaded.
+    Then nothing more is loaded from this log, because its later records may differ as well."""
     loading = MemoryLoading()
     loading.write(50)
     loading.run()
@@ -433,7 +434,7 @@ def test_a_partition_that_is_away_keeps_its_place_and_holds_no_other_back() -> N
 def test_marks_hold_however_many_loads_there_were() -> None:
     """If a record of the first load comes again, each later load recognizes it as a repeat by the
     marks (for each log file, how far it is loaded). This also holds after a load has written a
-    snapshot of the marks."""
+    snapshot (one file with all marks)."""
     loading = MemoryLoading()
     for _ in range(DELTAS_MAX + 1):  # the last of these loads writes a snapshot
         loading.write(1)

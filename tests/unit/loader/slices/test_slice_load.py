@@ -184,8 +184,8 @@ def test_a_range_ends_before_a_file_that_is_not_announced() -> None:
 
 
 def test_the_batch_in_which_nothing_was_taken_is_not_the_one_below() -> None:
-    """If a slice's range ends before the first record of a batch, the manifest keeps the previous
-    batch, so that the next load can compare this previous batch with the log."""
+    """If the loaded offsets of a slice end before the first record of a batch, the manifest keeps
+    the previous batch, so that the next load can compare this previous batch with the log."""
     _, result = run([*lines(3), Record(agent=8)])
     assert result.end == 3
     assert result.below is not None
@@ -193,9 +193,9 @@ def test_the_batch_in_which_nothing_was_taken_is_not_the_one_below() -> None:
 
 
 def test_every_unknown_file_behind_the_end_is_waited_for_at_once() -> None:
-    """A range ends before a record of a log file that no agent has announced. The records after it
-    may come from further such files. The load waits for the announcements of all these files at the
-    same time. Otherwise each lost announcement would cost the whole waiting time."""
+    """A slice's task stops before a record of a log file that no agent has announced. The records
+    after it may come from further such files. The load waits for the announcements of all these
+    files at the same time. Otherwise each lost announcement would cost the whole waiting time."""
     records = [Record(), *(Record(agent=8, file=file) for file in (1, 2, 1, 3))]
     _, result = run(records, marks={(8, 3): 100})
     assert result.end == 1
@@ -225,8 +225,8 @@ def test_what_is_rejected_for_good_is_rejected_once() -> None:
 
 
 def test_a_repeat_needs_no_announcement() -> None:
-    """A repeated record is dropped whether its log file is announced or not. It does not end the
-    range of the slice."""
+    """A repeated record is dropped whether its log file is announced or not. The slice's task does
+    not stop before it."""
     records = [Record(), Record(agent=8, first=0), Record(first=10)]
     store, result = run(records, marks={(8, 1): 50})
     assert len(rows_of(store, result)) == 2
@@ -234,8 +234,8 @@ def test_a_repeat_needs_no_announcement() -> None:
 
 
 def test_a_hole_that_nobody_named_ends_the_range() -> None:
-    """The range of a slice ends before missing offsets that are not in a listed gap. The result
-    says why the range ends, and names these offsets."""
+    """A slice's task stops before missing offsets that are not in a listed gap. The result says why
+    it stops, and names these offsets."""
     store = MemoryStore()
     batches = [*log(lines(3)), *log([Record(first=30)], base=7)]
     result = Runner(store, {0: batches}).one(Slice(0, 0, 8))
@@ -248,7 +248,7 @@ def test_a_hole_that_nobody_named_ends_the_range() -> None:
 @promise("5 gaps")
 def test_a_hole_over_the_end_of_a_slice_ends_its_range() -> None:
     """Missing offsets may begin in a slice and continue after the slice's end. If no listed gap
-    covers all of them, the slice's range ends before them. So no offset is skipped between two
+    covers all of them, the slice's task stops before them. So no offset is skipped between two
     slices."""
     store = MemoryStore()
     batches = [*log(lines(3)), *log([Record(first=30)], base=7)]
@@ -282,7 +282,7 @@ def test_a_slice_inside_of_a_gap_is_covered() -> None:
 
 
 def test_a_damaged_batch_ends_the_range_by_name() -> None:
-    """A batch that does not match its CRC ends the range of the slice, and an error message says
+    """A slice's task stops before a batch that does not match its CRC, and an error message says
     so. The records before the batch are loaded."""
     batches = log(lines(6))
     broken = bytearray(batches[1])
@@ -303,8 +303,8 @@ def _damaged(batch: memoryview) -> memoryview:
 
 @pytest.mark.parametrize("damaged", [0, 1, 2])
 def test_records_that_contradict_themselves_end_the_range(damaged: int) -> None:
-    """If the records of a batch are inconsistent although its CRC is right, the range ends before
-    this batch. Only the records before the batch are loaded."""
+    """If the records of a batch are inconsistent although its CRC is right, the slice's task stops
+    before this batch. Only the records before the batch are loaded."""
     batches = log(lines(9))
     broken = bytearray(batches[damaged])
     broken[57:61], broken[23:27] = (2).to_bytes(4, "big"), (1).to_bytes(4, "big")
@@ -320,8 +320,8 @@ def test_records_that_contradict_themselves_end_the_range(damaged: int) -> None:
 
 
 def test_why_a_range_ended_is_what_was_met_first() -> None:
-    """A range ends before the first batch that cannot be loaded, and the result has the reason. No
-    later batch is read."""
+    """A slice's task stops before the first batch that cannot be loaded, and the result has the
+    reason. No later batch is read."""
     first, second, third = log(lines(9))
     result = Runner(MemoryStore(), {0: [first, _damaged(second), third]}).one(Slice(0, 0, 9))
     assert result.end == 3
@@ -330,7 +330,8 @@ def test_why_a_range_ended_is_what_was_met_first() -> None:
 
 
 def test_what_is_behind_a_range_does_not_end_it() -> None:
-    """Damage after the end of a slice does not shorten the slice's range."""
+    """If a batch after the end of a slice is damaged, the slice's task still loads all offsets of
+    the slice."""
     behind = _damaged(log(lines(3), base=10)[0])
     runner = Runner(MemoryStore(), {0: [*log(lines(3)), behind]}, job(gaps={0: (gap(3, 10),)}))
     result = runner.one(Slice(0, 0, 10))
@@ -352,8 +353,8 @@ def test_what_is_behind_a_range_does_not_end_it() -> None:
 
 @promise("4 compacted batch")
 def test_a_compacted_batch_ends_the_range_by_name() -> None:
-    """A batch from which compaction has removed records ends the range, and an error message says
-    that data topics must not be compacted. The records before the batch are loaded."""
+    """A slice's task stops before a batch from which compaction has removed records, and an error
+    message says that data topics must not be compacted. The records before the batch are loaded."""
     batches = log(lines(6))
     raw = bytearray(batches[1])
     raw[23:27] = (3).to_bytes(4, "big")  # the batch has three records, but its last offset is 6
@@ -379,8 +380,8 @@ def test_a_compacted_batch_ends_the_range_by_name() -> None:
     ],
 )
 def test_a_fetch_that_cannot_go_on_ends_the_range(error: SkidwayError) -> None:
-    """If a batch header is damaged, an offset has expired, or the broker is silent, the range of
-    the slice ends, and an error message says why. The records before this are loaded."""
+    """If a batch header is damaged, an offset has expired, or the broker is silent, the slice's
+    task stops there, and an error message says why. The records before this place are loaded."""
 
     def fetch() -> Iterator[memoryview]:
         yield from log(lines(3))
@@ -398,8 +399,8 @@ def test_a_fetch_that_cannot_go_on_ends_the_range(error: SkidwayError) -> None:
 
 
 def test_a_gap_behind_the_end_of_a_range_is_not_noted() -> None:
-    """If a slice's range ends early, this load does not write a listed gap after this end to its
-    manifest. The next load skips the gap and writes it to its own manifest."""
+    """If a slice's task stops early, the load does not write a later listed gap to its manifest.
+    The next load skips the gap and writes it to its own manifest."""
     batches = [*log([*lines(2), Record(agent=8)]), *log([Record(first=30)], base=7)]
     runner = Runner(MemoryStore(), {0: batches}, job(gaps={0: (gap(3, 7),)}))
     result = runner.one(Slice(0, 0, 8))
@@ -465,8 +466,8 @@ def test_a_chunk_that_ends_a_range_leaves_its_last_batch_below(
 
 
 def test_a_log_that_ends_early_is_not_taken_for_covered() -> None:
-    """If the last batch of the log ends before the slice ends, the range of loaded offsets ends
-    after this batch."""
+    """If the last batch of the log ends before the slice ends, only the offsets up to the end of
+    this batch count as loaded."""
     result = Runner(MemoryStore(), {0: log(lines(3))}).one(Slice(0, 0, 5))
     assert result.end == 3
     assert result.stop is not None
@@ -494,8 +495,8 @@ def test_rows_of_several_schemas_come_in_order() -> None:
 
 
 def test_a_second_attempt_writes_other_files() -> None:
-    """Two attempts at one slice write different staged files with the same rows and the same target
-    path."""
+    """Two attempts at one slice write different files into the staging directory. The files have
+    the same rows and the same final path."""
     runner = Runner(MemoryStore(), {0: log(lines(3))})
     first, second = runner.one(Slice(0, 0, 3)), runner.one(Slice(0, 0, 3))
     assert first.files[0].staged != second.files[0].staged
@@ -504,8 +505,8 @@ def test_a_second_attempt_writes_other_files() -> None:
 
 
 def test_chunks_do_not_change_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The result is the same whether all batches are decoded together in one chunk, or in many
-    chunks."""
+    """The result is the same whether all batches are decoded together, or in many chunks (groups of
+    batches)."""
     records = [*lines(20), *lines(25), Record(agent=8), *lines(30)]
     whole_store, whole = run(records)
     monkeypatch.setattr("skidway.loader.slices.chunk.CHUNK_ROWS", 4)

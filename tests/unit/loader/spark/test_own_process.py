@@ -1,5 +1,5 @@
-"""The tasks of small loads run in the loader's own process, not on Spark. The results are the
-same."""
+"""The tasks of small loads run in the loader's own process, not on Spark. Their results are the
+same as on Spark."""
 
 from __future__ import annotations
 

@@ -88,9 +88,9 @@ def test_a_load_without_counts_changes_nothing() -> None:
 
 
 def test_spans_name_the_load_that_wrote_them() -> None:
-    """The table `buckets` is divided into spans, with a file for each span. The name of a span's
-    file ends with the number of the load that wrote it, with 20 digits. So the loader can find, and
-    delete, old files that no kept manifest names."""
+    """The table `buckets` is divided into spans (some hours of event time), with a file for each
+    span. The name of a span's file ends with the number of the load that wrote it, with 20 digits.
+    So the loader can find, and delete, old files that no kept manifest names."""
     output = Output()
     for number in range(60):
         output.load(hour(number))
@@ -129,8 +129,9 @@ def test_the_least_recently_touched_span_is_forgotten(monkeypatch: pytest.Monkey
 
 
 def test_ranges_of_forgotten_hours_stay_few(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The loader stores which hours' spans were dropped, as ranges of hours. If there are too many
-    ranges, neighbouring ranges are joined. The hours between them then count as dropped, too."""
+    """The loader stores, as ranges of hours, for which hours it has dropped the bucket numbers. If
+    there are too many ranges, neighbouring ranges are joined. The hours between them then count as
+    dropped, too."""
     monkeypatch.setattr(bucket_spans, "SPANS_MAX", 1)
     monkeypatch.setattr(bucket_spans, "RANGES_MAX", 2)
     output = Output()
@@ -142,9 +143,10 @@ def test_ranges_of_forgotten_hours_stay_few(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_files_of_earlier_versions_are_read_and_replaced() -> None:
-    """Earlier versions of the loader wrote the table without spans. The numbers in these files
-    remain valid. If several files have a number for one bucket, the number in the last file is
-    valid. The first load that counts a bucket replaces these files by spans."""
+    """Earlier versions of the loader did not divide the table `buckets` into spans (files of some
+    hours). The delta numbers in the files of these versions remain valid. If several files have a
+    number for one bucket, the number in the last file is valid. The first load that counts a bucket
+    replaces these files by spans."""
     output = Output()
     for number, rows in ((1, {hour(5): 1, hour(80): 1}), (2, {hour(5): 2, hour(2, 9): 2})):
         path = layout.table("logs", BUCKETS, number)

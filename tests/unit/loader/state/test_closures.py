@@ -23,7 +23,7 @@ MARKS = {0: {FILE: 10}}
 
 
 def closed(*files: tuple[int, int]) -> Closures:
-    """Returns the closures of a topic for which the loader has read that these files were
+    """Returns the state of a topic's closed files, after the loader has read that these files were
     closed."""
     closures = Closures()
     closures.close(dict.fromkeys(files or (FILE,), CLOSED_MS), NOW_MS)
@@ -60,9 +60,9 @@ def test_a_seal_that_proves_too_little_moves_no_file(
     time_ms: int, offsets: dict[int, int], agent: int
 ) -> None:
     """A seal is an agent's audit message that all lines up to a time have been acknowledged. A seal
-    counts for a closed file only if the file's own agent sent the seal an hour or more after the
-    closure. The seal must also give an offset for every partition in which the loader has a mark of
-    the file (the position up to which it is loaded)."""
+    counts for a closed file only if the file's own agent sent the seal an hour or more after it
+    closed the file. The seal must also give an offset for every partition in which the loader has a
+    mark of the file (the position up to which it is loaded)."""
     closures = closed()
     closures.seal({agent: Heard(time_ms, offsets)}, (), MARKS)
     assert closures.files[FILE].stage is Stage.CLOSED
@@ -70,9 +70,9 @@ def test_a_seal_that_proves_too_little_moves_no_file(
 
 @promise("5 closed files")
 def test_a_seal_counts_only_behind_the_closure() -> None:
-    """A run may read both the closure of a file and a seal of the file's agent. The seal counts
-    only if it comes after the closure in the audit topic's log, whatever the times in the messages
-    are."""
+    """A run may read both a file's closure (the message that the file was closed) and a seal of the
+    file's agent. The seal proves that the file is complete only if it comes after the closure in
+    the audit topic's log, whatever the times in the messages are."""
     closures = closed(FILE, OTHER)
     heard = Heard(SEALED_MS, {0: 40}, frozenset({OTHER}))
     closures.seal({7: heard}, {FILE, OTHER}, MARKS)
@@ -84,8 +84,8 @@ def test_a_seal_counts_only_behind_the_closure() -> None:
 def test_the_loaders_clock_counts_too() -> None:
     """A fence consists of the offsets that loads must reach before the loader forgets a closed
     file. Even if a seal allows it, a file gets a fence only when ten minutes have passed by the
-    loader's clock since its closure. So it does no harm if the agent's clock was set forward by an
-    hour."""
+    loader's clock since the loader read that the file was closed. So it does no harm if the agent's
+    clock was set forward by an hour."""
     assert sealed().settled(LATER_MS - 1) == []
     assert sealed().settled(LATER_MS) == [FILE]
 
@@ -121,8 +121,9 @@ def test_a_mirror_must_reach_what_seals_name() -> None:
 
 
 def test_a_closure_heard_again_changes_nothing() -> None:
-    """After the closure of a file, the loader remembers the file for some time. After a crash, an
-    agent may send the closure again. The second closure does not extend this time."""
+    """After an agent has sent a file's closure (the message that the file was closed), the loader
+    remembers the file for some time. After a crash, the agent may send the closure again. The
+    second message does not extend this time."""
     closures = sealed()
     closures.close({FILE: CLOSED_MS + 5}, LATER_MS)
     assert closures.settled(LATER_MS) == [FILE]

@@ -92,8 +92,8 @@ def test_a_commit_moves_everything_and_tidies_up() -> None:
 
 
 def test_a_staged_file_of_another_length_is_never_committed() -> None:
-    """A staged file whose length differs from its task's report stops the load before anything is
-    visible."""
+    """If the length of a file in the staging directory differs from its task's report, the load
+    stops before anything is visible."""
     store = MemoryStore()
     mine = staged(store, manifest(), b"row")
     with pytest.raises(StateRefused, match="3 bytes instead of 4"):
@@ -136,9 +136,9 @@ def test_the_columns_come_before_the_rows() -> None:
 
 @promise("5 staging")
 def test_a_start_looks_at_the_newest_load_and_at_what_is_staged_only() -> None:
-    """At its start, a loader checks only the newest load and the staged files. So the start takes
-    the same time however many loads there are. If files of older loads are deleted, only the
-    audit's recount notices it."""
+    """At its start, a loader checks only the newest load and the files in staging directories
+    (files of loads that are not finished). So the start takes the same time however many loads
+    there are. If files of older loads are deleted, only the audit's recount notices it."""
     store = MemoryStore()
     first, second = staged(store, manifest(1)), staged(store, manifest(2))
     for each in (first, second):
@@ -336,7 +336,7 @@ def test_a_staged_file_is_never_given_up() -> None:
 def test_a_directory_that_gets_no_file_comes_first() -> None:
     """A load that replaces files may remove files from a directory into which it moves no new file.
     It deletes these files before it moves its first file. So as long as any removed file still
-    exists, at least one new file is still staged."""
+    exists, at least one new file is still in the staging directory."""
     store = MemoryStore()
     first = staged(store, manifest())
     assert operations.run(commit.commit(first), store)

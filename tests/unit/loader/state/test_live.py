@@ -52,12 +52,13 @@ def test_a_file_may_follow_another_schema_than_its_load() -> None:
 
 
 def test_only_files_of_the_kinds_that_are_asked_for() -> None:
-    """If live files of rows are requested, files of rejects and of tables are left out."""
+    """If only the live files (those that no later load has removed) of rows are requested, files of
+    rejects and of tables are left out."""
     assert found(load(1, "a"), load(2, "r", kind=REJECTS)) == {"a": 1}
 
 
 def test_a_missing_manifest_stops() -> None:
-    """If a manifest in the sequence is gone, the live files cannot be found, so the loader
-    stops."""
+    """If a manifest in the sequence is gone, the loader cannot know which files are live (not
+    removed by a later load), so it stops."""
     with pytest.raises(StateRefused, match="vanished"):
         found(load(2, "b"))

@@ -68,7 +68,8 @@ def test_a_note_is_written_at_a_bounded_rate() -> None:
 
 @pytest.mark.parametrize("error", [None, SkidwayError("no"), KeyboardInterrupt()])
 def test_a_run_deletes_its_note(error: BaseException | None) -> None:
-    """A run deletes its note at its end, whether it succeeds or fails."""
+    """A run deletes its note (the file with its progress) at its end, whether the run succeeds or
+    fails."""
     store = MemoryStore()
 
     def run() -> None:
@@ -87,8 +88,8 @@ def test_a_run_deletes_its_note(error: BaseException | None) -> None:
 
 
 def test_a_note_that_cannot_be_written_stops_nothing() -> None:
-    """If the note cannot be written to the output, the run continues, and tries again ten seconds
-    later."""
+    """If a run cannot write its note (the file with its progress) to the output, the run continues,
+    and tries again ten seconds later."""
     store, clock = Counting(), ManualClock()
     with OwnNote(store, clock) as own:
         store.refuses = True

@@ -36,8 +36,8 @@ def load(
     changes: Changes,
     fence: dict[int, Fence] | None = None,
 ) -> Manifest:
-    """Writes the side files of a load that changes only the state, and returns the load's
-    manifest."""
+    """Writes the side files (files with the loader's state) of a load that changes only the state,
+    and returns the load's manifest."""
     tables = read_tables(store, before)
     tables.add(changes)
     tables.closures.files |= changes.closed
@@ -71,7 +71,8 @@ def test_later_files_win() -> None:
 
 
 def test_a_load_that_changes_nothing_writes_nothing() -> None:
-    """A load that changes no state writes no side file and keeps the existing ones."""
+    """A side file has a part of the loader's state. A load that changes no state writes no side
+    file, and its manifest lists the existing ones."""
     store = MemoryStore()
     first = load(store, 1, None, marks(1))
     second = load(store, 2, first, NOTHING)
@@ -80,8 +81,9 @@ def test_a_load_that_changes_nothing_writes_nothing() -> None:
 
 
 def test_deltas_become_a_snapshot() -> None:
-    """A side file usually has only the changes of one load. After DELTAS_MAX such files, one file
-    (a snapshot) contains the whole table, so that reading stays cheap."""
+    """A side file (file with the loader's state) usually has only the changes of one load. After
+    DELTAS_MAX such files, one file (a snapshot) contains the whole table, so that reading stays
+    cheap."""
     store = MemoryStore()
     newest = None
     for number in range(1, DELTAS_MAX + 2):
@@ -107,8 +109,8 @@ def test_ids_up_to_the_largest_survive() -> None:
 
 
 def test_a_side_file_that_is_gone_stops_by_name() -> None:
-    """If a side file is missing, the load fails and names the file, because without the marks in
-    this file the load would double rows."""
+    """If a side file (file with the loader's state) is missing, the load fails and names the file,
+    because without the marks in this file the load would double rows."""
     store = MemoryStore()
     newest = load(store, 1, None, marks(1))
     store.delete(newest.side[MARKS][0])
@@ -117,7 +119,8 @@ def test_a_side_file_that_is_gone_stops_by_name() -> None:
 
 
 def test_a_damaged_side_file_stops_by_name() -> None:
-    """A damaged side file stops the load."""
+    """If a side file, which has a part of the loader's state, is damaged, the load stops with an
+    error."""
     store = MemoryStore()
     newest = load(store, 1, None, marks(1))
     store.put(newest.side[MARKS][0], b"PAR1 but no more")
@@ -127,9 +130,9 @@ def test_a_damaged_side_file_stops_by_name() -> None:
 
 @promise("5 closed files")
 def test_what_is_dropped_stays_dropped() -> None:
-    """If a load drops the marks, the name and the closure of a log file, they do not come back in
-    later loads, neither before nor after the next snapshot. Other log files keep their marks, names
-    and closures."""
+    """For a log file, the tables store its marks, its name, and whether its agent has closed it. If
+    a load drops this state of a log file, it does not come back in later loads, neither before nor
+    after the next snapshot (the file with the whole table). Other log files keep their state."""
     store = MemoryStore()
     newest = load(store, 1, None, marks(1).then(Changes({}, {}, {(7, 1): Closed(5, 6)})))
     newest = load(store, 2, newest, marks(2))

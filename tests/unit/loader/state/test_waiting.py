@@ -1,5 +1,5 @@
-"""If the announcement of a log file (an audit message with the file's host and path) is missing,
-the loader writes a note with the time at which it began to wait for the announcement."""
+"""The announcement of a log file is an audit message with the file's host and path. If it is
+missing, the loader stores a note: the time at which it began to wait for the announcement."""
 
 from __future__ import annotations
 

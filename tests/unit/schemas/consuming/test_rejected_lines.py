@@ -4,15 +4,19 @@ chosen lines."""
 from __future__ import annotations
 
 import base64
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 from skidway.agent.batches import rejected
 from skidway.agent.shaping import rejected_text
+from skidway.errors import UsageError
+from skidway.kafka.client import Client
 from skidway.schemas.consuming.rejected_lines import (
     ENDS_MAX,
     WITHHELD,
+    RejectedLines,
     Wanted,
     is_cut,
     repairable,
@@ -36,6 +40,22 @@ def document(line: bytes = b"x", length: int = 2, **others: Any) -> dict[str, An
         "original_first": None,
     }
     return {**own, **others}
+
+
+class NoTopics:
+    """A client whose cluster has no topic."""
+
+    def metadata(self, names: list[str]) -> SimpleNamespace:
+        return SimpleNamespace(topics={})
+
+
+def test_a_topic_under_another_name_is_not_to_be_created() -> None:
+    """If the cluster does not have the topic, the error says that another cluster may have it under
+    another name. It does not advise to create the topic, because it would stay empty."""
+    lines = RejectedLines(cast(Client, NoTopics()), "dc1.auth")
+    with pytest.raises(UsageError, match=r"no topic dc1\.auth\.rejected in this cluster") as error:
+        list(lines.read(Wanted()))
+    assert "create" not in str(error.value)
 
 
 @pytest.mark.parametrize(

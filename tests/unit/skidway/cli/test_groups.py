@@ -13,7 +13,7 @@ from skidway.kafka.types import TopicPartition
 
 
 class Positions:
-    """A fake of `Groups`. Asked for the offset at a time, it returns the time itself."""
+    """A fake of `Groups`. The offset that it returns for a time is this time in milliseconds."""
 
     def positions(
         self, _group: str, topic: str, time_ms: int, _partitions: Sequence[int]

@@ -27,6 +27,15 @@ def test_table_without_rows_is_its_head() -> None:
     assert output.render_table([], ["base_offset", "size"]) == "BASE OFFSET  SIZE\n"
 
 
+def test_control_characters_are_escaped() -> None:
+    """Control characters in a cell, for example in the name of a file, change neither the table nor
+    the colors of the terminal. Letters of all languages stay."""
+    rows = [{"path": "/log/\x1b[31mred\n\udcff.log"}, {"path": "/log/größe.log"}]
+    assert output.render_table(rows, ["path"]) == (
+        "PATH\n/log/\\x1b[31mred\\n\\udcff.log\n/log/größe.log\n"
+    )
+
+
 def test_rows_as_json_hold_the_same_columns(capsys: pytest.CaptureFixture[str]) -> None:
     """With --json each row is an object with exactly the table's columns."""
     output.print_rows([{"a": 1, "hidden": 2}], ["a", "b"], as_json=True)
