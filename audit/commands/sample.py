@@ -54,14 +54,14 @@ def _sample(args: argparse.Namespace) -> int:
             raise UsageError("Samples are in audit topics: name --bootstrap-server or --cluster.")
         known = Told()
         for cluster in site.clusters:
-            told.read(cluster.client, clock, since_ms, until_ms, known)
+            told.read(cluster.client, cluster.name, clock, since_ms, until_ms, known)
         wanted = [x for x in wanted_of(known.samples.values()) if _is_asked(args, x.part.source)]
         found = survey(site, wanted, _codec_of(args))
         earlier = site.evidence.sample_results()
     gone = [each for each in known.samples.values() if each.gone]
     if args.tell:
         output, host = "" if site.output is None else site.output.url, socket.gethostname()
-        results = sample_report.results(found, earlier, clock.time_ms(), host, output)
+        results = sample_report.results(found, known, earlier, clock.time_ms(), host, output)
         values = [encode(each) for each in results]
         publication.say(args, options.settings_of(args), values, clock, "what the samples showed")
     if args.json:

@@ -171,10 +171,16 @@ def of_content(difference: ContentDifference) -> str:
 
 def of_unlisted_content(result: SampleResult) -> str:
     """Words that say how many more lines have rows or records with other content: those that the
-    result counts but does not list."""
+    result counts but does not list. Without such lines, words that say that the event times of
+    listed ones are not known."""
+    if not result.unlisted:
+        return (
+            f"the samples of {day_text(result.day)} have lines whose rows or records have other"
+            " content, perhaps another event time, too, and some of the lines may be in this bucket"
+        )
     return (
-        f"the samples of {day_text(result.day)} have {result.unlisted:,} more lines whose rows or"
-        " records have other content, and some of them may be in this bucket"
+        f"the samples of {day_text(result.day)} have at least {result.unlisted:,} more lines"
+        " whose rows or records have other content, and some of them may be in this bucket"
     )
 
 

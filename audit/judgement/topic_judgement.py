@@ -460,20 +460,21 @@ class TopicJudgement:
     def _content_findings(self, bucket: BucketId) -> Iterator[Finding]:
         """Yields a finding for each line of the bucket whose row or record has other content, as
         comparisons of samples found, and a finding for each comparison that found more such lines
-        than it lists, if some of these may be in the bucket. A sample proves a difference whatever
-        the counts say."""
+        than it lists, or does not know the event times of all lines, if some of these may be in the
+        bucket. A sample proves a difference whatever the counts say."""
         start, size = bucket
         for result in self._facts.topic.samples:
-            for each in result.differences:
-                if start <= each.time_ms < start + size:
-                    yield Finding(
-                        Status.INCOMPLETE,
-                        reasons.of_content(each),
-                        Cause.CONTENT_DIFFERS,
-                        about=Content(each, result),
-                    )
-            least, greatest = result.unlisted_least, result.unlisted_greatest
-            if result.unlisted and least < start + size and greatest >= start:
+            listed = [x for x in result.differences if start <= x.time_ms < start + size]
+            for each in listed:
+                yield Finding(
+                    Status.INCOMPLETE,
+                    reasons.of_content(each),
+                    Cause.CONTENT_DIFFERS,
+                    about=Content(each, result),
+                )
+            times = result.unlisted_times
+            is_new = result.unlisted or not listed
+            if times and is_new and times[0] < start + size and times[1] >= start:
                 words = reasons.of_unlisted_content(result)
                 about = Content(None, result)
                 yield Finding(Status.UNKNOWN, words, Cause.CONTENT_DIFFERS, about=about)

@@ -121,7 +121,7 @@ class Rejects:
 class Content:
     """A line whose row or record has other content than the line itself, and the result of the
     comparison that found this. If `difference` is None, the object stands for all lines that the
-    result counts but does not list."""
+    result counts but does not list, and for lines whose event time is not known."""
 
     difference: ContentDifference | None
     result: SampleResult

@@ -3,8 +3,10 @@ cannot be compared.
 
 For each record that a sample names:
 
-    rows        if the record has a row, the row is compared. Several rows for one record count as a
-                difference, even if their content is right
+    rows        if the record has rows, all of them are compared. A row that differs is a
+                difference whatever the other rows are. Several rows for one record count as a
+                difference, even if their content is right. A reject is not a row: if the record
+                has a reject and no row that differs, nothing can be compared
     records     if the record has no row, the record in the log is compared. If the topic is loaded
                 up to an offset after the record, the missing row is a difference
     neither     if neither row nor record was found, for example because the record has expired
@@ -47,6 +49,33 @@ class Differing:
     found: Found
     is_row: bool
     words: str
+
+    @property
+    def has_line(self) -> bool:
+        """Whether the sample names the line."""
+        return self.wanted.sum_at(self.found.first) is not None
+
+    @property
+    def is_time_proven(self) -> bool:
+        """Whether `found` is known to have the line's event time. A sample has the content sum of
+        each line, which includes the event time, but only the least and the greatest event time of
+        its lines. So the time is proven if the sums are equal. If they differ, the time may differ,
+        too, unless `time_ms` is the only time that a line of the sample can have.
+        """
+        part, content = self.wanted.part, self.wanted.sum_at(self.found.first)
+        if content is None:
+            return False
+        return content == self.found.content or part.least_ms == part.greatest_ms
+
+    @property
+    def time_ms(self) -> int:
+        """The event time, in ms, of the bucket in which the difference counts: that of the row or
+        the record, or the nearest time that a line of the sample can have. If the sample names no
+        such line, always that of the row or the record."""
+        part = self.wanted.part
+        if not self.has_line:
+            return self.found.time_ms
+        return min(max(self.found.time_ms, part.least_ms), part.greatest_ms)
 
 
 @dataclass(slots=True)
@@ -110,21 +139,37 @@ def compare(
 
 
 def _compare_rows(wanted: Wanted, rows: Sequence[Found], content: bytes, result: Compared) -> None:
-    row = next((each for each in rows if _row_words(wanted, each, content)), rows[0])
-    if row.is_reject:
+    kept = [each for each in rows if not each.is_reject]
+    difference = _row_difference(wanted, kept, content)
+    if difference is None and len(kept) < len(rows):
         result.uncompared[REJECTED] += 1
-    elif row.content is None:
-        result.uncompared[row.obstacle] += 1
+    elif difference is None and kept[0].content is None:
+        result.uncompared[kept[0].obstacle] += 1
     else:
         result.rows += 1
-        result.lines.add((wanted.sample.agent, wanted.sample.file, row.first))
-        if words := _row_words(wanted, row, content):
-            result.differing.append(Differing(wanted, row, True, words))
-        elif len(rows) > 1:
-            places = ", ".join(each.place for each in rows[:3])
-            result.differing.append(Differing(wanted, row, True, f"{SEVERAL}: {places}"))
-        else:
+        result.lines.add((wanted.sample.agent, wanted.sample.file, rows[0].first))
+        if difference is None:
             result.equal += 1
+        else:
+            row, words = difference
+            result.differing.append(Differing(wanted, row, True, words))
+
+
+def _row_difference(
+    wanted: Wanted, rows: Sequence[Found], content: bytes
+) -> tuple[Found, str] | None:
+    """Looks at all rows of a line, and returns the row that differs and a sentence that says what
+    differs; None if no row is known to differ. A row whose content sum cannot be computed hides
+    neither another row that differs, nor that the line has several rows. rows: the rows without
+    rejects.
+    """
+    for row in rows:
+        if row.content is not None and (words := _row_words(wanted, row, content)):
+            return row, words
+    if len(rows) > 1:
+        places = ", ".join(each.place for each in rows[:3])
+        return rows[0], f"{SEVERAL}: {places}"
+    return None
 
 
 def _row_words(wanted: Wanted, row: Found, content: bytes) -> str:

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from skidway.audit.reports.report import time_text
 from skidway.audit.reports.topic_names import topic_name
-from skidway.audit.sampling.comparison import OTHER_FILE, Differing
+from skidway.audit.sampling.comparison import OTHER_FILE, Compared, Differing
 from skidway.audit.sampling.survey import Closer, Surveyed
 from skidway.audit.sampling.told import Told
 from skidway.audit.sampling.wanted import Found
@@ -115,6 +115,7 @@ def document(found: Sequence[Surveyed], gone: Sequence[Sample], told: Told) -> d
 
 def results(
     found: Sequence[Surveyed],
+    told: Told,
     earlier: Sequence[SampleResult],
     time_ms: int,
     host: str,
@@ -125,29 +126,62 @@ def results(
     earlier: the newest results so far. If a line differed earlier and was not compared this time,
     it still counts as differing. An earlier row without a line counts no more if this run has read
     the same sampled bytes and all files, and has found no such row. If this run could not read all
-    files, it may have missed rows of any line, so all earlier differences stay. Earlier results may
-    also count differences that they do not list. If this run could not read all files or compare
-    all lines, these differences stay, too.
+    files, or if the output does not have the topic, it may have missed rows of any line, so all
+    earlier differences stay.
+
+    Earlier results may also count differences that they do not list. A result does not say which
+    lines were compared, only how many, so nothing proves that this run has compared all of them.
+    The unlisted differences go only if nothing speaks against it: this run has read all files and
+    compared all lines of the samples, no sample of the day is known to be missing (see
+    Told.has_all_of), and this run has compared at least as many lines as the earlier one. As long
+    as they stay, `compared` is the greater number, so that a third run is not measured by a run
+    that compared fewer lines. One case is not noticed: an audit topic was not read or a mirror
+    lags, so that no sample of one agent was read, and new samples of other agents have at least as
+    many lines.
+
+    If a row or record is not known to have its line's event time, the line may be in any bucket
+    between the least and the greatest event time of its sample. The result says these times as
+    those of unlisted differences, so that no bucket between them counts as complete. A later result
+    has them as long as it has one of the earlier differences.
     """
     for each in found:
         for day, compared in sorted(each.by_day.items()):
             made = SampleResult(
-                time_ms, host, output, each.source, day, compared.compared, compared.equal, 0
+                time_ms, host, output, each.source, day, len(compared.lines), compared.equal, 0
             )
-            differences = [_difference(each, x) for x in compared.differing]
-            seen = {(x.agent, x.file, x.first) for x in differences}
-            seen |= set() if each.unread else compared.lines
             before = [x for x in earlier if (x.source, x.name) == (each.source, made.name)]
-            differences += [
-                x
-                for result in before
-                for x in result.differences
-                if (x.agent, x.file, x.first) not in seen and not _is_removed(each, x)
-            ]
-            unlisted = []
-            if each.unread or compared.uncompared:
-                unlisted = [x for x in before if x.unlisted]
-            yield _with_differences(made, differences, unlisted)
+            yield _result(each, told, before, made)
+
+
+def _result(
+    surveyed: Surveyed, told: Told, earlier: Sequence[SampleResult], made: SampleResult
+) -> SampleResult:
+    """The result `made` with its differences, and with those of earlier results of the same topic,
+    output and day that still count."""
+    compared = surveyed.by_day[made.day]
+    is_blind = bool(surveyed.unread or (made.output and not surveyed.output))
+    differences = [_difference(surveyed, x) for x in compared.differing]
+    seen = {(x.agent, x.file, x.first) for x in differences}
+    seen |= set() if is_blind else compared.lines
+    kept = [
+        x
+        for result in earlier
+        for x in result.differences
+        if (x.agent, x.file, x.first) not in seen and not _is_removed(surveyed, x)
+    ]
+    has_all = not is_blind and not compared.uncompared and told.has_all_of(made.day)
+    unlisted = [x for x in earlier if x.unlisted and not (has_all and x.compared <= made.compared)]
+    times = _unproven_times(compared)
+    if kept or unlisted:
+        times += [ms for x in earlier for ms in x.unlisted_times]
+    return _with_differences(made, [*differences, *kept], unlisted, times)
+
+
+def _unproven_times(compared: Compared) -> list[int]:
+    """The least and the greatest event time (ms) that the line of a difference can have, for each
+    difference whose row or record is not known to have the line's event time."""
+    parts = [x.wanted.part for x in compared.differing if not x.is_time_proven]
+    return [ms for part in parts for ms in (part.least_ms, part.greatest_ms)]
 
 
 def _is_removed(surveyed: Surveyed, earlier: ContentDifference) -> bool:
@@ -162,16 +196,21 @@ def _is_removed(surveyed: Surveyed, earlier: ContentDifference) -> bool:
 
 
 def _with_differences(
-    made: SampleResult, differences: Sequence[ContentDifference], earlier: Sequence[SampleResult]
+    made: SampleResult,
+    differences: Sequence[ContentDifference],
+    earlier: Sequence[SampleResult],
+    times_ms: Sequence[int],
 ) -> SampleResult:
     """The result `made`, with the given differences added, and with the number of differences that
-    the earlier results count but do not list."""
+    the earlier results count but do not list. Such a difference may be one that this run has found
+    again, so the greater number counts, not the sum. times_ms: event times between which a line
+    with a difference may be, although no listed difference has its time."""
     listed, others = differences[:DIFFERENCES_MAX], differences[DIFFERENCES_MAX:]
-    times = [x.time_ms for x in others]
-    times += [ms for x in earlier for ms in (x.unlisted_least, x.unlisted_greatest)]
+    times = [*times_ms, *(x.time_ms for x in others)]
     return replace(
         made,
-        differing=len(differences) + sum(x.unlisted for x in earlier),
+        compared=max(made.compared, *(x.compared for x in earlier), 0),
+        differing=len(listed) + max(len(others), *(x.unlisted for x in earlier), 0),
         differences=tuple(listed),
         unlisted_least=min(times, default=0),
         unlisted_greatest=max(times, default=0),
@@ -179,9 +218,9 @@ def _with_differences(
 
 
 def _difference(surveyed: Surveyed, differing: Differing) -> ContentDifference:
-    sample, part, found = differing.wanted.sample, differing.wanted.part, differing.found
+    sample, found = differing.wanted.sample, differing.found
     return ContentDifference(
-        time_ms=min(max(found.time_ms, part.least_ms), part.greatest_ms),
+        time_ms=differing.time_ms,
         agent=sample.agent,
         host=sample.host,
         file=sample.file,

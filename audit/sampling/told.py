@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
 from skidway.audit.topic import topic
-from skidway.audit.topic.messages import MessageRefused, sample_in
+from skidway.audit.topic.messages import TOPIC, MessageRefused, sample_in
 from skidway.audit.topic.sample import Sample
 from skidway.clock import Clock
 from skidway.kafka.client import Client, Fetcher
@@ -20,12 +21,25 @@ SAMPLES_MAX: Final = 100_000
 @dataclass(slots=True)
 class Told:
     """The samples of a span of time. refused: the number of damaged messages on the audit topics.
-    is_cut: whether the span has more than SAMPLES_MAX samples, so that some were left out.
+    is_cut: whether the span has more than SAMPLES_MAX samples, so that some were left out. expired:
+    the partitions of audit topics of which messages of the span may have expired. kept: those of
+    which a copy still has all messages of the span. A partition is named by the cluster whose audit
+    topic it belongs to, and its number, so all its copies have one name.
     """
 
     samples: dict[tuple[int, int, int, int], Sample] = field(default_factory=dict)
     refused: int = 0
     is_cut: bool = False
+    expired: set[tuple[str, int]] = field(default_factory=set)
+    kept: set[tuple[str, int]] = field(default_factory=set)
+
+    def found_copy(self, partition: tuple[str, int], first: int, begin: int) -> None:
+        """Notes whether a copy of a partition still has all messages of the span. first: the first
+        offset that the copy has. begin: the offset of its first message of the span, or its end.
+        If the copy has a message from before the span, no message of the span has expired.
+        """
+        has_all = first == 0 or first < begin
+        (self.kept if has_all else self.expired).add(partition)
 
     def take(self, values: Iterable[bytes], since_ms: int, until_ms: int) -> None:
         """Adds the samples of periods that begin in [since_ms, until_ms). Adds each sample only
@@ -48,14 +62,35 @@ class Told:
     def missing(self) -> int:
         """How many of the ranges that agents have chosen are missing, because their messages have
         not arrived."""
-        drawn = {(x.agent, x.period): x.count for x in self.samples.values()}
-        return sum(drawn.values()) - len(self.samples)
+        return _missing_of(self.samples.values())
+
+    def has_all_of(self, day: int) -> bool:
+        """Whether no sample of a day is known to be missing. It is not, if each agent's samples
+        are as many as the agent says, none was refused or left out, and no message of the span may
+        have expired. If an audit topic was not read, or a mirror lags, this is not noticed. day:
+        the begin of the day (UTC), in ms.
+        """
+        missing = _missing_of(x for x in self.samples.values() if x.day == day)
+        return not (missing or self.refused or self.is_cut or self.expired - self.kept)
 
 
-def read(client: Client, clock: Clock, since_ms: int, until_ms: int, told: Told) -> None:
+def _missing_of(samples: Iterable[Sample]) -> int:
+    """How many ranges are missing of the agents and periods that have at least one sample here."""
+    found: Counter[tuple[int, int]] = Counter()
+    chosen: dict[tuple[int, int], int] = {}
+    for each in samples:
+        found[each.agent, each.period] += 1
+        chosen[each.agent, each.period] = each.count
+    return sum(max(0, count - found[key]) for key, count in chosen.items())
+
+
+def read(
+    client: Client, cluster: str, clock: Clock, since_ms: int, until_ms: int, told: Told
+) -> None:
     """Reads the audit topics of a cluster, and adds to `told` the samples of periods that begin in
-    [since_ms, until_ms). An agent publishes a sample after the end of the sample's period, so
-    messages before `since_ms` need not be read. Raises Unreachable.
+    [since_ms, until_ms). cluster: the name of the cluster. An agent publishes a sample after
+    the end of the sample's period, so messages before `since_ms` need not be read. Raises
+    Unreachable.
     """
     names = [name for name in client.metadata().topics if topic.is_audit_topic(name)]
     found = topic.bounds(client, names)
@@ -65,6 +100,9 @@ def read(client: Client, clock: Clock, since_ms: int, until_ms: int, told: Told)
     ranges: dict[TopicPartition, tuple[int, int]] = {}
     for tp, (first, end) in found.items():
         at = begins[tp].offset
-        ranges[tp] = max(first, at if at >= 0 else end), end
+        begin = at if at >= 0 else end
+        ranges[tp] = max(first, begin), end
+        origin = tp.topic.removesuffix(TOPIC).removesuffix(".") or cluster
+        told.found_copy((origin, tp.partition), first, begin)
     values = (value for _, _, value in topic.read(client, Fetcher(client), ranges, clock))
     told.take(values, since_ms, until_ms)

@@ -4,12 +4,12 @@ found.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from skidway.audit.topic.sample import Sample, SamplePart
-from skidway.audit.topic.sample_result import DAY_MS
 
 
 class Span(NamedTuple):
@@ -43,10 +43,17 @@ class Wanted:
         is_sampled = (agent, file) == (span.agent, span.file) and span.begin <= first < span.end
         return is_sampled and first not in self.part.firsts
 
+    def sum_at(self, first: int) -> bytes | None:
+        """The content sum of the line that begins at this position of the file; None if the sample
+        names no such line."""
+        at = bisect_left(self.part.firsts, first)
+        is_named = at < len(self.part.firsts) and self.part.firsts[at] == first
+        return self.part.sums[at] if is_named else None
+
     @property
     def day(self) -> int:
         """The day (UTC) of the sample, as the time in ms at which the day starts."""
-        return self.sample.period - self.sample.period % DAY_MS
+        return self.sample.day
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from skidway.audit.topic.sample_result import DAYS_END_MS
+from skidway.audit.topic.sample_result import DAY_MS, DAYS_END_MS
 from skidway.kafka.source import Source
 
 _SUM_BYTES: Final = 8
@@ -72,6 +72,11 @@ class Sample:
         """A key that is the same for all copies of one message, so that readers can drop repeated
         ones."""
         return self.agent, self.period, self.file, self.first
+
+    @property
+    def day(self) -> int:
+        """The day (UTC) of the sample, as the time in ms at which the day starts."""
+        return self.period - self.period % DAY_MS
 
 
 def record_of(sample: Sample) -> dict[str, Any]:

@@ -56,10 +56,13 @@ class ContentDifference:
 @dataclass(frozen=True, slots=True)
 class SampleResult:
     """The result for one topic and one output. day: the begin (ms) of the day of the samples, by
-    UTC. compared, equal, differing: how many rows and records were compared, how many of them are
-    equal to their samples, and how many differ. differences: the first of those that differ.
+    UTC. compared: how many lines of samples were compared; if unlisted differences of an earlier
+    result still count, at least as many as that result has. equal: how many lines are equal to
+    their samples. differing: at least how many rows and records differ. differences: the first of
+    those that differ.
     unlisted_least, unlisted_greatest: the least and the greatest event time (ms) of the differences
-    that are not listed."""
+    that are not listed, and of the lines whose row or record is not known to have the line's event
+    time; both 0 if there is neither."""
 
     time_ms: int
     host: str
@@ -82,6 +85,13 @@ class SampleResult:
     def unlisted(self) -> int:
         """How many differences the list leaves out."""
         return max(0, self.differing - len(self.differences))
+
+    @property
+    def unlisted_times(self) -> tuple[int, int] | tuple[()]:
+        """The times (ms) between which a line may be with a difference that no listed difference
+        puts into its bucket; empty if there is no such line."""
+        times = self.unlisted_least, self.unlisted_greatest
+        return times if self.unlisted or any(times) else ()
 
     @property
     def name(self) -> str:

@@ -13,6 +13,10 @@ _SURVEY = "tests/unit/audit/sampling/test_survey.py::"
 _EVIDENCE = "tests/unit/audit/evidence/test_samples.py::"
 _WHY = "tests/unit/audit/explanation/test_explanation.py::"
 
+_UNLISTED = f"{_SURVEY}test_unlisted_differences_stay_until_their_lines_were_compared"
+_TIME = f"{_COMPARE}test_the_event_time_of_a_line_is_proven_by_its_sum_only"
+_BETWEEN = f"{_SURVEY}test_a_result_says_between_which_times_a_changed_line_may_be"
+_HIDDEN = f"{_COMPARE}test_no_row_hides_another_row_of_its_line"
 _FILE = f"{_COMPARE}test_host_and_path_of_a_row_are_compared"
 _REMOVED = f"{_SURVEY}test_a_row_without_a_line_counts_until_it_is_removed"
 _LEFT_OUT = f"{_SURVEY}test_a_run_that_left_rows_out_takes_nothing_back"
@@ -128,16 +132,37 @@ MUTANTS = (
     Mutant(
         "a second row of a line is overlooked",
         "audit/sampling/comparison.py",
-        "        elif len(rows) > 1:\n",
-        "        elif len(rows) > 2:\n",
+        "    if len(rows) > 1:\n",
+        "    if len(rows) > 2:\n",
         (f"{_COMPARE}test_rows_are_equal_or_differ",),
     ),
     Mutant(
         "of two rows only the first is compared",
         "audit/sampling/comparison.py",
-        "next((each for each in rows if _row_words(wanted, each, content)), rows[0])",
-        "rows[0]",
+        "    for row in rows:\n",
+        "    for row in rows[:1]:\n",
         (f"{_COMPARE}test_rows_are_equal_or_differ",),
+    ),
+    Mutant(
+        "a reject hides a changed row of its line",
+        "audit/sampling/comparison.py",
+        "    if difference is None and len(kept) < len(rows):\n",
+        "    if len(kept) < len(rows):\n",
+        (_HIDDEN,),
+    ),
+    Mutant(
+        "a row that cannot be compared hides other rows of its line",
+        "audit/sampling/comparison.py",
+        "    elif difference is None and kept[0].content is None:\n",
+        "    elif kept[0].content is None:\n",
+        (_HIDDEN,),
+    ),
+    Mutant(
+        "a line with a row and a reject is equal",
+        "audit/sampling/comparison.py",
+        "is None and len(kept) < len(rows):\n",
+        "is None and not kept:\n",
+        (f"{_COMPARE}test_a_line_with_a_row_and_a_reject_is_not_equal",),
     ),
     Mutant(
         "the host of a row is not compared",
@@ -184,14 +209,14 @@ MUTANTS = (
     Mutant(
         "a run that could not look at a row calls it good",
         "audit/sampling/sample_report.py",
-        "                if (x.agent, x.file, x.first) not in seen and not _is_removed(each, x)\n",
-        "                if (x.agent, x.file, x.first) in seen and not _is_removed(each, x)\n",
+        "        if (x.agent, x.file, x.first) not in seen and not _is_removed(surveyed, x)\n",
+        "        if (x.agent, x.file, x.first) in seen and not _is_removed(surveyed, x)\n",
         (f"{_SURVEY}test_a_result_takes_back_only_what_was_compared_again",),
     ),
     Mutant(
         "a row without a line counts although a reload has removed it",
         "audit/sampling/sample_report.py",
-        " not in seen and not _is_removed(each, x)\n",
+        " not in seen and not _is_removed(surveyed, x)\n",
         " not in seen\n",
         (_REMOVED,),
     ),
@@ -254,23 +279,72 @@ MUTANTS = (
     Mutant(
         "a difference belongs to every bucket of its topic",
         "audit/judgement/topic_judgement.py",
-        "                if start <= each.time_ms < start + size:\n",
-        "                if start <= start + size:\n",
+        "[x for x in result.differences if start <= x.time_ms < start + size]\n",
+        "[x for x in result.differences if start <= start + size]\n",
         (f"{_WHY}test_where_content_differs",),
     ),
     Mutant(
         "a run that could not read all files takes differences back",
         "audit/sampling/sample_report.py",
-        "set() if each.unread else compared.lines",
+        "set() if is_blind else compared.lines",
         "compared.lines",
         (_LEFT_OUT,),
     ),
     Mutant(
         "a run that left lines out forgets the differences that were not listed",
         "audit/sampling/sample_report.py",
-        "            if each.unread or compared.uncompared:\n",
-        "            if compared.uncompared:\n",
+        "has_all = not is_blind and ",
+        "has_all = ",
         (_LEFT_OUT,),
+    ),
+    Mutant(
+        "a run whose output lacks the topic takes differences back",
+        "audit/sampling/sample_report.py",
+        "bool(surveyed.unread or (made.output and not surveyed.output))",
+        "bool(surveyed.unread)",
+        (_UNLISTED,),
+    ),
+    Mutant(
+        "a run without all samples of a day forgets the differences that were not listed",
+        "audit/sampling/sample_report.py",
+        " and told.has_all_of(made.day)\n",
+        "\n",
+        (_UNLISTED,),
+    ),
+    Mutant(
+        "a run that compared fewer lines forgets the differences that were not listed",
+        "audit/sampling/sample_report.py",
+        "not (has_all and x.compared <= made.compared)",
+        "not has_all",
+        (_UNLISTED,),
+    ),
+    Mutant(
+        "a third run is measured by a run that compared fewer lines",
+        "audit/sampling/sample_report.py",
+        "        compared=max(made.compared, *(x.compared for x in earlier), 0),\n",
+        "",
+        (_UNLISTED,),
+    ),
+    Mutant(
+        "differences that no list has are counted again by each run",
+        "audit/sampling/sample_report.py",
+        "max(len(others), *(x.unlisted for x in earlier), 0)",
+        "sum([len(others), *(x.unlisted for x in earlier)])",
+        (_UNLISTED,),
+    ),
+    Mutant(
+        "expired messages of a day are not missing",
+        "audit/sampling/told.py",
+        "        has_all = first == 0 or first < begin\n",
+        "        has_all = first <= begin\n",
+        (f"{_SURVEY}test_messages_of_a_day_may_have_expired_unless_an_older_one_is_there",),
+    ),
+    Mutant(
+        "samples of one agent stand for missing ones of another",
+        "audit/sampling/told.py",
+        "sum(max(0, count - found[key])",
+        "sum(count - found[key]",
+        (f"{_SURVEY}test_samples_of_one_agent_do_not_stand_for_those_of_another",),
     ),
     Mutant(
         "a range is made into records without the labels that the agent has forgotten",
@@ -327,15 +401,50 @@ MUTANTS = (
     Mutant(
         "a bucket with differences that no list has is complete",
         "audit/judgement/topic_judgement.py",
-        "            if result.unlisted and least < start + size and greatest >= start:\n",
-        "            if result.unlisted and start <= least < start + size:\n",
+        "and times[0] < start + size and times[1] >= start:\n",
+        "and start <= times[0] < start + size:\n",
         (f"{_WHY}test_differences_that_no_list_has_leave_no_bucket_complete",),
     ),
     Mutant(
         "the times of differences that no list has are forgotten by the next comparison",
         "audit/sampling/sample_report.py",
-        "    times += [ms for x in earlier for ms in (x.unlisted_least, x.unlisted_greatest)]\n",
-        "",
+        "        times += [ms for x in earlier for ms in x.unlisted_times]\n",
+        "        pass\n",
         (f"{_SURVEY}test_a_result_says_when_the_lines_were_that_it_does_not_list",),
+    ),
+    Mutant(
+        "a changed row has its line's event time",
+        "audit/sampling/comparison.py",
+        "        return content == self.found.content or part.least_ms == part.greatest_ms\n",
+        "        return True\n",
+        (_TIME,),
+    ),
+    Mutant(
+        "a changed row makes a bucket incomplete in which its line cannot be",
+        "audit/sampling/comparison.py",
+        "        if not self.has_line:\n",
+        "        if part:\n",
+        (_TIME,),
+    ),
+    Mutant(
+        "a result does not say between which times a changed line may be",
+        "audit/sampling/sample_report.py",
+        "    times = _unproven_times(compared)\n",
+        "    times: list[int] = []\n",
+        (_BETWEEN,),
+    ),
+    Mutant(
+        "a kept difference loses the times between which its line may be",
+        "audit/sampling/sample_report.py",
+        "    if kept or unlisted:\n",
+        "    if unlisted:\n",
+        (_BETWEEN,),
+    ),
+    Mutant(
+        "a bucket in which a line of a listed difference may be is complete",
+        "audit/topic/sample_result.py",
+        "        return times if self.unlisted or any(times) else ()\n",
+        "        return times if self.unlisted else ()\n",
+        (f"{_WHY}test_lines_of_unknown_event_times_leave_no_bucket_complete",),
     ),
 )

@@ -413,6 +413,25 @@ def test_differences_that_no_list_has_leave_no_bucket_complete() -> None:
         assert not Case(Cause.CONTENT_DIFFERS, "", "", add=[other]).explanations()
 
 
+@promise("6 content")
+def test_lines_of_unknown_event_times_leave_no_bucket_complete() -> None:
+    """If the event times of the lines of listed differences are not known, every bucket between the
+    times that the result says is unknown, except the buckets of listed differences: these are
+    incomplete, and only the listed differences explain them."""
+    elsewhere = replace(CHANGED, time_ms=START + SIZE)
+    unsure = replace(
+        DIFFERS, differences=(elsewhere,), unlisted_least=START - 5, unlisted_greatest=START + SIZE
+    )
+    found = Case(Cause.CONTENT_DIFFERS, "", "", add=[unsure]).explanation()
+    assert found.status is Status.UNKNOWN
+    assert "perhaps another event time" in found.words
+    later = replace(unsure, unlisted_least=START + SIZE)
+    assert not Case(Cause.CONTENT_DIFFERS, "", "", add=[later]).explanations()
+    here = replace(unsure, differences=(CHANGED,))
+    (alone,) = Case(Cause.CONTENT_DIFFERS, "", "", add=[here]).explanations()
+    assert alone.status is Status.INCOMPLETE
+
+
 def test_where_records_lie_that_no_load_has_reached() -> None:
     """If a tier has not counted some records yet, because its counter or the loader is behind, the
     explanation names the partitions and offsets of these records: from the end of what the tier has

@@ -3,6 +3,7 @@ cannot be compared. A sample is an agent's message with the content sums of some
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -44,6 +45,68 @@ def test_rows_are_equal_or_differ() -> None:
     assert [x.words for x in one_bad.differing] == [comparison.OTHER_CONTENT]
     surplus = compare(WANTED, [*ALL, found(25, b"x")], [], {})
     assert [(x.found.first, x.words) for x in surplus.differing] == [(25, comparison.NO_LINE)]
+
+
+REJECT = found(10, b"", is_reject=True)
+LACKING = found(10, obstacle="no column x")
+CHANGED = found(10, b"other")
+
+
+@promise("6 content")
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        ([REJECT, CHANGED], comparison.OTHER_CONTENT),
+        ([CHANGED, REJECT], comparison.OTHER_CONTENT),
+        ([LACKING, CHANGED], comparison.OTHER_CONTENT),
+        ([CHANGED, LACKING], comparison.OTHER_CONTENT),
+        ([LACKING, found(10)], comparison.SEVERAL),
+        ([LACKING, LACKING], comparison.SEVERAL),
+        ([REJECT, found(10), found(10)], comparison.SEVERAL),
+    ],
+)
+def test_no_row_hides_another_row_of_its_line(rows: list[Found], words: str) -> None:
+    """A changed row is a difference even if another row of the line is a reject or cannot be
+    compared. So are two rows of a line."""
+    result = compare(WANTED, [found(0), *rows, found(20)], [], {})
+    (differing,) = result.differing
+    assert differing.words.startswith(words)
+    assert (differing.found.first, result.equal, result.uncompared) == (10, 2, {})
+    if words == comparison.OTHER_CONTENT:
+        assert differing.found == CHANGED
+
+
+def test_a_line_with_a_row_and_a_reject_is_not_equal() -> None:
+    """If a line has a right row and also a reject, the line counts as neither equal nor
+    different."""
+    for rows in ([REJECT, found(10)], [found(10), REJECT], [REJECT, LACKING]):
+        result = compare(WANTED, [found(0), *rows, found(20)], [], {})
+        assert (result.equal, result.differing) == (2, [])
+        assert dict(result.uncompared) == {comparison.REJECTED: 1}
+
+
+@promise("6 content")
+def test_the_event_time_of_a_line_is_proven_by_its_sum_only() -> None:
+    """A sample says only the least and the greatest event time of its lines. So a row is known to
+    have its line's event time if it has the line's content sum, or if all lines of the sample have
+    one time. The difference counts in a bucket in which the line can be. A row without a line
+    counts at its own time."""
+    part = replace(PART, least_ms=100, greatest_ms=900)
+    wide, narrow = (Wanted(SAMPLE, x) for x in (part, replace(part, greatest_ms=100)))
+    moved = replace(CHANGED, time_ms=5_000)
+    twice = [replace(found(0), time_ms=200)] * 2
+    surplus = replace(found(25, b"x"), time_ms=7_000)
+    lacking = [replace(LACKING, time_ms=300)] * 2
+    for wanted, rows, time_ms, is_proven in (
+        (wide, [moved], 900, False),
+        (wide, twice, 200, True),
+        (wide, lacking, 300, False),
+        (wide, [surplus], 7_000, False),
+        (narrow, [moved], 100, True),
+        (narrow, [surplus], 7_000, False),
+    ):
+        (differing,) = compare(wanted, rows, [], {}).differing
+        assert (differing.time_ms, differing.is_time_proven) == (time_ms, is_proven)
 
 
 @promise("6 content")

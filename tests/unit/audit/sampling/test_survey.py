@@ -117,7 +117,7 @@ def test_a_row_with_another_path_is_named_with_its_path(world: LineWorld) -> Non
     pq.write_table(table.set_column(at, "_file", pa.array([PATH, "/other", PATH])), path)
     found = surveyed(world)
     assert [x.words for x in found.compared.differing] == [OTHER_FILE]
-    (made,) = sample_report.results([found], [], 1, "l1", str(world.root))
+    (made,) = sample_report.results([found], Told(), [], 1, "l1", str(world.root))
     assert [(x.path, x.words) for x in made.differences] == [(PATH, OTHER_FILE)]
     assert f"  the row's file: {HOST}:/other" in [*sample_report.lines([found], [], Told())]
     document = sample_report.document([found], [], Told())
@@ -163,7 +163,7 @@ def test_a_result_takes_back_only_what_was_compared_again(world: LineWorld) -> N
     path = load(world, "first", "2nd", "third")
     output = str(world.root)
     differs = surveyed(world)
-    (first,) = sample_report.results([differs], [], 1, "l1", output)
+    (first,) = sample_report.results([differs], Told(), [], 1, "l1", output)
     assert (first.compared, first.equal, first.differing) == (3, 2, 1)
     (difference,) = first.differences
     assert (difference.first, difference.tier) == (FIRSTS[1], "HDFS")
@@ -173,18 +173,18 @@ def test_a_result_takes_back_only_what_was_compared_again(world: LineWorld) -> N
     world.clusters["offline"].log(TopicPartition("dc1.logs", 0)).expire(3)
     kept = path.read_bytes()
     pq.write_table(pq.ParquetFile(path).read().slice(2), path)
-    (lacking,) = sample_report.results([surveyed(world)], [first], 2, "l1", output)
+    (lacking,) = sample_report.results([surveyed(world)], Told(), [first], 2, "l1", output)
     assert (lacking.compared, lacking.differences) == (1, (difference,))
     path.write_bytes(b"")
-    (blind,) = sample_report.results([surveyed(world)], [first], 2, "l1", output)
+    (blind,) = sample_report.results([surveyed(world)], Told(), [first], 2, "l1", output)
     assert (blind.compared, blind.differences) == (0, (difference,))
     path.write_bytes(kept)
-    (again,) = sample_report.results([surveyed(world)], [blind], 3, "l1", output)
+    (again,) = sample_report.results([surveyed(world)], Told(), [blind], 3, "l1", output)
     assert again.differences == (difference,)
-    (elsewhere,) = sample_report.results([surveyed(world)], [blind], 3, "l1", "/other")
+    (elsewhere,) = sample_report.results([surveyed(world)], Told(), [blind], 3, "l1", "/other")
     assert elsewhere.name != blind.name
     pq.write_table(_with_messages(path, TEXTS), path)
-    (healed,) = sample_report.results([surveyed(world)], [again], 4, "l1", output)
+    (healed,) = sample_report.results([surveyed(world)], Told(), [again], 4, "l1", output)
     assert (healed.equal, healed.differing, healed.differences) == (3, 0, ())
 
 
@@ -198,14 +198,14 @@ def test_a_row_without_a_line_counts_until_it_is_removed(world: LineWorld) -> No
     path = world.root / world.load(*placeholders(), (FIRSTS[1] + 1, b"x"), offset=0)
     pq.write_table(_with_messages(path, [*TEXTS, "extra"]), path)
     output = str(world.root)
-    (first,) = sample_report.results([surveyed(world)], [], 1, "l1", output)
+    (first,) = sample_report.results([surveyed(world)], Told(), [], 1, "l1", output)
     assert [(x.first, x.words) for x in first.differences] == [(FIRSTS[1] + 1, NO_LINE)]
-    (still,) = sample_report.results([surveyed(world)], [first], 2, "l1", output)
+    (still,) = sample_report.results([surveyed(world)], Told(), [first], 2, "l1", output)
     assert still.differences == first.differences
 
     pq.write_table(pq.ParquetFile(path).read().slice(0, 3), path)
     reloaded = surveyed(world)
-    (healed,) = sample_report.results([reloaded], [still], 3, "l1", output)
+    (healed,) = sample_report.results([reloaded], Told(), [still], 3, "l1", output)
     assert (healed.equal, healed.differences) == (3, ())
     others = [
         replace(reloaded, unread=["another file cannot be read"]),
@@ -214,11 +214,11 @@ def test_a_row_without_a_line_counts_until_it_is_removed(world: LineWorld) -> No
         replace(reloaded, wanted=[*wanted_of([replace(SAMPLE, end=FIRSTS[1] + 1)])]),
     ]
     for other in others:
-        (kept,) = sample_report.results([other], [still], 3, "l1", output)
+        (kept,) = sample_report.results([other], Told(), [still], 3, "l1", output)
         assert kept.differences == still.differences
     of_record = replace(still.differences[0], tier="MIRROR")
     (kept,) = sample_report.results(
-        [reloaded], [replace(still, differences=(of_record,))], 3, "l1", output
+        [reloaded], Told(), [replace(still, differences=(of_record,))], 3, "l1", output
     )
     assert kept.differences == (of_record,)
 
@@ -231,15 +231,75 @@ def test_a_run_that_left_rows_out_takes_nothing_back(world: LineWorld) -> None:
     include the unlisted ones until a run has compared all lines."""
     world.append(batch(VALUES))
     path, output = load(world, "first", "2nd", "third"), str(world.root)
-    (first,) = sample_report.results([surveyed(world)], [], 1, "l1", output)
+    (first,) = sample_report.results([surveyed(world)], Told(), [], 1, "l1", output)
     pq.write_table(_with_messages(path, TEXTS), path)
     healed = surveyed(world)
     many = replace(first, differing=51)
-    (whole,) = sample_report.results([healed], [many], 2, "l1", output)
+    (whole,) = sample_report.results([healed], Told(), [many], 2, "l1", output)
     assert (whole.differing, whole.differences) == (0, ())
     healed.unread.append("another file cannot be read")
-    (partly,) = sample_report.results([healed], [many], 2, "l1", output)
+    (partly,) = sample_report.results([healed], Told(), [many], 2, "l1", output)
     assert (partly.differing, partly.differences) == (51, first.differences)
+
+
+@promise("6 content")
+def test_unlisted_differences_stay_until_their_lines_were_compared(world: LineWorld) -> None:
+    """A result does not say which lines it compared. So differences that an earlier result did not
+    list stay if this run has compared fewer lines, or may have missed a sample of the day, because
+    samples are missing, damaged, left out or perhaps expired. The number of compared lines never
+    becomes smaller as long as they stay. Their number does not grow, because they may be the same
+    lines in each run."""
+    world.append(batch(VALUES))
+    path, output = load(world, "first", "2nd", "third"), str(world.root)
+    (first,) = sample_report.results([surveyed(world)], Told(), [], 1, "l1", output)
+    many = replace(first, differing=51)
+    pq.write_table(_with_messages(path, TEXTS), path)
+    healed = surveyed(world)
+    for told in (
+        Told({SAMPLE.key: replace(SAMPLE, count=2)}),
+        Told(refused=1),
+        Told(is_cut=True),
+        Told(expired={("dc1", 0)}),
+    ):
+        (kept,) = sample_report.results([healed], told, [many], 2, "l1", output)
+        assert (kept.unlisted, kept.differences) == (50, ())
+    more = replace(many, compared=4)
+    (fewer,) = sample_report.results([healed], Told(), [more], 2, "l1", output)
+    (again,) = sample_report.results([healed], Told(), [fewer], 3, "l1", output)
+    assert (again.compared, again.unlisted) == (4, 50)
+    other_day = replace(SAMPLE, period=SAMPLE.period + DAY, count=2)
+    has_all = Told({SAMPLE.key: SAMPLE, other_day.key: other_day}, expired={("dc1", 0)})
+    has_all.found_copy(("dc1", 0), 5, 6)
+    (whole,) = sample_report.results([healed], has_all, [many], 2, "l1", output)
+    assert (whole.compared, whole.differing) == (3, 0)
+    elsewhere = replace(healed, output="")
+    (unseen,) = sample_report.results([elsewhere], Told(), [many], 2, "l1", output)
+    assert (unseen.differing, unseen.differences) == (51, first.differences)
+    found = [replace(first.differences[0], first=10_000 + n) for n in range(150)]
+    wide = replace(first, differing=170, differences=tuple(found))
+    (same,) = sample_report.results([healed], Told(refused=1), [wide], 2, "l1", output)
+    assert (same.differing, same.unlisted) == (150, 50)
+
+
+def test_messages_of_a_day_may_have_expired_unless_an_older_one_is_there() -> None:
+    """If the first message of a partition is one of the day, messages of the day before it may have
+    expired, unless it is the first message of all. It is enough that one copy has all."""
+    for first, begin, has_all in ((0, 0, True), (5, 6, True), (5, 5, False)):
+        told = Told()
+        told.found_copy(("dc1", 0), first, begin)
+        assert told.has_all_of(0) == has_all
+    told.found_copy(("dc2", 0), 5, 6)
+    assert not told.has_all_of(0)
+    told.found_copy(("dc1", 0), 5, 9)
+    assert told.has_all_of(0)
+
+
+def test_samples_of_one_agent_do_not_stand_for_those_of_another() -> None:
+    """If two agents have one id, there are more samples than each of them says. These do not make
+    up for missing samples of another agent."""
+    doubled = [replace(SAMPLE, first=n, count=1) for n in range(2)]
+    lacking = replace(SAMPLE, agent=OTHER_AGENT, count=2)
+    assert Told({x.key: x for x in (*doubled, lacking)}).missing == 1
 
 
 @promise("6 content")
@@ -255,15 +315,42 @@ def test_a_result_says_when_the_lines_were_that_it_does_not_list(world: LineWorl
     many = tuple(replace(wrong, time_ms=1_000 + n, first=10_000 + n) for n in range(90))
     day, output = min(partly.by_day), str(world.root)
     earlier = SampleResult(1, "l1", output, LOGS, day, 200, 0, 200, many, 50, 3_000)
-    (made,) = sample_report.results([partly], [earlier], 2, "l1", output)
+    (made,) = sample_report.results([partly], Told(), [earlier], 2, "l1", output)
     assert (made.differing, made.differences) == (200, many)
     assert (made.unlisted, made.unlisted_least, made.unlisted_greatest) == (110, 50, 3_000)
     more = tuple(replace(wrong, time_ms=7_000 + n, first=10_000 + n) for n in range(120))
     full = replace(earlier, differing=120, differences=more, unlisted_least=0, unlisted_greatest=0)
-    (cut,) = sample_report.results([partly], [full], 2, "l1", output)
+    (cut,) = sample_report.results([partly], Told(), [full], 2, "l1", output)
     assert (cut.differing, cut.differences) == (120, more[:100])
     assert (cut.unlisted, cut.unlisted_least, cut.unlisted_greatest) == (20, 7_100, 7_119)
     assert messages.decode(messages.encode(cut)) == cut
+
+
+@promise("6 content")
+def test_a_result_says_between_which_times_a_changed_line_may_be(world: LineWorld) -> None:
+    """If a row has other content than its line, its event time may differ, too. So the result says
+    the least and the greatest event time of the sample's lines. A later result that keeps the
+    difference says them again, and a result without differences does not."""
+    world.append(batch(VALUES))
+    path, output = load(world, "first", "2nd", "third"), str(world.root)
+    part = replace(PART, least_ms=NOW_MS - 60_000, greatest_ms=NOW_MS)
+    (wanted,) = wanted_of([replace(SAMPLE, parts=(part,))])
+
+    def found() -> Surveyed:
+        (only,) = survey(world.site(), [wanted], lambda schema_id: CODEC)
+        return only
+
+    (made,) = sample_report.results([found()], Told(), [], 1, "l1", output)
+    times = NOW_MS - 60_000, NOW_MS
+    assert (made.differing, made.unlisted, made.unlisted_times) == (1, 0, times)
+    assert made.differences[0].time_ms == NOW_MS
+    pq.write_table(_with_messages(path, TEXTS), path)
+    healed = found()
+    (whole,) = sample_report.results([healed], Told(), [made], 2, "l1", output)
+    assert (whole.differing, whole.unlisted_times) == (0, ())
+    healed.unread.append("another file cannot be read")
+    (kept,) = sample_report.results([healed], Told(), [made], 2, "l1", output)
+    assert (kept.differences, kept.unlisted_times) == (made.differences, times)
 
 
 @pytest.mark.parametrize("change", [{"day": 1 << 62}, {"day": -1}])
