@@ -521,14 +521,14 @@ class AgentSettings(RegistrySecuritySettings):
     )
     seal_interval_ms: int = setting(
         "seal.interval.ms",
-        10_000,
+        15_000,
         help="How often the agent sends a seal, which says up to which time its files are "
         "complete.",
         at_least=100,
     )
     audit_interval_ms: int = setting(
         "audit.interval.ms",
-        10_000,
+        15_000,
         help="How often counts are sent, if there are new ones.",
         at_least=10,
     )

@@ -43,7 +43,13 @@ from skidway.audit.collector.editions import Editions, step_of
 from skidway.audit.collector.judge import Judge
 from skidway.audit.collector.judging_times import next_step_s
 from skidway.audit.collector.web.dashboard import Dashboard
-from skidway.audit.evidence.collection import REFRESH_S, TAKE_SHARE, WAITING_BYTES_MAX, drained
+from skidway.audit.evidence.collection import (
+    CATCHING_UP_BYTES_MAX,
+    REFRESH_S,
+    TAKE_SHARE,
+    WAITING_BYTES_MAX,
+    drained,
+)
 from skidway.audit.evidence.hearing import Heard
 from skidway.audit.evidence.ledger import DATABASE, Ledger, Position
 from skidway.audit.judgement.policy import Policy
@@ -111,6 +117,7 @@ class Store:
         self.path = folder / DATABASE
         self.ledger = Ledger(self.path)
         self._clock, self._is_live = clock, is_live
+        self._waiting_bytes_max = WAITING_BYTES_MAX if is_live else CATCHING_UP_BYTES_MAX
         self._waiting: list[tuple[bytes, Heard]] = []
         self._waiting_bytes = 0
         self._offset = 0
@@ -125,7 +132,7 @@ class Store:
             self._waiting.append((value, where))
             self._offset += 1
             self._waiting_bytes += len(value)
-            if self._waiting_bytes >= WAITING_BYTES_MAX:
+            if self._waiting_bytes >= self._waiting_bytes_max:
                 taken += self.take()
         return taken
 
@@ -298,6 +305,7 @@ def rebuilt(hosts: int, topics: int, minutes: int, faulty: int) -> dict[str, Any
     with _folder() as folder, _fleet(hosts, topics, faulty) as said:
         clock = Time()
         store = Store(folder, clock, is_live=False)
+        store.ledger.rebuild({PARTITION: 1 << 62})
         mark = 0
         for second in range(60 * minutes):
             clock.now_ms += SECOND_MS

@@ -102,7 +102,7 @@ class Ledger:
                 self._rows.take(value, where, hearings)
                 for value, where in zip_longest(values, places)
             ]
-            self._rows.write(hearings)
+            self._rows.write(hearings, is_rebuilding=bool(self.rebuilding))
             if not all(readable):
                 self._connection.executemany(
                     "INSERT OR IGNORE INTO unread_from VALUES (?1, ?2, coalesce((SELECT"

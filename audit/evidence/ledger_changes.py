@@ -38,7 +38,7 @@ class LedgerChanges:
         self._connection = connection
         self._version: int | None = None
         connection.execute(_TABLE)
-        for table in ("tallies", "filtered"):
+        for table in ("tallies", "tally_additions", "filtered"):
             for event in _EVENTS:
                 connection.execute(_trigger(table, event))
 

@@ -13,7 +13,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from skidway.audit.counts.topic_patterns import REJECTED_SUFFIX
-from skidway.audit.evidence import pruning
+from skidway.audit.evidence import pruning, tally_rows
 from skidway.audit.evidence.agent_numbers import AgentNumbers
 from skidway.audit.evidence.announced import Announced, Notes
 from skidway.audit.evidence.evidence import (
@@ -32,7 +32,6 @@ from skidway.audit.evidence.ledger_seals import Asked, LedgerSeals
 from skidway.audit.evidence.number_rows import first_missing
 from skidway.audit.evidence.rereading import FileNote, is_untold, rereadings
 from skidway.audit.evidence.tallies import BucketId, BucketTallies, SenderIds, SenderKey
-from skidway.audit.evidence.tally_packing import unpack
 from skidway.audit.topic import messages
 from skidway.audit.topic.count_columns import Filtered
 from skidway.audit.topic.decisions import Acceptance, Retirement
@@ -198,13 +197,12 @@ class StoredTallies(Mapping[BucketId, BucketTallies]):
         if bucket not in self._keys:
             raise KeyError(bucket)
         if self._last is None or self._last[0] != bucket:
-            (columns,) = self._connection.execute(
-                "SELECT columns FROM tallies WHERE (source, bucket, bucket_ms) = (?, ?, ?)",
-                (self._source, *bucket),
-            ).fetchone()
+            columns = tally_rows.read(self._connection, (self._source, *bucket), self._numbers)
+            if columns is None:  # deleted by the writer's connection
+                raise KeyError(bucket)
             window = bucket[0], bucket[0] + 1
             left_out = filtered(self._connection, self._source, window).get(bucket, {})
-            found = BucketTallies(unpack(columns, self._numbers), self._senders, left_out)
+            found = BucketTallies(columns, self._senders, left_out)
             self._last = bucket, found
         return self._last[1]
 

@@ -41,7 +41,7 @@ from skidway.audit.evidence.pruning import OldBucket
 from skidway.audit.evidence.rereading import identity_of, replaced_by
 from skidway.audit.evidence.seal_rows import SealRows
 from skidway.audit.evidence.tallies import BucketId, SenderKey, TallyColumns
-from skidway.audit.evidence.tally_rows import TallyRows
+from skidway.audit.evidence.tally_rows import ADDITIONS_MAX, TallyRows
 from skidway.audit.topic import backlog, load_note, messages, retention, usual_messages
 from skidway.audit.topic.count_columns import CountColumns
 from skidway.audit.topic.decisions import Acceptance, Decision, Retirement, Revocation
@@ -141,13 +141,14 @@ class Rows:
             self._take_numbered(message, value, where)
         return True
 
-    def write(self, found: Hearings) -> None:
+    def write(self, found: Hearings, *, is_rebuilding: bool = False) -> None:
         """Writes the rows of all records that were taken since the last call, and what these
-        records show about their senders: clocks, times and the places of messages."""
+        records show about their senders: clocks, times and the places of messages. is_rebuilding:
+        whether nobody reads the tallies yet."""
         pending, self._pending = self._pending, PendingRows()
         pending.write(self._connection)
         self._numbers.write()
-        self._tallies.write()
+        self._tallies.write(ADDITIONS_MAX if is_rebuilding else 0)
         self._seals.write()
         self._connection.executemany(
             "INSERT INTO heard VALUES (?, ?, ?)"

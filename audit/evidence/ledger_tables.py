@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-FORMAT = 7
+FORMAT = 8
 SCHEMA = """
 CREATE TABLE senders (
     id INTEGER PRIMARY KEY, tier TEXT, producer TEXT, epoch INTEGER, cluster TEXT, host TEXT,
@@ -25,6 +25,10 @@ CREATE TABLE tallies (
     source INTEGER, bucket INTEGER, bucket_ms INTEGER, columns BLOB,
     PRIMARY KEY (source, bucket, bucket_ms)
 );
+CREATE TABLE tally_additions (
+    source INTEGER, bucket INTEGER, bucket_ms INTEGER, columns BLOB
+);
+CREATE INDEX tally_additions_by_bucket ON tally_additions (source, bucket, bucket_ms);
 CREATE TABLE agent_numbers (number INTEGER PRIMARY KEY, agent INTEGER UNIQUE);
 CREATE TABLE seals (
     agent INTEGER, epoch INTEGER, topics INTEGER, block INTEGER,
@@ -137,7 +141,7 @@ INSERT INTO meta VALUES (1, 0, 0)
 
     numbers: the digests of messages (see module number_rows).
     settled: up to which number the digests of old messages were deleted.
-    tallies: the counts of each bucket, packed (see module tally_packing).
+    tallies, tally_additions: the counts of each bucket, packed (see module tally_rows).
     agent_numbers: small numbers for agents.
     seals: the contents of seals for a set of topics; a row has 64 numbers (see module
         seal_blocks). An agent seals all of its topics together, and mostly with the same values.

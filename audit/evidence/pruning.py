@@ -85,7 +85,7 @@ def delete_buckets(
         tallies = tallies_of(key)
         if tallies is None or digest_of(tallies) != each.digest:
             continue
-        for table in ("tallies", "filtered"):
+        for table in ("tallies", "tally_additions", "filtered"):
             connection.execute(
                 f"DELETE FROM {table} WHERE (source, bucket, bucket_ms) = (?, ?, ?)",  # noqa: S608
                 key,

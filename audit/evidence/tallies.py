@@ -98,6 +98,15 @@ class TallyColumns:
         found[LAST] = np.maximum.reduceat(table[LAST], begins)
         return cls(found, is_narrow)
 
+    @classmethod
+    def total(cls, summands: Sequence[TallyColumns]) -> TallyColumns:
+        """The sum of one or more `TallyColumns`."""
+        if len(summands) == 1:
+            return summands[0]
+        is_narrow = any(each.is_narrow for each in summands)
+        tables = [(each.narrowed() if is_narrow else each).table for each in summands]
+        return cls.summed(np.concatenate(tables, axis=1), is_narrow=is_narrow)
+
     @property
     def begins(self) -> Int64s:
         """For each agent, the column at which its tallies begin."""
@@ -109,15 +118,6 @@ class TallyColumns:
         """The agents, in ascending order."""
         agents: Int64s = self.table[AGENT, self.begins]
         return agents
-
-    def has_agents(self, agents: Int64s) -> npt.NDArray[np.bool_]:
-        """For each of these agents, whether it has a tally."""
-        mine = self.table[AGENT]
-        if not len(mine):
-            return np.zeros(len(agents), np.bool_)
-        places = np.minimum(np.searchsorted(mine, agents), len(mine) - 1)
-        found: npt.NDArray[np.bool_] = mine[places] == agents
-        return found
 
     def narrowed(self) -> TallyColumns:
         """The same tallies with narrow checksums."""

@@ -1,7 +1,11 @@
 """Adds the counts of deltas to the ledger's tallies, thousands of counts at a time.
 
-A row of the table `tallies` has all tallies of one bucket of one source topic, packed (see module
-tally_packing). The columns of the buckets that changed last stay in memory.
+The table `tallies` has a row for each bucket of each source topic, with packed tallies (see module
+tally_packing). While the store is being rebuilt, nobody reads the tallies, and it would be slow to
+pack a large bucket again for each few counts. So later counts are packed alone then, as rows of the
+table `tally_additions`. The tallies of a bucket are the sum of its row and of its additions. The
+next counts for which there is no room among the additions replace all rows by one. The columns of
+the buckets that changed last stay in memory.
 """
 
 from __future__ import annotations
@@ -35,6 +39,14 @@ KEPT_TALLIES_MAX: Final = 250_000
 KEPT_BUCKETS_MAX: Final = 20_000
 """Memory holds at most this many buckets, and at most this many tallies (of 80 bytes each)."""
 
+ADDITIONS_MAX: Final = 16
+"""While the store is being rebuilt, a bucket gets at most this many additions. Otherwise it gets
+none, because the judge reads each bucket that has changed."""
+
+AGENTS_KEPT_MAX: Final = 1 << 20
+"""Memory holds at most this many ids (of 8 bytes) of agents in the table `agents`; an agent counts
+once for each of its topics."""
+
 _SOURCE, _BUCKET, _BUCKET_MS = 0, COLUMNS.index("bucket"), COLUMNS.index("bucket_ms")
 _PREVIOUS = COLUMNS.index("previous")
 _OF_DELTAS: Final = 3
@@ -44,6 +56,17 @@ _FILTERED = """
 INSERT INTO filtered VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT DO UPDATE SET records = CAST(records + excluded.records AS INTEGER),
     bytes = CAST(bytes + excluded.bytes AS INTEGER)
+"""
+
+_SELECT = """
+SELECT columns FROM tallies WHERE (source, bucket, bucket_ms) = (?1, ?2, ?3)
+UNION ALL
+SELECT columns FROM tally_additions WHERE (source, bucket, bucket_ms) = (?1, ?2, ?3)
+"""
+_COUNT = """
+SELECT count(*) FROM tally_additions WHERE (source, bucket, bucket_ms) = (?1, ?2, ?3)
+UNION ALL
+SELECT 1 FROM tallies WHERE (source, bucket, bucket_ms) = (?1, ?2, ?3)
 """
 
 _Key = tuple[int, int, int]
@@ -70,6 +93,8 @@ class TallyRows:
         self._told: list[_Told] = []
         self._kept: OrderedDict[_Key, TallyColumns] = OrderedDict()
         self._kept_count = 0
+        self._agents: dict[int, Int64s] = {}
+        """For each source, the agents in the table `agents`, in ascending order."""
 
     def add(
         self,
@@ -86,8 +111,9 @@ class TallyRows:
         if len(counts):
             self._told.append(_Told(sender, number, counts, sources, is_clone))
 
-    def write(self) -> None:
-        """Writes the tallies to which counts were added."""
+    def write(self, additions_max: int = 0) -> None:
+        """Writes the tallies to which counts were added. additions_max: how many additions a bucket
+        may have."""
         told, self._told = self._told, []
         if not told:
             return
@@ -95,7 +121,7 @@ class TallyRows:
         table = _table_of(told)
         del told  # `table` has the counts now, and `told` takes as much memory
         for key, counts in _by_bucket(table):
-            self._write_bucket(key, TallyColumns.summed(_tallies_of(counts)))
+            self._write_bucket(key, TallyColumns.summed(_tallies_of(counts)), additions_max)
 
     def narrow(self, key: _Key) -> None:
         """Makes the checksums of a bucket narrow (see module checksum), unless they are narrow
@@ -108,33 +134,58 @@ class TallyRows:
         """Forgets a bucket whose row was deleted."""
         self._kept_count -= len(self._kept.pop(key, ()))
 
-    def _write_bucket(self, key: _Key, added: TallyColumns) -> None:
-        known = self.of(key)
-        agents = added.agents
-        if known is not None:
-            agents = agents[~known.has_agents(agents)]
-            added = known + added
-        self._connection.executemany(
-            "INSERT OR IGNORE INTO agents VALUES (?, ?)",
-            ((key[0], agent) for agent in agents.tolist() if agent != NO_AGENT),
+    def _write_bucket(self, key: _Key, added: TallyColumns, additions_max: int) -> None:
+        self._write_agents(key[0], added.agents)
+        if not self._has_room(key, additions_max):
+            known = self.of(key)
+            self._write_columns(key, added if known is None else known + added)
+            return
+        self._connection.execute(
+            "INSERT INTO tally_additions VALUES (?, ?, ?, ?)", (*key, pack(added, self._numbers))
         )
-        self._write_columns(key, added)
+        if key in self._kept:
+            self._keep(key, self._kept[key] + added)
+
+    def _has_room(self, key: _Key, additions_max: int) -> bool:
+        """Whether the bucket has a row, and fewer additions than it may have."""
+        if not additions_max:
+            return False
+        (count,), *rows = self._connection.execute(_COUNT, key)
+        return bool(rows) and count < additions_max
 
     def _write_columns(self, key: _Key, tallies: TallyColumns) -> None:
+        """Replaces all rows of the bucket by one."""
+        self._connection.execute(
+            "DELETE FROM tally_additions WHERE (source, bucket, bucket_ms) = (?, ?, ?)", key
+        )
         self._connection.execute(
             "INSERT OR REPLACE INTO tallies VALUES (?, ?, ?, ?)",
             (*key, pack(tallies, self._numbers)),
         )
         self._keep(key, tallies)
 
+    def _write_agents(self, source: int, agents: Int64s) -> None:
+        """Adds the agents of a source that the table does not have yet."""
+        known = self._agents.pop(source, None)
+        if known is None:
+            rows = self._connection.execute("SELECT agent FROM agents WHERE source = ?", (source,))
+            known = np.array(sorted(agent for (agent,) in rows), np.int64)
+        new = np.setdiff1d(agents, known, assume_unique=True)
+        if len(new):
+            self._connection.executemany(
+                "INSERT OR IGNORE INTO agents VALUES (?, ?)",
+                ((source, agent) for agent in new.tolist() if agent != NO_AGENT),
+            )
+            known = np.union1d(known, new)
+        if sum(map(len, self._agents.values())) + len(known) > AGENTS_KEPT_MAX:
+            self._agents.clear()
+        self._agents[source] = known
+
     def of(self, key: _Key) -> TallyColumns | None:
         """The tallies of a bucket, as the last transaction left them; None if there are none."""
         if key in self._kept:
             return self._kept[key]
-        row = self._connection.execute(
-            "SELECT columns FROM tallies WHERE (source, bucket, bucket_ms) = (?, ?, ?)", key
-        ).fetchone()
-        return None if row is None else unpack(row[0], self._numbers)
+        return read(self._connection, key, self._numbers)
 
     def _keep(self, key: _Key, tallies: TallyColumns) -> None:
         before = self._kept.pop(key, None)
@@ -143,6 +194,16 @@ class TallyRows:
         while self._kept_count > KEPT_TALLIES_MAX or len(self._kept) > KEPT_BUCKETS_MAX:
             _, dropped = self._kept.popitem(last=False)
             self._kept_count -= len(dropped)
+
+
+def read(
+    connection: sqlite3.Connection, key: tuple[int, int, int], numbers: AgentNumbers
+) -> TallyColumns | None:
+    """The tallies of a bucket in the store; None if there are none. key: the ledger's id of the
+    source, and the start and the size of the bucket. Raises StateRefused if the bytes are damaged.
+    """
+    rows = [unpack(packed, numbers) for (packed,) in connection.execute(_SELECT, key)]
+    return TallyColumns.total(rows) if rows else None
 
 
 def _table_of(told: Sequence[_Told]) -> Int64s:

@@ -2839,17 +2839,74 @@ MUTANTS = (
         ),
     ),
     Mutant(
+        "a reader does not see the additions of a bucket",
+        "audit/evidence/tally_rows.py",
+        "    return TallyColumns.total(rows) if rows else None\n",
+        "    return rows[0] if rows else None\n",
+        (
+            "tests/unit/audit/evidence/test_tally_rows.py::"
+            "test_a_bucket_is_the_sum_of_its_row_and_its_additions",
+        ),
+    ),
+    Mutant(
+        "merged additions are counted again",
+        "audit/evidence/tally_rows.py",
+        '"DELETE FROM tally_additions WHERE (source, bucket, bucket_ms) = (?, ?, ?)", key',
+        '"DELETE FROM tally_additions WHERE (source, bucket, 0) = (?, ?, ?)", key',
+        (
+            "tests/unit/audit/evidence/test_tally_rows.py::"
+            "test_a_bucket_is_the_sum_of_its_row_and_its_additions",
+        ),
+    ),
+    Mutant(
+        "an addition to a bucket in memory is forgotten there",
+        "audit/evidence/tally_rows.py",
+        "            self._keep(key, self._kept[key] + added)\n",
+        "            self._keep(key, self._kept[key])\n",
+        (
+            "tests/unit/audit/evidence/test_tally_rows.py::"
+            "test_a_bucket_is_the_sum_of_its_row_and_its_additions",
+        ),
+    ),
+    Mutant(
+        "a bucket never gets one row again",
+        "audit/evidence/tally_rows.py",
+        "        return bool(rows) and count < additions_max\n",
+        "        return bool(rows)\n",
+        (
+            "tests/unit/audit/evidence/test_tally_rows.py::"
+            "test_a_bucket_is_the_sum_of_its_row_and_its_additions",
+        ),
+    ),
+    Mutant(
+        "the additions of a deleted bucket stay",
+        "audit/evidence/pruning.py",
+        'for table in ("tallies", "tally_additions", "filtered"):',
+        'for table in ("tallies", "filtered"):',
+        (
+            "tests/unit/audit/evidence/test_tally_rows.py::"
+            "test_a_bucket_is_the_sum_of_its_row_and_its_additions",
+        ),
+    ),
+    Mutant(
+        "a bucket to which counts were added is not judged again",
+        "audit/evidence/ledger_changes.py",
+        'for table in ("tallies", "tally_additions", "filtered"):',
+        'for table in ("tallies", "filtered"):',
+        ("tests/unit/audit/evidence/test_ledger_changes.py::test_a_bucket_has_changed_once",),
+    ),
+    Mutant(
         "what was counted before a transaction is forgotten",
         "audit/evidence/tally_rows.py",
-        "            added = known + added\n",
-        "            added = added + added\n",
+        "            self._write_columns(key, added if known is None else known + added)\n",
+        "            self._write_columns(key, added)\n",
         _ANY_ORDER,
     ),
     Mutant(
         "the agents of a bucket that was known before are not noted",
         "audit/evidence/tally_rows.py",
-        "            agents = agents[~known.has_agents(agents)]\n",
-        "            agents = agents[:0]\n",
+        "        new = np.setdiff1d(agents, known, assume_unique=True)\n",
+        "        new = agents if not len(known) else agents[:0]\n",
         (
             "tests/unit/audit/evidence/test_tally_rows.py::"
             "test_each_count_goes_to_its_topic_and_agent",

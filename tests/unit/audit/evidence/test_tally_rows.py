@@ -13,21 +13,24 @@ from hypothesis import strategies as st
 
 from skidway.audit.counts import checksum
 from skidway.audit.database import IN_MEMORY, open_database
-from skidway.audit.evidence import seal_rows, tally_rows
+from skidway.audit.evidence import ledger_rows, seal_rows, tally_rows
 from skidway.audit.evidence.agent_numbers import AgentNumbers
-from skidway.audit.evidence.ledger import Ledger
+from skidway.audit.evidence.ledger import Ledger, Position
 from skidway.audit.evidence.ledger_tables import FORMAT, SCHEMA
-from skidway.audit.evidence.tallies import SenderKey, TallyColumns, links_of
+from skidway.audit.evidence.pruning import OldBucket, digest_of
+from skidway.audit.evidence.tallies import COUNT, SenderKey, TallyColumns, links_of
 from skidway.audit.evidence.tally_packing import pack, unpack
 from skidway.audit.topic.count_columns import Count
 from skidway.audit.topic.messages import Delta, Seal, Tier, encode
 from skidway.audit.topic.seal_columns import SealedTopic
 from skidway.errors import StateRefused
+from skidway.kafka.types import TopicPartition
 from support.audit_senders import AGENT, LOGS
 from support.fold import Fold
 from support.promises import promise
 from support.randomness import share_of
 
+_PARTITION = TopicPartition("_skidway_audit", 0)
 LEAST, MOST = -(1 << 63), (1 << 63) - 1
 longs = st.one_of(st.integers(LEAST, MOST), st.sampled_from([LEAST, -1, 0, 1, MOST]))
 
@@ -126,6 +129,60 @@ def test_each_count_goes_to_its_topic_and_agent() -> None:
         assert ledger.evidence() == Fold(said).evidence()
         assert ledger.evidence().topic(LOGS).agents == {7, 8}
         ledger.close()
+
+
+@promise("6 checksum")
+@pytest.mark.parametrize("is_kept", [True, False])
+def test_a_bucket_is_the_sum_of_its_row_and_its_additions(
+    monkeypatch: pytest.MonkeyPatch, is_kept: bool
+) -> None:
+    """While the store is being rebuilt, later counts of a bucket are stored beside its row. Whoever
+    reads the bucket gets the sums of all of them: the connection that wrote them and any other
+    connection, whether or not the bucket stayed in memory. After the rebuild, the next counts,
+    narrowing or deleting the bucket leave no addition."""
+    monkeypatch.setattr(ledger_rows, "ADDITIONS_MAX", 3)
+    if not is_kept:
+        monkeypatch.setattr(tally_rows, "KEPT_BUCKETS_MAX", 0)
+    ledger, said, last = Ledger(), list[Delta](), {7: 0, 8: 0}
+
+    def take(number: int, end: int) -> None:
+        ledger.rebuild({_PARTITION: end})
+        agent = 7 + number % 2
+        counts = (Count(LOGS, agent, 0, 9, number, 2, 3, previous=last[agent]),)
+        last[agent] = number
+        said.append(Delta(AGENT, number, 5, counts=counts))
+        ledger.take([encode(said[-1])], {_PARTITION: Position(number)})
+        columns = ledger._rows.tallies(LOGS, 0, 9)
+        assert columns is not None
+        assert columns.table[COUNT].sum() == number * (number + 1) // 2
+
+    for number in range(1, 12):
+        take(number, 100)
+        tallies = ledger.evidence().topic(LOGS).tallies
+        assert tallies == Fold(said).evidence().topic(LOGS).tallies
+        assert _additions(ledger) == (number - 1) % 4
+    take(12, 12)
+    take(13, 0)
+    assert _additions(ledger) == 0
+    assert ledger.evidence() == Fold(said).evidence()
+    take(14, 100)
+    assert _additions(ledger) == 1
+    ledger.narrow([(LOGS, (0, 9))])
+    columns = ledger._rows.tallies(LOGS, 0, 9)
+    assert columns is not None
+    assert (columns.is_narrow, _additions(ledger)) == (True, 0)
+    take(15, 100)
+    columns = ledger._rows.tallies(LOGS, 0, 9)
+    assert columns is not None
+    assert (columns.is_narrow, _additions(ledger)) == (True, 1)
+    assert ledger.prune([OldBucket(LOGS, 0, 9, digest_of(columns))], 0) == 1
+    assert _additions(ledger) == 0
+    ledger.close()
+
+
+def _additions(ledger: Ledger) -> int:
+    (count,) = ledger._connection.execute("SELECT count(*) FROM tally_additions").fetchone()
+    return int(count)
 
 
 def test_what_stays_in_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
