@@ -65,13 +65,19 @@ class CountLoop:
     """Owns all state of a counting agent except watches of directories and the clock."""
 
     def __init__(
-        self, settings: CountSettings, state: CountState, host: Host, clock: Clock, host_name: str
+        self,
+        settings: CountSettings,
+        state: CountState,
+        host: Host,
+        clock: Clock,
+        host_name: str,
+        open_files_max: int = OPEN_FILES_MAX,
     ) -> None:
         self._state, self._clock = state, clock
         self._changes = CountChanges()
         if SOURCE not in state.since():
             self._changes.begin_count(clock.time_ms())
-        self._handles = Handles(host, OPEN_FILES_MAX)
+        self._handles = Handles(host, open_files_max)
         self.tracker = Tracker(host, self._handles, [settings.source()], host_name)
         since = beginning.since(state)
         self.tracker.first_looks.load(state.looked(), since)

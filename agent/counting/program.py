@@ -3,6 +3,7 @@ does not need a port beside an agent."""
 
 from __future__ import annotations
 
+import resource
 import select
 import socket
 from contextlib import ExitStack
@@ -10,7 +11,7 @@ from typing import Final
 
 from skidway import log, systemd
 from skidway.agent import memory
-from skidway.agent.counting.loop import CountLoop, Progress
+from skidway.agent.counting.loop import OPEN_FILES_MAX, CountLoop, Progress
 from skidway.agent.counting.settings import CountSettings
 from skidway.agent.counting.state import check_directory, open_count
 from skidway.agent.files.operating_system import OperatingSystem
@@ -34,7 +35,9 @@ def run(settings: CountSettings, shutdown: Shutdown) -> int:
         state = open_count(settings.directory)
         stack.callback(state.close)
         clock = SystemClock()
-        loop = CountLoop(settings, state, OperatingSystem(), clock, socket.gethostname())
+        loop = CountLoop(
+            settings, state, OperatingSystem(), clock, socket.gethostname(), _open_files_max()
+        )
         stack.callback(loop.close)
         watch = Watch(settings.patterns)
         watch.start()
@@ -44,6 +47,14 @@ def run(settings: CountSettings, shutdown: Shutdown) -> int:
         _run(loop, watch, clock, shutdown)
     _log.info("count_stopped", lines=loop.progress.lines, bytes=loop.progress.bytes)
     return 0
+
+
+def _open_files_max() -> int:
+    """How many log files may be open at once: half of the files that the process may open. Raises
+    the process's limit as far as it may."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    return max(1, min(OPEN_FILES_MAX, hard // 2))
 
 
 def _run(loop: CountLoop, watch: Watch, clock: SystemClock, shutdown: Shutdown) -> None:

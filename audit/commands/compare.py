@@ -87,13 +87,13 @@ def _compare(args: argparse.Namespace) -> int:
     since_ms = None if args.since is None else parse_since(args.since, SystemClock().time_ms())
     if notes is not None and since_ms is None:
         since_ms = notes.from_ms()
-    begun = time.monotonic()
+    begun, now_ms = time.monotonic(), SystemClock().time_ms()
     with connect(args) as client:
         slack_ms = 0 if notes is None else STAMPED_EARLIER_MS
         found = _reach(client, args.topic, since_ms, slack_ms)
         # The partitions' ends were looked up before, so the files have the lines of all records.
         # (Notes lack the lines that the agent has not read yet.)
-        counted = None if notes is None else notes.read(since_ms or 0, SystemClock().time_ms())
+        counted = None if notes is None else notes.read(since_ms or 0, now_ms)
         files = list(_files(args.files)) if counted is None else counted.files
         paths = [each.paths for each in files]
         records = Records(args.host or None, paths, are_noted=counted is not None)
@@ -107,14 +107,17 @@ def _compare(args: argparse.Namespace) -> int:
     )
     said = [*reports.sentences(result, records, args.limit, is_counted=counted is not None)]
     if counted is not None:
-        said += reports.sentences_of_notes(counted, SystemClock().time_ms())
+        said += reports.sentences_of_notes(counted, now_ms)
+    has_stopped = counted is not None and reports.has_stopped(counted, now_ms)
+    is_good = reports.is_good(result) and not has_stopped
     if args.json:
-        document = reports.document(result, files, records, args.limit) | {"sentences": said}
+        document = reports.document(result, files, records, args.limit)
+        document |= {"ok": is_good, "sentences": said}
         document |= {} if counted is None else reports.document_of_notes(counted)
         print_json(document | {"seconds": round(time.monotonic() - begun, 3)})
     else:
         _print(result, files, said, args.limit)
-    return 0 if reports.is_good(result) else 1
+    return 0 if is_good else 1
 
 
 def _print(

@@ -93,12 +93,17 @@ def sentences(
     yield from (f"{count:,} {words}." for count, words in left_out if count)
 
 
+def has_stopped(counted: Counted, now_ms: int) -> bool:
+    """Whether the agent that counts has not looked at all files for some minutes."""
+    return now_ms - counted.until_ms > STOPPED_AFTER_MS
+
+
 def sentences_of_notes(counted: Counted, now_ms: int) -> Iterator[str]:
     """Sentences that say from when until when all lines are noted, and which bytes could not be
     noted."""
     until = shown(counted.until_ms) if counted.until_ms else "no time: no look found all files"
     yield f"The notes have all lines of the files from {shown(counted.from_ms)} to {until}."
-    if now_ms - counted.until_ms > STOPPED_AFTER_MS:
+    if has_stopped(counted, now_ms):
         yield (
             "Since then, skidway agent count does not run, or there is a file that it cannot read:"
             " its log says which. The lines that it could not note were not compared."

@@ -33,6 +33,9 @@ class Shipped(NamedTuple):
     text: bytes
 
 
+POSITION_MAX: Final = (1 << 63) - 1
+
+
 @dataclass(frozen=True, slots=True)
 class Shape:
     """The names of the fields, with dots for nested fields; None for a field that the shape does
@@ -101,11 +104,12 @@ def _text(value: Any) -> str | None:
 
 
 def _number(value: Any) -> int | None:
-    """Returns the value as a number, or None if it is not a number. The value may be a number in a
-    text, because templates write numbers as text."""
+    """Returns the value as a position in a file, or None if it cannot be one. The value may be a
+    number in a text, because templates write numbers as text."""
     if isinstance(value, bool) or not isinstance(value, int | str):
         return None
     try:
-        return int(value)
+        number = int(value)
     except ValueError:
         return None
+    return number if 0 <= number <= POSITION_MAX else None

@@ -128,6 +128,20 @@ def test_rotations_as_logrotate_makes_them(counting: CountProcess, log: Path) ->
     assert hash_of(packed_file.text_at(first, length)) == packed_file.hashes[-1]
 
 
+def test_more_files_than_the_process_may_open_are_noted(tmp_path: Path, log: Path) -> None:
+    """If there are more log files than the process may have open files, it closes some and opens
+    others, and notes the lines of all."""
+    for number in range(200):
+        (log.parent / f"app-{number}.log").write_text(f"line of {number}\n" * 5)
+    counting = CountProcess(tmp_path / "notes", f"{log.parent}/*.log")
+    counting.program.command[:0] = ["prlimit", "--nofile=64:64"]
+    try:
+        counting.start()
+        counting.wait_noted(1_000)
+    finally:
+        counting.program.kill()
+
+
 def test_an_agent_beside_it_is_not_disturbed(
     agent: Make, counting: CountProcess, log: Path, own_broker: SkidwayBroker
 ) -> None:

@@ -65,3 +65,13 @@ def test_fields_may_have_other_names() -> None:
 def test_values_without_the_shape(value: bytes | None) -> None:
     """If a value does not have the form that the shape describes, no line is read from it."""
     assert SHAPES["vector"].shipped(value) is None
+
+
+@pytest.mark.parametrize("offset", [-1, 1 << 63, 10**30, "9" * 30, "x", None, True, 1.5, []])
+def test_what_cannot_be_a_position_is_no_position(offset: object) -> None:
+    """A record whose offset cannot be a position in a file is compared by its text alone. It does
+    not end the command."""
+    document = {"path": "/var/log/app.log", "offset": offset, "message": LINE}
+    shipped = SHAPES["vector"].with_names({"path": "path"}).shipped(json.dumps(document).encode())
+    assert shipped is not None
+    assert shipped.offset is None
