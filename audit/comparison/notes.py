@@ -44,8 +44,8 @@ COUNTED_FROM: Final = "counted_from"
 
 NOT_COMPARED: Final = hash_of(b"")
 LAG_MS: Final = 3_600_000
-"""A shipper sends a line at most this long after the agent has noted it. So the comparison also
-takes lines that were noted up to this long before the first record."""
+"""The comparison expects a shipper to send a line at most this long after the agent has noted it.
+So it also takes lines that were noted up to this long before the first record."""
 
 UNNOTED_MAX: Final = 10_000
 

@@ -76,7 +76,7 @@ def sentences(
         yield f"{total[Fate.NOT_YET]:,} lines are behind the last shipped line: not shipped yet."
     for each in [x for x in result.files if x.late][:LATE_SHOWN]:
         yield (
-            f"{each.late:,} of them, in {each.path}, were written more than an hour ago: does the"
+            f"{each.late:,} of them, in {each.path}, were noted more than an hour ago: does the"
             " shipper read this file?"
         )
     if total[Fate.NOT_COMPARED]:
@@ -101,9 +101,17 @@ def has_stopped(counted: Counted, now_ms: int) -> bool:
 def sentences_of_notes(counted: Counted, now_ms: int) -> Iterator[str]:
     """Sentences that say from when until when all lines are noted, and which bytes could not be
     noted."""
-    until = shown(counted.until_ms) if counted.until_ms else "no time: no look found all files"
-    yield f"The notes have all lines of the files from {shown(counted.from_ms)} to {until}."
-    if has_stopped(counted, now_ms):
+    if not counted.until_ms:
+        yield (
+            "skidway agent count could not read all files at any time: its log says which it cannot"
+            " read. Their lines were not compared."
+        )
+    else:
+        yield (
+            f"The notes have all lines of the files from {shown(counted.from_ms)} to"
+            f" {shown(counted.until_ms)}."
+        )
+    if counted.until_ms and has_stopped(counted, now_ms):
         yield (
             "Since then, skidway agent count does not run, or there is a file that it cannot read:"
             " its log says which. The lines that it could not note were not compared."

@@ -64,9 +64,8 @@ UNION ALL
 SELECT columns FROM tally_additions WHERE (source, bucket, bucket_ms) = (?1, ?2, ?3)
 """
 _COUNT = """
-SELECT count(*) FROM tally_additions WHERE (source, bucket, bucket_ms) = (?1, ?2, ?3)
-UNION ALL
-SELECT 1 FROM tallies WHERE (source, bucket, bucket_ms) = (?1, ?2, ?3)
+SELECT EXISTS (SELECT 1 FROM tallies WHERE (source, bucket, bucket_ms) = (?1, ?2, ?3)),
+    (SELECT count(*) FROM tally_additions WHERE (source, bucket, bucket_ms) = (?1, ?2, ?3))
 """
 
 _Key = tuple[int, int, int]
@@ -150,8 +149,8 @@ class TallyRows:
         """Whether the bucket has a row, and fewer additions than it may have."""
         if not additions_max:
             return False
-        (count,), *rows = self._connection.execute(_COUNT, key)
-        return bool(rows) and count < additions_max
+        has_row, count = self._connection.execute(_COUNT, key).fetchone()
+        return bool(has_row) and count < additions_max
 
     def _write_columns(self, key: _Key, tallies: TallyColumns) -> None:
         """Replaces all rows of the bucket by one."""

@@ -10,7 +10,7 @@ from support.dealing import TOGETHER, group_of
 ROOT = Path(__file__).parents[2]
 
 
-def test_all_stories_of_the_site_are_one_processs() -> None:
+def test_all_stories_of_the_site_are_one_process() -> None:
     """The group "site" lists exactly the test modules whose stories run on the shared pipeline.
     (Stories are end-to-end tests of faults, see support.trials.) If the group lacked such a module,
     a second process would start another pipeline for it."""

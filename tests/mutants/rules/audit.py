@@ -2871,8 +2871,8 @@ MUTANTS = (
     Mutant(
         "a bucket never gets one row again",
         "audit/evidence/tally_rows.py",
-        "        return bool(rows) and count < additions_max\n",
-        "        return bool(rows)\n",
+        "        return bool(has_row) and count < additions_max\n",
+        "        return bool(has_row)\n",
         (
             "tests/unit/audit/evidence/test_tally_rows.py::"
             "test_a_bucket_is_the_sum_of_its_row_and_its_additions",
