@@ -52,6 +52,7 @@ from support.randomness import share_of
 POLICY = Policy(lateness_ms=0, silence_ms=500, ahead_ms=50)
 
 small = st.integers(0, 3)
+_PARTITION = TopicPartition("_skidway_audit", 0)
 topics = st.sampled_from([LOGS, REJECTED])
 agents = st.sampled_from([0, 7, 8])
 buckets = st.sampled_from([0, 100, 200])
@@ -113,13 +114,20 @@ def test_the_ledger_and_the_fold_give_the_same_verdicts(
     chosen: list[Message], random: object
 ) -> None:
     """The ledger (in SQLite) gives the same verdicts as the fold (in memory) if messages come in
-    another order and repeatedly. The ledger always gets the first message of each sender before all
-    other messages, because the verdicts may depend on when these first messages come."""
+    another order and repeatedly, in any number of transactions, also while the store is being
+    rebuilt. The ledger always gets the first message of each sender before all other messages,
+    because the verdicts may depend on when these first messages come."""
     said = _without_clones(chosen)
     expected = judge(said, POLICY, 300)
     again = said * 2
     random.shuffle(again)
-    ledger = ledger_of(_encoded([*_first_of_each_sender(said), *again]))
+    ledger, left = Ledger(), _encoded([*_first_of_each_sender(said), *again])
+    while left:
+        count = random.randint(1, len(left))
+        ledger.rebuild({_PARTITION: random.choice((0, 1 << 40))})
+        ledger.take(left[:count], {_PARTITION: Position(1)})
+        del left[:count]
+    ledger.rebuild({_PARTITION: 0})
     assert verdicts(ledger.evidence(), POLICY, 300) == expected
     ledger.close()
 
@@ -197,7 +205,7 @@ def test_what_was_taken_is_durable_with_its_position(tmp_path: Path) -> None:
     """The ledger stores messages and the position after them in one transaction. After a restart,
     the collector continues to read from this position, and messages that it reads again change
     nothing."""
-    tp = TopicPartition("_skidway_audit", 0)
+    tp = _PARTITION
     ledger = Ledger(tmp_path / "audit.db")
     ledger.take([messages.encode(_delta(1))], {tp: Position(17)})
     before = ledger.evidence()
@@ -385,7 +393,7 @@ def test_damage_that_nothing_reads_at_the_start_is_noticed_there(tmp_path: Path)
 def test_a_full_disk_takes_nothing_and_loses_nothing(tmp_path: Path) -> None:
     """If the disk is full, the ledger stores neither the messages nor their position. When the disk
     has room again, the collector reads the same messages again."""
-    path, tp = tmp_path / "audit.db", TopicPartition("_skidway_audit", 0)
+    path, tp = tmp_path / "audit.db", _PARTITION
     values = [messages.encode(_delta(number)) for number in range(1, 2000)]
     ledger = Ledger(path)
     ledger.take(values[:1], {tp: Position(1)})
