@@ -18,6 +18,7 @@ from support.trials import Stage, Stories, Story, Told, Trial
 
 pytestmark = pytest.mark.e2e
 STORIES = Stories()
+LOADS_MAX = 5
 
 
 @promise("6 complete before a time", "5 success file")
@@ -89,14 +90,18 @@ def write(trial: Trial, hour: datetime, count: int) -> None:
 
 
 def marked(trial: Trial, hour: datetime, success: Path) -> Any:
-    """Waits until the audit reports the hour as complete. Then runs a load that has the collector's
-    URL in its settings, and returns the content of the file `_SUCCESS`, which this load has
-    written."""
+    """Waits until the audit reports the hour as complete. Then runs loads that have the collector's
+    URL in their settings, until one of them has written the file `_SUCCESS`, and returns the file's
+    content. (The command that reports has read the audit topics itself. The collector, which a load
+    asks, may have read less on a busy machine, and then the next load writes the file.)"""
     times = ["--since", hour.isoformat(), "--until", (hour + timedelta(hours=1)).isoformat()]
     answer = trial.pipeline.audit("complete", "--topic", trial.topic, *times, "--wait", "60s")
     assert answer["ok"], answer["sentences"]
     assert not success.exists(), "nobody has marked it yet"
     url = trial.pipeline.site.url("dashboard")
-    loader = trial.loader("--set", f"collector.url={url}").start()
-    assert loader.wait(LOAD_WITHIN_S) == 0, loader.output()
+    for _ in range(LOADS_MAX):
+        loader = trial.loader("--set", f"collector.url={url}").start()
+        assert loader.wait(LOAD_WITHIN_S) == 0, loader.output()
+        if success.exists():
+            break
     return json.loads(success.read_text())
