@@ -162,7 +162,7 @@ class CountLoop:
             self._changes.put_unbegun(*unbegun)
         if now >= self._drop_at:
             self._drop_at = now + DROP_EVERY_S
-            self._changes.drop(self._segments.drop(now_ms))
+            self._changes.drop(self._segments.drop(now_ms), now_ms)
         if self._changes or now >= self._looked_at:
             self._looked_at = now + LOOKED_EVERY_S
             self._changes.put_looked_at(self._looked_ms)

@@ -95,13 +95,17 @@ def check_directory(directory: Path, patterns: Iterable[Pattern]) -> None:
         raise UsageError(
             f"--into: {directory} has the state of an agent; name a directory of its own."
         )
+    if directory.exists() and not directory.is_dir():
+        raise UsageError(f"--into: {directory} is no directory.")
     has_others = directory.exists() and any(x.name not in _NOBODYS for x in directory.iterdir())
     if has_others and not (directory / notes.DATABASE).exists():
         raise UsageError(f"--into: {directory} has other files; name an empty directory.")
     folders = (os.path.abspath(directory), os.path.realpath(directory))
     own = [f"{folder}/{notes.DATABASE}{end}" for folder in folders for end in ("", "-wal", "-shm")]
     for pattern in patterns:
-        if any(map(pattern.means, own)):
+        root = os.path.realpath(pattern.root)
+        real = Pattern(root.rstrip("/") + pattern.text[len(pattern.root.rstrip("/")) :])
+        if any(pattern.means(path) or real.means(path) for path in own):
             raise UsageError(
                 f"--into: {pattern.text} also matches the notes in {directory}; name another"
                 " directory."
@@ -181,7 +185,7 @@ class CountChanges(Changes):
         self._do(_WHOLE_SINCE, (notes.UNNOTED_MAX, notes.COUNTED_FROM))
         self._do(f"DELETE FROM unnoted WHERE {_TOO_MANY}", (notes.UNNOTED_MAX,))  # noqa: S608 - ours
 
-    def drop(self, segments: Iterable[Segment]) -> None:
+    def drop(self, segments: Iterable[Segment], now_ms: int) -> None:
         """Deletes the notes of segments, the oldest first, and the rows about files of which no
         other notes are left.
         """
@@ -191,7 +195,7 @@ class CountChanges(Changes):
             self._do("DELETE FROM notes WHERE segment = ?", (each.number,))
         if newest_ms is None:
             return
-        self.put_meta(notes.COUNTED_FROM, newest_ms + 1)
+        self.put_meta(notes.COUNTED_FROM, min(newest_ms + 1, now_ms))
         self._do("DELETE FROM unnoted WHERE noted_ms <= ? AND NOT is_uncertain", (newest_ms,))
         self._do(
             "DELETE FROM noted_files WHERE file NOT IN (SELECT file FROM notes)"

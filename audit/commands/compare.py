@@ -93,7 +93,9 @@ def _compare(args: argparse.Namespace) -> int:
         found = _reach(client, args.topic, since_ms, slack_ms)
         # The partitions' ends were looked up before, so the files have the lines of all records.
         # (Notes lack the lines that the agent has not read yet.)
-        counted = None if notes is None else notes.read(since_ms or 0, now_ms)
+        counted = (
+            None if notes is None else notes.read(since_ms or 0, now_ms, whole_ms=found.since_ms)
+        )
         files = list(_files(args.files)) if counted is None else counted.files
         paths = [each.paths for each in files]
         records = Records(args.host or None, paths, are_noted=counted is not None)

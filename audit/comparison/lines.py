@@ -26,9 +26,13 @@ LINES_MAX: Final = 20_000_000
 bytes while lines and records are joined.
 """
 LINE_BYTES_MAX: Final = 16 << 20
+END: Final = (1 << 63) - 1
+"""Later than every byte of a file."""
+
 PACKED: Final = (".gz", ".bz2", ".xz")
 _MIX: Final = np.uint64(0x9E3779B97F4A7C15)
 _NOT_A_NAME = re.compile(r"[-._]")
+_OF_COPIES = re.compile(r"|[-._]([0-9][-._0-9T]*|bak|old|orig|copy)")
 
 
 @dataclass(slots=True)
@@ -39,7 +43,8 @@ class FileLines:
     names: the paths that the file had, the newest last; empty if only `path` is known. after_ms:
     all lines were written after this time; None if this is unknown. is_gone: whether the file is at
     none of its paths any more. old_end: the lines before this byte were noted so long ago that the
-    shipper should have sent them.
+    shipper should have sent them. whole_from: the lines from this byte on were noted so late that
+    all of their records were read.
     """
 
     path: str
@@ -50,6 +55,7 @@ class FileLines:
     after_ms: int | None = None
     is_gone: bool = False
     old_end: int = 0
+    whole_from: int = END
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -123,9 +129,10 @@ def any_may_have_been(paths: Iterable[str], shipped: str) -> bool:
 
 
 def any_may_have_copy(paths: Iterable[str], shipped: str) -> bool:
-    """Whether `shipped` may be the path of a copy or of a rotated file of a file that had these
-    paths. The notes do not have the paths of copies, because their lines are noted already."""
-    return any(may_have_been(shipped, path) for path in paths)
+    """Whether `shipped` may be the path of a copy of a file that had these paths: a rotated name
+    with a number or a date, or app.log.bak. The notes do not have the paths of copies, because
+    their lines are noted already."""
+    return any(may_have_been(shipped, path) and _is_copy(shipped, path) for path in paths)
 
 
 def may_have_been(path: str, shipped: str) -> bool:
@@ -146,6 +153,18 @@ def may_have_been(path: str, shipped: str) -> bool:
     return bool(
         extension and name.startswith(stem) and name.endswith(extension) and _NOT_A_NAME.match(rest)
     )
+
+
+def _is_copy(copy: str, path: str) -> bool:
+    """Whether what is added to `path` in the name `copy` is a number, a date, or bak."""
+    name, base = os.path.basename(copy), os.path.basename(path)
+    name = name.removesuffix(os.path.splitext(name)[1]) if name.endswith(PACKED) else name
+    stem, extension = os.path.splitext(base)
+    if name.startswith(base):
+        added = name[len(base) :]
+    else:
+        added = name[len(stem) : len(name) - len(extension)]
+    return _OF_COPIES.fullmatch(added) is not None
 
 
 def _text(path: str, first: int, length: int) -> bytes:

@@ -115,18 +115,23 @@ class Records:
             self._foreign.add(path)
         return -1
 
-    def fits(self) -> Array:
-        """Returns, for each path and each file, whether the file may have had the path."""
+    def fits(self, *, with_copies: bool) -> Array:
+        """Returns, for each path and each file, whether the file may have had the path.
+        with_copies: also whether a copy of the file may have had it."""
         fits = np.zeros((len(self.known), len(self.files)), np.bool_)
         for path, number in self.known.items():
-            fits[number] = [self._is_path_of(path, file) for file in self.files]
+            fits[number] = [
+                self._is_path_of(path, file, with_copies=with_copies) for file in self.files
+            ]
         return fits
 
-    def _is_path_of(self, path: str | None, file: tuple[str, ...]) -> bool:
+    def _is_path_of(
+        self, path: str | None, file: tuple[str, ...], *, with_copies: bool = True
+    ) -> bool:
         """Whether a record with this path may have a line of a file that had the paths `file`."""
         if path is None or any_may_have_been(file, path):
             return True
-        return self.are_noted and any_may_have_copy(file, path)
+        return with_copies and self.are_noted and any_may_have_copy(file, path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,6 +202,8 @@ def compare(
         )
         has_all = is_whole or _is_of_later(each, since_ms)
         fates = _fates(join, at, shipped[at], is_passed=is_passed, is_whole=has_all)
+        unread = fates == _NUMBERS[Fate.NOT_COMPARED]
+        fates[unread & (join.begins[join.rows(at)] >= each.whole_from)] = _NUMBERS[Fate.MISSING]
         extra = int(np.maximum(join.counts[join.rows(at)] - 1, 0).sum())
         counts = {fate: int(np.count_nonzero(fates == n)) for n, fate in enumerate(Fate)}
         is_late = (fates == _NUMBERS[Fate.NOT_YET]) & (join.begins[join.rows(at)] < each.old_end)
@@ -222,7 +229,8 @@ class _Join:
         self._paths = np.array(records.paths, np.int64)
         self._places = (records.partitions, records.log_offsets)
         self._is_certain = np.array(records.times, np.int64) > certain_ms
-        self._fits = records.fits()
+        self._fits = records.fits(with_copies=True)
+        self._own = records.fits(with_copies=False)
         self.counts = np.zeros(len(self.begins), np.int64)
         self.line_of = np.full(len(self._offsets), -1, np.int64)
         self.too_many: dict[int, int] = {}
@@ -266,14 +274,15 @@ class _Join:
         self._join(self._hashes[lines], lines, self._record_hashes[rows], rows)
 
     def changes(self) -> None:
-        """Joins the remaining lines and records that begin at the same byte of the same file."""
+        """Joins the remaining lines and records that begin at the same byte of the same file. A
+        copy has no changed lines: a record of another text is of another file."""
         lines = np.flatnonzero(self.counts == 0)
         at: dict[int, list[int]] = {}
         for line in lines.tolist():
             at.setdefault(int(self.begins[line]), []).append(line)
         for record in np.flatnonzero((self.line_of < 0) & (self._offsets >= 0)).tolist():
             for line in at.get(int(self._offsets[record]), ()):
-                if line not in self.changed and self._is_fit(record, line):
+                if line not in self.changed and self._is_own(record, line):
                     self.changed[line], self.line_of[record] = record, line
                     break
 
@@ -310,6 +319,9 @@ class _Join:
 
     def _is_fit(self, record: int, line: int) -> bool:
         return bool(self._fits[self._paths[record], self._file_of[line]])
+
+    def _is_own(self, record: int, line: int) -> bool:
+        return bool(self._own[self._paths[record], self._file_of[line]])
 
 
 _NUMBERS: Final = {fate: number for number, fate in enumerate(Fate)}

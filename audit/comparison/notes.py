@@ -33,7 +33,7 @@ from typing import Any, Final
 import google_crc32c
 import numpy as np
 
-from skidway.audit.comparison.lines import LINES_MAX, FileLines, hash_of, keys_of
+from skidway.audit.comparison.lines import END, LINES_MAX, FileLines, hash_of, keys_of
 from skidway.errors import SkidwayError, StateRefused, UsageError
 
 DATABASE: Final = "count.db"
@@ -177,9 +177,13 @@ class Notes:
         with self._opened() as connection:
             return self._from_ms(connection)
 
-    def read(self, since_ms: int, now_ms: int, room: int = LINES_MAX) -> Counted:
-        """The lines that may belong to records since `since_ms`. Raises StateRefused if the notes
-        are damaged, and UsageError if there are more than `room` lines.
+    def read(
+        self, since_ms: int, now_ms: int, room: int = LINES_MAX, whole_ms: int | None = None
+    ) -> Counted:
+        """The lines that may belong to records since `since_ms`. whole_ms: no record of a line that
+        was written since this time is missing among the records that are read; None if unknown.
+        Raises StateRefused if the notes are damaged, and UsageError if there are more than `room`
+        lines.
         """
         with self._opened() as connection:
             counted = Counted(self._from_ms(connection), _until_ms(connection))
@@ -192,7 +196,12 @@ class Notes:
             _mark_gone(connection, files, self._is_at)
             uncertain = self._read_unnoted(connection, counted)
             found = self._ranges(connection, since_ms - LAG_MS)
+            newest_ms = 0
             for file, read_ms, begins, lengths, hashes in found:
+                if read_ms < newest_ms:  # the clock was set back: the earlier times are not certain
+                    for each in files.values():
+                        each.whole_from = END
+                newest_ms = read_ms
                 is_compared = hashes != NOT_COMPARED
                 room -= int(np.count_nonzero(is_compared))
                 if room < 0:
@@ -202,6 +211,8 @@ class Notes:
                 lines = files[file]
                 if read_ms < now_ms - LAG_MS:
                     lines.old_end = int(begins[-1] + lengths[-1])
+                if whole_ms is not None and read_ms > whole_ms + LAG_MS:
+                    lines.whole_from = min(lines.whole_from, int(begins[0]))
                 lines.begins.frombytes(begins[is_compared].astype(np.int64).tobytes())
                 lines.lengths.frombytes(lengths[is_compared].astype(np.int64).tobytes())
                 lines.hashes.frombytes(hashes[is_compared].astype(np.uint64).tobytes())
@@ -302,12 +313,14 @@ def _mark_gone(connection: sqlite3.Connection, files: Mapping[int, FileLines], i
 
 
 def _is_at(path: str, device: int, inode: int) -> bool:
-    """Whether the path leads to the file with this device and inode. From 2^63 on, both numbers are
-    negative, as in the agent's state."""
+    """Whether the path leads, or may lead, to the file with this device and inode. From 2^63 on,
+    both numbers are negative, as in the agent's state."""
     try:
         status = os.stat(path)
-    except OSError:
+    except (FileNotFoundError, NotADirectoryError):
         return False
+    except OSError:
+        return True  # for example, this user may not search the directory
     return not ((status.st_dev - device) % (1 << 64) or (status.st_ino - inode) % (1 << 64))
 
 

@@ -272,7 +272,8 @@ class Ledger:
         neither `whole` nor the result.
         """
         self._numbers = self._numbers or AgentNumbers(self._connection)
-        ids = self._sender_ids(len(whole.senders))
+        (last,) = self._connection.execute("SELECT coalesce(max(id), 0) FROM senders").fetchone()
+        ids = self._sender_ids(last)
         return ledger_evidence.with_counts(
             self._connection, whole, window, topics, ids, self._numbers
         )

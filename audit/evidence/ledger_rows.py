@@ -299,28 +299,15 @@ class Rows:
         )
 
     def _take_result(self, message: RecountResult | SampleResult, value: bytes) -> None:
-        """Stores the newest result of a recount, or of a comparison of samples that found
-        differences. Results that come through the audit topics of two clusters may be read in
-        another order than they were made. So a good result does not replace a newer bad one.
-        """
+        """Stores the newest result of a recount, or of a comparison of samples. If no sample
+        differs, deletes the stored result instead."""
         key = self._source(message.source), message.name
-        if message.is_good and self._is_bad_after(key, message.time_ms):
-            return
-        if message.is_good and isinstance(message, SampleResult):
+        if isinstance(message, SampleResult) and not message.differing:
             delete = "DELETE FROM recounts WHERE (source, output) = (?, ?)"
             self._connection.execute(delete, key)
         else:
             insert = "INSERT OR REPLACE INTO recounts VALUES (?, ?, ?)"
             self._connection.execute(insert, (*key, value))
-
-    def _is_bad_after(self, key: tuple[int, str], time_ms: int) -> bool:
-        """Whether the stored result is bad, and newer than this time."""
-        select = "SELECT value FROM recounts WHERE (source, output) = (?, ?)"
-        row = self._connection.execute(select, key).fetchone()
-        stored = None if row is None else messages.decode(row[0])
-        if not isinstance(stored, RecountResult | SampleResult):
-            return False
-        return not stored.is_good and stored.time_ms > time_ms
 
     def _take_heartbeat(self, message: Heartbeat) -> None:
         self._seen(message)

@@ -77,11 +77,6 @@ class SampleResult:
     unlisted_greatest: int = 0
 
     @property
-    def is_good(self) -> bool:
-        """Whether no row and no record differs."""
-        return not self.differing
-
-    @property
     def unlisted(self) -> int:
         """How many differences the list leaves out."""
         return max(0, self.differing - len(self.differences))

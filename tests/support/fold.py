@@ -9,7 +9,6 @@ module for verdicts, because it is faster than the ledger if there are few messa
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TypeVar
 
 from skidway.audit.counts import checksum
 from skidway.audit.counts.counts import Sums
@@ -60,9 +59,6 @@ def judge(messages: Iterable[Message], policy: Policy, now_ms: int) -> list[Buck
     return verdicts(Fold(messages).evidence(), policy, now_ms)
 
 
-R = TypeVar("R", RecountResult, SampleResult)
-
-
 class Fold:
     """Takes messages one by one, and returns the evidence of all messages so far."""
 
@@ -98,9 +94,9 @@ class Fold:
         elif isinstance(message, Acceptance | Retirement | Revocation):
             self._decisions.append(message)
         elif isinstance(message, RecountResult):
-            _store(self._recounts, message)
+            self._recounts[message.source, message.output] = message
         elif isinstance(message, SampleResult):
-            _store(self._samples, message)
+            self._samples[message.source, message.name] = message
         elif isinstance(message, Note):
             pass  # no verdict depends on notes
 
@@ -204,14 +200,6 @@ class Fold:
             missing=missing,
             cloned_at=min(self._others[key]) if key in self._others else None,
         )
-
-
-def _store(found: dict[tuple[Source, str], R], result: R) -> None:
-    """Stores a result, unless it is good and an earlier one is bad and newer."""
-    key = result.source, result.name
-    before = found.get(key)
-    if before is None or not result.is_good or before.is_good or before.time_ms <= result.time_ms:
-        found[key] = result
 
 
 def _namesakes(hosts: dict[int, str]) -> dict[int, list[int]]:

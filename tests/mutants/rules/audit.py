@@ -141,16 +141,6 @@ MUTANTS = (
         ),
     ),
     Mutant(
-        "an older good result replaces a newer bad one",
-        "audit/evidence/ledger_rows.py",
-        "if message.is_good and self._is_bad_after(key, message.time_ms):",
-        "if False:",
-        (
-            "tests/unit/audit/evidence/test_samples.py::"
-            "test_an_older_good_result_does_not_replace_a_newer_bad_one",
-        ),
-    ),
-    Mutant(
         "a loss gives a deleted bucket a verdict of the judge",
         "audit/collector/judge.py",
         " if not self._ledger.is_pruned(source, key))\n",
@@ -2836,6 +2826,16 @@ MUTANTS = (
         (
             "tests/unit/audit/evidence/test_tally_rows.py::"
             "test_each_count_goes_to_its_topic_and_agent",
+        ),
+    ),
+    Mutant(
+        "a reader does not know a sender that came after one without numbers",
+        "audit/evidence/ledger.py",
+        "        ids = self._sender_ids(last)\n",
+        "        ids = self._sender_ids(len(whole.senders))\n",
+        (
+            "tests/unit/audit/evidence/test_ledger.py::"
+            "test_a_reader_knows_a_sender_that_came_after_one_without_numbers",
         ),
     ),
     Mutant(

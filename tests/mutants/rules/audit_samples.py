@@ -265,7 +265,7 @@ MUTANTS = (
     Mutant(
         "a difference stays although a newer comparison found none",
         "audit/evidence/ledger_rows.py",
-        "        if message.is_good and isinstance(message, SampleResult):\n",
+        "        if isinstance(message, SampleResult) and not message.differing:\n",
         "        if False:\n",
         (f"{_EVIDENCE}test_the_newest_comparison_of_a_day_counts",),
     ),

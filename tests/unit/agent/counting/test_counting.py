@@ -323,8 +323,16 @@ def test_notes_are_not_counted_as_logs(tmp_path: Path, pattern: str) -> None:
     directory of the notes is given as a link."""
     (tmp_path / "link").symlink_to(tmp_path / "real")
     for directory in (tmp_path / "real", tmp_path / "link"):
-        with pytest.raises(UsageError, match="also matches the notes"):
-            check_directory(directory, (Pattern(f"{tmp_path}/real/{pattern}"),))
+        for below in ("real", "link"):
+            with pytest.raises(UsageError, match="also matches the notes"):
+                check_directory(directory, (Pattern(f"{tmp_path}/{below}/{pattern}"),))
+
+
+def test_a_file_is_no_directory_for_notes(tmp_path: Path) -> None:
+    """A file as the directory of the notes is refused with one sentence."""
+    (tmp_path / "notes").touch()
+    with pytest.raises(UsageError, match="is no directory"):
+        check_directory(tmp_path / "notes", ())
 
 
 def test_damaged_notes_are_refused_with_what_to_do(world: Counting) -> None:

@@ -102,8 +102,10 @@ def records_of(world: Counting) -> Records:
 
 
 def compare(world: Counting, records: Records) -> Result:
-    counted = world.counted()
-    return matching.compare(counted.files, records, is_whole=False, since_ms=counted.from_ms)
+    from_ms = world.counted().from_ms
+    notes_ = Notes(world.directory, world.is_at)
+    counted = notes_.read(0, world.clock.time_ms(), whole_ms=from_ms)
+    return matching.compare(counted.files, records, is_whole=False, since_ms=from_ms)
 
 
 def spans(result: Result) -> list[tuple[int, Fate, int, int]]:
@@ -198,6 +200,79 @@ def test_a_copy_that_is_shipped_too_doubles_its_lines(world: Counting, copy: str
     result = compare(world, records)
     assert spans(result) == [(0, Fate.DOUBLED, 0, 2)]
     assert (records.other_files, result.unknown) == (0, 0)
+
+
+@pytest.mark.parametrize("other", ["/log/app-error.log", "/log/app.log.audit", "/log/app_1a.log"])
+def test_another_log_is_no_copy(world: Counting, other: str) -> None:
+    """If the shipper also sends a log with a similar name, its records are records of another file.
+    They hide no loss, even if both logs begin with the same line, and shift no shipped line."""
+    world.turn()
+    world.write("header", "a1", "a2")
+    world.turn()
+    records = records_of(world)
+    ship(records, ["header", "x1", "x2"], path=other)
+    ship(records, ["a1"], begin=7)
+    result = compare(world, records)
+    assert spans(result) == [(0, Fate.MISSING, 0, 1), (0, Fate.NOT_YET, 10, 1)]
+    assert records.other_files == 3
+
+
+def test_a_copy_has_no_changed_lines(world: Counting) -> None:
+    """If a record of a copy begins at the first byte of a line that was not shipped, but has
+    another text, it does not change the line, and no earlier line counts as missing because of it.
+    """
+    world.turn()
+    world.write("a1", "a2", "a3")
+    world.turn()
+    records = records_of(world)
+    ship(records, ["a1"])
+    ship(records, ["b3"], path=f"{LOG}.2", begin=6)
+    assert spans(compare(world, records)) == [(0, Fate.NOT_YET, 3, 2)]
+
+
+def test_a_loss_is_not_forgotten_when_its_file_is_deleted(tmp_path: Path) -> None:
+    """A file was there at the first look, and the shipper never sent it. The lines that were noted
+    more than an hour after the count began are late, and missing when the file is gone. Its older
+    lines may have been sent before the count began, so they are not compared then."""
+    world = Counting(tmp_path / "notes", "/log/*.log")
+    world.write("a1", "a2", path=OTHER)
+    world.write("b1")
+    world.turn()
+    world.clock.advance(3_700)
+    world.write("a3", "a4", path=OTHER)
+    world.turn()
+    world.clock.advance(3_700)
+    world.turn()
+    records = records_of(world)
+    ship(records, ["b1"])
+    result = compare(world, records)
+    assert [x.late for x in result.files if x.path == OTHER] == [4]
+    world.files.delete(OTHER)
+    world.turn()
+    result = compare(world, records)
+    (at,) = (n for n, x in enumerate(result.files) if x.path == OTHER)
+    assert [x[1:] for x in spans(result) if x[0] == at] == [
+        (Fate.NOT_COMPARED, 0, 2), (Fate.MISSING, 6, 2),
+    ]  # fmt: skip
+    assert not reports.is_good(result)
+
+
+def test_what_cannot_be_looked_at_is_not_gone(tmp_path: Path) -> None:
+    """A file counts as gone only if its path leads nowhere or to another file. It may still be
+    there if the path cannot be followed, for example because this user may not search the directory
+    (here, because a link leads to itself)."""
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    path = tmp_path / "app.log"
+    path.touch()
+    status = path.stat()
+    for name, inode, is_at in (
+        ("app.log", status.st_ino, True),
+        ("app.log", status.st_ino + 1, False),
+        ("app.log/none", status.st_ino, False),
+        ("none", status.st_ino, False),
+        ("loop/app.log", status.st_ino, True),
+    ):
+        assert notes._is_at(str(tmp_path / name), status.st_dev, inode) is is_at, name
 
 
 def test_a_clock_that_was_set_back_hides_no_line(world: Counting) -> None:

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skidway.audit.database import DatabaseFailed, failures
-from skidway.audit.evidence.evidence import sender_key
+from skidway.audit.evidence.evidence import FOREVER, sender_key
 from skidway.audit.evidence.hearing import Heard
 from skidway.audit.evidence.ledger import Ledger, Position, ledger_of
 from skidway.audit.evidence.tallies import SenderKey
@@ -495,3 +495,20 @@ def _said_at_their_times() -> Iterator[tuple[bytes, Heard]]:
     for offset, message in zip(offsets, said, strict=True):
         taken_ms = 100 + abs(offset - 7)
         yield messages.encode(message), Heard("t", "i", 0, offset, None, taken_ms, is_live=True)
+
+
+def test_a_reader_knows_a_sender_that_came_after_one_without_numbers(tmp_path: Path) -> None:
+    """A sender may have sent only heartbeats, before its first numbered message. Readers then still
+    know the senders that come later, and give the verdicts of a ledger that was read anew."""
+    path = tmp_path / "audit.db"
+    writer, reader = Ledger(path), Ledger(path)
+    silent = Sender(Tier.BROKER, "dc1", "count-dc1", "h9", 1)
+    said: list[Message] = [Heartbeat(silent, 0, 5)]
+    for agent in (7, 8, 9):
+        sender = Sender(Tier.AGENT, "dc1", str(agent), f"h{agent}", 1)
+        said.append(Delta(sender, 1, 5, counts=(Count(LOGS, agent, 0, 100, 1, 2, 3),)))
+        writer.take(_encoded(said[-2:]))
+        found = reader.evidence_of(reader.evidence_without_counts(), FOREVER)
+        assert verdicts(found, POLICY, 300) == judge(said, POLICY, 300)
+    reader.close()
+    writer.close()

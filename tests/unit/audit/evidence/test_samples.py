@@ -15,7 +15,6 @@ from skidway.audit.judgement.verdict import Status
 from skidway.audit.sampling.told import Told
 from skidway.audit.topic import messages, usual_messages
 from skidway.audit.topic.messages import MessageRefused, encode, sample_in
-from skidway.audit.topic.recount_result import RecountResult
 from skidway.audit.topic.sample import Sample, SamplePart
 from skidway.audit.topic.sample_result import ContentDifference, SampleResult
 from skidway.schemas import single_object
@@ -87,22 +86,6 @@ def test_the_newest_comparison_of_a_day_counts() -> None:
         assert not found.recounts
         assert sorted(ledger.lines.sample_results(), key=lambda x: x.name) == found.samples
     assert found.samples == [other_output, other_day]
-
-
-@promise("6 content")
-def test_an_older_good_result_does_not_replace_a_newer_bad_one() -> None:
-    """Results of comparisons and recounts may be read in another order than they were made, for
-    example if they come through the audit topics of two clusters. A good result does not replace a
-    bad one that is newer. A result of equal age or newer does."""
-    samples = RESULT, replace(RESULT, differing=0, differences=(), equal=3)
-    bad = RecountResult(DUE, "l1", "/out", LOGS, None, 1, 1, 5, 1, 0, ("twice: copy.parquet",))
-    recounts = bad, replace(bad, faults=0, reasons=())
-    for (newer, older), field in ((samples, "samples"), (recounts, "recounts")):
-        for time_ms, stays in ((DUE - 1, True), (DUE, False)):
-            said = [newer, replace(older, time_ms=time_ms)]
-            found = getattr(ledger_of([encode(x) for x in said]).evidence().topic(LOGS), field)
-            assert found == getattr(Fold(said).evidence().topic(LOGS), field) or field == "samples"
-            assert (newer in found) is stays
 
 
 def test_a_sample_makes_nobody_heard() -> None:
