@@ -15,7 +15,7 @@ from queue import SimpleQueue
 
 from mutants.listing import drawn, mutants_of, packages
 from mutants.mutant import Mutant
-from mutants.trial import BAD, Fate, Tree
+from mutants.trial import BAD, UNCHANGED_LIMIT_S, Fate, Tree
 
 ROOT = Path(__file__).parents[2]
 SHOWN_LINES = 15
@@ -67,8 +67,11 @@ def _are_good(tree: Tree, mutants: list[Mutant], processes: int) -> bool:
     """Returns whether the tests of all these mutants pass in an unchanged tree. If they fail there,
     a failure with a mutant proves nothing."""
     tests = sorted({test for mutant in mutants for test in mutant.tests})
-    status, output = tree.passes(tests, "-n", str(processes))
-    if status != 0:
+    status, output = tree.passes(tests, "-n", str(processes), limit_s=UNCHANGED_LIMIT_S)
+    if status is None:
+        words = f"The tests without a mutant took longer than {UNCHANGED_LIMIT_S:.0f} s:"
+        print(f"{words}\n{output}", file=sys.stderr)
+    elif status != 0:
         print(f"The tests do not pass without a mutant:\n{output}", file=sys.stderr)
     return status == 0
 

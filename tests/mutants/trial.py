@@ -14,6 +14,8 @@ from pathlib import Path
 from mutants.mutant import Mutant
 
 LIMIT_S = 300.0
+UNCHANGED_LIMIT_S = 1_200.0
+"""In an unchanged tree, the tests of all mutants run together."""
 """The time limit in seconds for the tests of one mutant. Tests that exceed the limit count as
 having noticed the mutant."""
 NO_SOURCES = (
@@ -54,9 +56,11 @@ class Tree:
         self._changes = 0
         shutil.copytree(root, folder, ignore=shutil.ignore_patterns(*NO_SOURCES), symlinks=True)
 
-    def passes(self, tests: Iterable[str], *options: str) -> tuple[int | None, str]:
+    def passes(
+        self, tests: Iterable[str], *options: str, limit_s: float = LIMIT_S
+    ) -> tuple[int | None, str]:
         """Runs the tests in this tree. Returns pytest's exit status and output. The status is None
-        if pytest did not end within LIMIT_S."""
+        if pytest did not end within `limit_s` seconds."""
         command = [sys.executable, "-m", "pytest", "-q", "--no-header", "-p", "no:cacheprovider"]
         path = os.pathsep.join([str(self._folder), str(self._folder / "tests")])
         process = subprocess.Popen(
@@ -65,7 +69,7 @@ class Tree:
             start_new_session=True,
         )  # fmt: skip
         try:
-            output, _ = process.communicate(timeout=LIMIT_S)
+            output, _ = process.communicate(timeout=limit_s)
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             return None, process.communicate()[0]
