@@ -117,11 +117,15 @@ class FirstLines:
         if value is None:
             return None
         client_of_registry, is_named = registry(self._args)
-        said = Values(client_of_registry, lambda _: None, is_named=is_named).read(value)[0]
+        said = Values(client_of_registry, _note, is_named=is_named).read(value)[0]
         text = said.line.decode("utf-8", "replace")
         if isinstance(said.decoded, dict) and isinstance(said.decoded.get(_RECORD_COLUMN), str):
             text = said.decoded[_RECORD_COLUMN]
         return FirstLine(kind, f"{tp} at offset {wanted.first}", text[:TEXT_BYTES_MAX])
+
+
+def _note(sentence: str) -> None:
+    print(f"note: {sentence}", file=sys.stderr)
 
 
 def _rejected(client: Client, verdict: BucketVerdict, found: Explanation) -> FirstLine | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from skidway.audit.explanation.explanation import ByteRange, Explanation
@@ -12,6 +13,20 @@ from skidway.audit.explanation.offsets import OffsetRange
 SHOWN = 10
 """A text shows at most this many explanations and offset ranges, and says how many more there
 are."""
+
+COVERS_ALL = "An acceptance covers all causes of the bucket: run the other commands first."
+
+
+@dataclass(frozen=True, slots=True)
+class Acceptance:
+    """The command that accepts a bucket. when: "next" if no cause has another command; "then" if
+    some causes have another command; "if nothing helps" if all causes have one. advice: a sentence
+    to show before the command; "" for none.
+    """
+
+    when: str
+    command: NextCommand
+    advice: str = ""
 
 
 def document(found: Explanation) -> dict[str, Any]:
@@ -37,21 +52,36 @@ def document(found: Explanation) -> dict[str, Any]:
 def text(found: Sequence[Explanation]) -> Iterator[str]:
     """The explanations as indented lines. If several findings have the same cause, place and
     command, the text lists the words of all these findings, and then cause, place and command
-    once.
+    once. The command that accepts the bucket is the last line.
     """
     groups: dict[tuple[object, ...], list[Explanation]] = {}
     for each in found:
         command = None if each.command == each.accept else each.command
-        key = (each.cause, _where(each), each.words if command is None else command)
-        groups.setdefault(key, []).append(each)
+        groups.setdefault((each.cause, _where(each), command), []).append(each)
     for group in list(groups.values())[:SHOWN]:
         yield from _as_lines(group)
     if len(groups) > SHOWN:
         yield f"  and {len(groups) - SHOWN:,} more causes (--json has them)"
-    firsts = [x for x, *_ in groups.values()]
-    has_others = any(x.command != x.accept for x in firsts)
-    if has_others and sum(x.accept is not None for x in firsts) > 1:
-        yield "  An acceptance covers all causes of the bucket: run the other commands first."
+    last = acceptance(found)
+    if last is not None:
+        if last.advice:
+            yield f"  {last.advice}"
+        yield f"  {last.when}: {last.command}"
+
+
+def acceptance(found: Sequence[Explanation]) -> Acceptance | None:
+    """The command that accepts the bucket; None if it cannot be accepted yet. The command covers
+    all causes of the bucket. The reason that it states is the first cause that can be accepted.
+    """
+    accepts = [x.accept for x in found if x.accept is not None]
+    if not accepts:
+        return None
+    others = [x for x in found if x.command != x.accept]
+    if not others:
+        return Acceptance("next", accepts[0])
+    has_several = len({(x.cause, x.command) for x in found}) > 1
+    when = "if nothing helps" if len(others) == len(found) else "then"
+    return Acceptance(when, accepts[0], COVERS_ALL if has_several else "")
 
 
 def _as_lines(group: Sequence[Explanation]) -> Iterator[str]:
@@ -63,9 +93,8 @@ def _as_lines(group: Sequence[Explanation]) -> Iterator[str]:
     yield f"    {first.meaning}"
     if where := _where(first):
         yield f"    where: {where}"
-    yield f"    next:  {first.command}"
-    if first.accept is not None and first.accept != first.command:
-        yield f"    if nothing helps: {first.accept}"
+    if first.command != first.accept:
+        yield f"    next:  {first.command}"
 
 
 def _where(found: Explanation) -> str:

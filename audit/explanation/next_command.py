@@ -81,13 +81,17 @@ class Where:
     last: int | None = None
 
 
+START_AGENT = "systemctl start skidway-agent"
+"""The command for a host that is silent or was never heard."""
+SET_CLOCK = "timedatectl set-ntp true"
+"""The command for a host whose clock is wrong, or that is behind, which a clock may cause."""
 _LOOPBACK = re.compile(r"^(https?://)?(?:127\.[0-9.]+|localhost|\[::1\]):")
 _ON_HOST = {
     Cause.IN_FLIGHT: "skidway agent state show",
     Cause.AGENT_HELD_UP: "skidway agent state show",
-    Cause.HOST_SILENT: "systemctl start skidway-agent",
-    Cause.HOST_NEVER_HEARD: "systemctl start skidway-agent",
-    Cause.CLOCK: "timedatectl set-ntp true",
+    Cause.HOST_SILENT: START_AGENT,
+    Cause.HOST_NEVER_HEARD: START_AGENT,
+    Cause.CLOCK: SET_CLOCK,
     Cause.STATE_COPIED: "skidway agent state show",
     Cause.WRONG_PATTERN: "skidway agent validate",
     Cause.MIRROR_BEHIND: "skidway mirror status",

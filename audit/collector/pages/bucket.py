@@ -11,6 +11,7 @@ from skidway.audit.collector.pages import words
 from skidway.audit.collector.pages.table import Cell, Column, Rows, Table
 from skidway.audit.collector.pages.why import Why, accepted, whys
 from skidway.audit.counts.counts import Sums
+from skidway.audit.explanation.document import Acceptance, acceptance
 from skidway.audit.explanation.explanation import Explanation
 from skidway.audit.judgement.verdict import AgentVerdict, BucketVerdict, Place, Status
 from skidway.audit.judgement.verdicts_of_agents import GravestFirst
@@ -45,8 +46,9 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class BucketPage:
-    """One bucket. alike: how many buckets after this bucket have the same causes, so that one
-    acceptance covers all these buckets. latency: how long after its end the bucket was first
+    """One bucket. acceptance: the command that accepts the bucket; None if it cannot be accepted
+    yet. alike: how many buckets after this bucket have the same causes, so that this command
+    accepts all of them. latency: how long after its end the bucket was first
     complete, in words. changes: the history, the oldest first.
     """
 
@@ -57,6 +59,7 @@ class BucketPage:
     word: str
     steps: tuple[Step, ...]
     whys: tuple[Why, ...]
+    acceptance: Acceptance | None
     alike: int
     accepted: tuple[str, ...]
     latency: str
@@ -90,6 +93,7 @@ def bucket_page(
         words.word(verdict),
         tuple(steps(verdict, arrivals)),
         whys(explained, explanations),
+        acceptance(explanations),
         alike,
         accepted(explained),
         _latency(verdict, complete_ms, now_ms),

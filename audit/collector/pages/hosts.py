@@ -5,6 +5,7 @@ from __future__ import annotations
 from skidway.audit.collector.pages import words
 from skidway.audit.collector.pages.facts import Facts
 from skidway.audit.collector.pages.table import Cell, Column, Rows, Table
+from skidway.audit.explanation.next_command import SET_CLOCK, START_AGENT
 from skidway.audit.judgement import reasons
 from skidway.audit.judgement.hosts import HostState, HostStatus
 from skidway.audit.judgement.sender_states import SenderState
@@ -13,7 +14,6 @@ from skidway.audit.reports import host_report
 HOSTS_SHOWN = 200
 """The page shows at most this many hosts. Expected hosts that do not report come first."""
 SENDERS_SHOWN = 100
-START_AGENT = "systemctl start skidway-agent"
 
 
 def silent_table(facts: Facts, shown_max: int) -> Table:
@@ -144,6 +144,5 @@ def _state(state: HostState, now_ms: int) -> Cell:
 def next_step(state: HostState) -> str:
     """The command to run next for a host that is behind, silent or was never heard, with the host
     on which to run it."""
-    if state.status is HostStatus.BEHIND:
-        return f"on {state.host}: timedatectl status"
-    return f"on {state.host}: {START_AGENT}"
+    line = SET_CLOCK if state.status is HostStatus.BEHIND else START_AGENT
+    return f"on {state.host}: {line}"

@@ -15,7 +15,7 @@ from skidway.audit.collector.pages.hosts import next_step
 from skidway.audit.collector.pages.table import Cell, Column, Table
 from skidway.audit.collector.risks import HostRisk, TierRisk, host_risks, tier_risks
 from skidway.audit.judgement import reasons
-from skidway.audit.judgement.hosts import HostState, HostStatus
+from skidway.audit.judgement.hosts import MISSED, HostState
 from skidway.audit.judgement.verdict import Place
 from skidway.audit.topic.messages import Tier
 
@@ -121,7 +121,7 @@ def _backlog_row(facts: Facts, found: HostRisk) -> Row:
     topic, state = found.topic, found.host
     since = topic.oldest_ms
     path = topic.files[0].path if topic.files else ""
-    is_old = state.status in (HostStatus.SILENT, HostStatus.BEHIND)
+    is_old = state.status in MISSED
     return (
         Cell(f"{found.cluster}.{topic.topic} on {state.host}", href=_link(state)),
         _left(topic.loss_ms, facts.now_ms),
@@ -150,7 +150,7 @@ def _host_row(facts: Facts, state: HostState) -> Row:
 
 def _has_told(facts: Facts, state: HostState) -> bool:
     """Returns whether the host reports, and all its agents have reported their backlogs."""
-    is_heard = state.status not in (HostStatus.SILENT, HostStatus.BEHIND, HostStatus.NEVER_HEARD)
+    is_heard = state.status not in MISSED
     return is_heard and all(x.agent in facts.backlogs for x in state.agents)
 
 
@@ -183,8 +183,8 @@ def _link(state: HostState) -> str:
 
 def _command(state: HostState) -> str:
     """The command to run next, to find out why bytes of a host are at risk or why the host has no
-    recent seal. For a host that does not report, it is the same command as in the table of silent
-    hosts."""
-    if state.status in (HostStatus.SILENT, HostStatus.NEVER_HEARD):
+    recent seal. For a host that does not report, or is behind, it is the same command as in the
+    table of silent hosts."""
+    if state.status in MISSED:
         return next_step(state)
     return f"on {state.host}: skidway agent state show"

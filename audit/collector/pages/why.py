@@ -23,8 +23,8 @@ RANGES_SHOWN = 5
 class Why:
     """One entry. status: the verdict that the cause leads to; "warned" for a remark. says: the
     reasons of the first hosts; more: how many further reasons there are. where: tier, place, host,
-    path, bytes and offsets, as far as they are known. accept: the command that accepts the cause if
-    it cannot be repaired. accepts: whether `command` or `accept` is an acceptance.
+    path, bytes and offsets, as far as they are known. command: "" if a person can only accept the
+    bucket.
     """
 
     status: str
@@ -34,8 +34,6 @@ class Why:
     more: int
     where: tuple[tuple[str, str], ...]
     command: str
-    accept: str
-    accepts: bool
 
 
 def whys(verdict: BucketVerdict, found: Sequence[Explanation]) -> tuple[Why, ...]:
@@ -46,6 +44,7 @@ def whys(verdict: BucketVerdict, found: Sequence[Explanation]) -> tuple[Why, ...
     groups: dict[tuple[object, ...], list[Explanation]] = {}
     for each in found:
         command = each.command.line if each.place else str(each.command)
+        command = "" if each.command == each.accept else command
         key = (each.cause, each.status, each.tier, each.place, each.file, each.path, command)
         groups.setdefault(key, []).append(each)
     ordered = sorted(groups.values(), key=lambda x: (-x[0].status, _rank(x[0].tier)))
@@ -81,9 +80,7 @@ def _why(found: Sequence[Explanation], names: Mapping[int, str]) -> Why:
         tuple(said)[:WORDS_SHOWN],
         max(len(said) - WORDS_SHOWN, 0),
         tuple(_where(found)),
-        str(first.command),
-        "" if first.accept in (None, first.command) else str(first.accept),
-        first.accept is not None,
+        "" if first.command == first.accept else str(first.command),
     )
 
 

@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from skidway.audit.commands import first_line, options
@@ -20,6 +21,7 @@ from skidway.audit.commands.first_line import FirstLines, line_of_file
 from skidway.audit.evidence.ledger import DATABASE, Ledger
 from skidway.audit.explanation.explanation import ByteRange, Explanation
 from skidway.audit.explanation.next_command import NextCommand
+from skidway.audit.explanation.offsets import OffsetRange
 from skidway.audit.judgement.cause import Cause
 from skidway.audit.judgement.verdict import BucketVerdict, Status
 from skidway.audit.topic import messages
@@ -27,6 +29,7 @@ from skidway.audit.topic.count_columns import Count
 from skidway.audit.topic.messages import Heartbeat, Message, Range, Tier
 from skidway.audit.topic.recount_result import RecountResult
 from skidway.cli.commands import main
+from skidway.errors import Unreachable
 from skidway.kafka.types import TopicPartition
 from skidway.schemas.consuming.rejected_examples import RejectedExample
 from skidway.schemas.consuming.rejected_lines import Wanted
@@ -204,13 +207,16 @@ def test_findings_with_one_cause_place_and_command_are_told_together(why: Why) -
 
 def test_an_acceptance_of_several_causes_is_told_as_the_last_resort(why: Why) -> None:
     """An acceptance covers all causes of a bucket, even missing rows that the next load would
-    bring. So if a bucket has several causes, the text says that you should run the commands for the
-    other causes before `audit accept`."""
+    bring. So if a bucket has several causes, the text names `audit accept` once, as its last line,
+    and says that you should run the commands for the other causes before."""
     advice = "An acceptance covers all causes of the bucket: run the other commands first."
     said = [*good()[:3], delta(HDFS, 1, count(3)), delta(AGENT, 2, losses=(LOSS,))]
     _, text = why([*said, seal(AGENT, 3, NOW, 2)])
     assert "declared loss: " in text
-    assert advice in text
+    *_, before, last = text.strip().splitlines()
+    assert before == f"  {advice}"
+    assert last.startswith("  then: skidway audit accept dc1.logs ")
+    assert text.count("audit accept") == 1
 
 
 def test_no_other_commands_are_advised_if_there_are_none(why: Why) -> None:
@@ -221,6 +227,7 @@ def test_no_other_commands_are_advised_if_there_are_none(why: Why) -> None:
     _, text = why(said)
     assert text.count("declared loss: ") == 2
     assert "run the other commands first" not in text
+    assert text.count("  next: skidway audit accept ") == text.count("audit accept") == 1
 
 
 def test_one_acceptance_covers_all_buckets_with_the_same_causes(why: Why) -> None:
@@ -382,3 +389,28 @@ def test_a_rejected_line_is_read_from_the_topic_of_rejects(brokers: list[Any]) -
     for _ in range(first_line.READ_MAX):
         lines.of(rejects, found)
     assert len(brokers) == first_line.READ_MAX
+
+
+@pytest.mark.usefixtures("brokers")
+def test_a_missing_line_that_no_schema_decodes_is_noted(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """If a record on the brokers is Avro, and nobody named the registry, the command shows the
+    record's bytes, and says that --registry is missing."""
+
+    class NoRegistry:
+        def schema(self, _schema_id: int) -> str:
+            raise Unreachable("no registry answers")
+
+    value = pa.array([b"\0\0\0\0\x07\x04hi"], pa.binary())
+    monkeypatch.setattr(first_line, "_value_at", lambda *_: value)
+    monkeypatch.setattr(first_line, "topic_here", lambda *_: "dc1.logs")
+    monkeypatch.setattr(first_line, "registry", lambda _: (NoRegistry(), False))
+    found = Explanation(
+        Cause.LOAD_NOT_RUN, Tier.HDFS, offsets=(OffsetRange(0, 5, 6),), status=Status.OPEN,
+        words="", command=NextCommand("", ""),
+    )  # fmt: skip
+    line = FirstLines(argparse.Namespace(), None, {}).of(VERDICT, found)
+    assert line is not None
+    assert (line.where, line.text) == ("dc1.logs-0 at offset 5", "\0\0\0\0\x07\x04hi")
+    assert "name their registry with --registry" in capsys.readouterr().err

@@ -14,7 +14,8 @@ from skidway.audit.collector.pages import risk, words
 from skidway.audit.collector.pages.facts import Facts
 from skidway.audit.collector.pages.hosts import silent_table
 from skidway.audit.evidence.evidence import Evidence
-from skidway.audit.judgement.hosts import survey
+from skidway.audit.explanation.next_command import SET_CLOCK, START_AGENT
+from skidway.audit.judgement.hosts import HostState, HostStatus, survey
 from skidway.audit.judgement.standing import NOTHING_JUDGED
 from skidway.audit.reports import report
 from skidway.audit.topic.backlog import Backlog, TopicBacklog
@@ -90,6 +91,18 @@ def test_a_silent_host_is_named_with_a_command(site: TestClient) -> None:
     assert found["at_risk"][0]["since"] == NOW - 14 * MINUTE - 4_000
     assert found["at_risk"][0]["bytes"] == "unknown"
     assert found["at_risk"][0]["command"] == row["command"]
+
+
+@pytest.mark.parametrize("status", [HostStatus.BEHIND, HostStatus.SILENT, HostStatus.NEVER_HEARD])
+def test_a_host_has_one_next_command_on_all_pages(status: HostStatus) -> None:
+    """For an expected host that does not report in time, the tables of silent hosts and of what is
+    at risk name one command, which is also the command of `skidway audit why`."""
+    line = SET_CLOCK if status is HostStatus.BEHIND else START_AGENT
+    hosts = [HostState("dc1", "web9", status, expected=True)]
+    facts = Facts(NOTHING_JUDGED, {}, Evidence(), POLICY, NOW, hosts=hosts)
+    for table in (silent_table(facts, 9), risk.table(facts)):
+        commands = [x["command"] for x in table.records()]
+        assert commands == [f"on web9: {line}"]
 
 
 @pytest.mark.parametrize(("minutes", "silent"), [(2.9, []), (3.1, ["app3"])])
@@ -230,6 +243,7 @@ def test_one_acceptance_covers_neighbours_with_the_same_causes(site: TestClient)
     assert f"dc1.nginx {times[0]} {times[-1]} --reason" in command
     assert f"{len(times) - 1} bucket" in body
     assert f"dc1.nginx {times[0]} {times[-1]} --reason" in body
+    assert body.count("audit accept ") == 1
     command, body = accept(lost[-1])
     assert f"dc1.nginx {times[-1]} --reason" in command
     assert "With a second time after the first" in body
