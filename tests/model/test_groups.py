@@ -93,6 +93,7 @@ class World:
 
     def begin(self) -> Group:
         group = Group("g", LIMITS, lambda words: f"{words}-{next(self.ids)}")
+        self.leaders.clear()  # after a crash, a generation that was not stored is numbered again
         if self.stored is not None:
             group.restore(self.now, decode("g", self.stored))
         return group
@@ -314,6 +315,10 @@ class World:
             return
         assert bool(joined.members) == (joined.leader == joined.member_id)
         assert joined.protocol in {"range", "roundrobin", "sticky"}
+        instance, _, _ = joined.leader.partition("-")
+        # a static member that joins again gets a new member id and goes on leading (KIP-345)
+        leader = instance if instance in ("s1", "s2") else joined.leader
+        assert self.leaders.setdefault(joined.generation, leader) == leader
 
     def check_synced(self, request: Request, synced: Synced) -> None:
         if synced.error is not ErrorCode.NONE:

@@ -69,11 +69,12 @@ class LineWorld:
         self._loads: dict[str, int] = {}
 
     def announce(
-        self, *, file: int = FILE, path: str = PATH, agent: int = AGENT, source: Source = LOGS
-    ) -> None:
+        self, *, file: int = FILE, path: str = PATH, agent: int = AGENT, source: Source = LOGS,
+        time_ms: int = NOW_MS - 1_000,
+    ) -> None:  # fmt: skip
         self.messages.append(
             Announcement(
-                NOW_MS - 1_000, agent, file, HOST, path, 1, file, b"x" * 32, 1_024, source,
+                time_ms, agent, file, HOST, path, 1, file, b"x" * 32, 1_024, source,
                 born_ns=file,
             )
         )  # fmt: skip

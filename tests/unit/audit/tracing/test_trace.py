@@ -177,13 +177,13 @@ def test_files_that_have_had_the_same_path(world: LineWorld, tmp_path: Path) -> 
     """After a rotation, a path may mean every file that has had this path, so the result has a line
     of each of them, the newest file first. If the command runs on the files' host, a path means
     only the file that is there now. A person can name the other files by their file ids."""
-    world.announce(file=4)
+    world.announce(file=4, time_ms=NOW_MS)
     world.append(batch(LINES))
     world.append(batch([b"later"], file=4))
     world.load((0, LINES[0]), offset=0)
     place = FilePlace(0, HOST, PATH)
     site = world.site(clusters=("dc1",))
-    assert [x.name.file for x in trace.trace_file(site, place, None, None)] == [FILE, 4]
+    assert [x.name.file for x in trace.trace_file(site, place, None, None)] == [4, FILE]
     log = tmp_path / "app.log"
     log.write_bytes(b"later\n")
     file = HostFile(AGENT, 4, str(log), PATH, "logs", log.stat().st_ino, 0, 6, "open", 6)
