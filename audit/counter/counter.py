@@ -11,8 +11,9 @@ the broker need not understand the records. Like the loader, the counter recogni
 (`counts.marks`) and drops them, so it counts unique records.
 
 One thread owns the whole counter. If the counter cannot count a partition further, it stops
-counting this partition, and /health names the partition. This happens, for example, if the log
-diverged or a batch is damaged. The counter still counts the other partitions.
+counting this partition, and /health names the partition. This happens, for example, if a batch is
+damaged, or if the log no longer has the batch that was counted last. The counter still counts the
+other partitions.
 """
 
 from __future__ import annotations
@@ -94,8 +95,8 @@ class Counter:
         self._beat_at = clock.monotonic() + settings.heartbeat_interval_ms / 1000
 
     def turn(self, timeout_ms: int, *wake: int) -> None:
-        """Looks for new topics when the next look is due, counts the records that have arrived, and
-        commits when the next commit is due."""
+        """Finds new topics if a refresh is due, counts the records that have arrived, and commits
+        if a commit is due."""
         now = self._clock.monotonic()
         if now >= self._refresh_at:
             self._refresh_at = now + self._settings.metadata_max_age_ms / 1000
@@ -110,8 +111,8 @@ class Counter:
             self._health = self._examine()
 
     def heartbeat(self) -> bytes | None:
-        """The bytes of a heartbeat if a heartbeat is due; otherwise None. A heartbeat need not be
-        durable."""
+        """The bytes of a heartbeat if a heartbeat is due; otherwise None. Unlike a delta, a
+        heartbeat is not stored in the outbox before it is sent."""
         if self._clock.monotonic() < self._beat_at:
             return None
         self._beat_at = self._clock.monotonic() + self._settings.heartbeat_interval_ms / 1000
@@ -136,7 +137,8 @@ class Counter:
         self._seek_again, self._failure = False, ""
 
     def commit(self) -> None:
-        """Makes the progress so far durable, together with the deltas of the counted records."""
+        """Stores positions, marks and the deltas of the records that were counted since the last
+        commit, in one transaction."""
         if not self._progress.positions:
             return
         previous = self._state.touched(key for key, _ in self._counts.items())
@@ -168,8 +170,8 @@ class Counter:
 
     @property
     def health(self) -> Health:
-        """Whether every partition can be counted, as computed by the last turn. Any thread may read
-        this value.
+        """Whether the cluster answers and every partition can be counted. `turn` computes this
+        value after each commit. Any thread may read it.
         """
         return self._health
 
@@ -186,7 +188,7 @@ class Counter:
         self, names: Iterable[str], topic_ids: Mapping[str, object]
     ) -> Iterable[tuple[str, Source]]:
         """Yields those of the given topics that this counter's tier counts, each with its source.
-        The counter asks the cluster only once for the source of each topic and topic id."""
+        The counter asks the cluster only once for the source of each pair of topic name and id."""
         fresh = [name for name in names if (name, topic_ids[name]) not in self._sources]
         if fresh:
             asked = sources_of(self._client, fresh, self._settings.cluster)
@@ -265,8 +267,8 @@ class Counter:
         _REPEATS.inc(repeats)
 
     def _explained(self, tp: TopicPartition, step: Step) -> Step:
-        """Returns the step. If the mirror reported the missing offsets, the returned step has the
-        mirror's reason for the gap."""
+        """Returns the step. If the step has a gap (missing offsets) that the mirror has reported,
+        the returned step also has the mirror's reason."""
         if step.gap is None or step.gap[0] == step.gap[1]:
             return step
         known = gaps.named_by_mirrors(self._client, [tp.topic])[tp.topic]
@@ -274,8 +276,9 @@ class Counter:
         return step if named is None else replace(step, reason=f"the mirror named them: {named}")
 
     def _take(self, tp: TopicPartition, counted: _Counted, step: Step) -> None:
-        """Moves a partition on by one step. For the next commit, notes the step's gap, the range of
-        offsets that the step counted, and the partition's new position."""
+        """Applies a step to its partition. If the step says that the partition cannot be counted
+        further, stops it. Otherwise notes, for the next commit, the step's gap, the range of
+        offsets that the step covers, and the partition's new position."""
         if step.stop:
             self._stop(tp, counted, step.stop)
             return
@@ -315,7 +318,7 @@ class Counter:
 
     def _failed(self, error: KafkaError | CorruptBatch | Unreachable) -> None:
         """Notes that the fetcher has stopped fetching a partition. As a result, the next refresh
-        seeks all partitions again."""
+        tells the fetcher again from which offset to fetch each partition."""
         _log.error("partition_failed", reason=str(error))
         self._seek_again, self._failure = True, str(error)
 

@@ -150,7 +150,7 @@ class Collection:
             self._ledger.forget(gone)
 
     def _ends(self, new: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
-        """The high watermarks of the partitions from which the ledger has no records; 0 for an
+        """The high watermarks of these partitions, which are read from their beginnings; 0 for an
         empty partition."""
         found = topic.bounds(self._client, {tp.topic for tp in new})
         return {
@@ -202,8 +202,8 @@ def _is_absent(tp: TopicPartition, found: Mapping[str, TopicMetadata]) -> bool:
 
 
 def _begin(known: Position | None, topic_id: str) -> int:
-    """The offset at which reading continues. If the id of the topic that was read is unknown, or
-    the id of the present topic is unknown, the two topics count as the same topic."""
+    """The offset at which reading continues: 0 if nothing was read, or if the topic that was read
+    has another id than the present topic. If one of the two ids is unknown, they count as equal."""
     if known is None or (known.topic_id and topic_id and known.topic_id != topic_id):
         return 0
     return known.next_offset
