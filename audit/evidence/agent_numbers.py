@@ -48,7 +48,7 @@ class AgentNumbers:
     def agents(self, numbers: Int64s) -> Int64s:
         """The agents that have these numbers."""
         if len(numbers) and int(numbers.max()) >= len(self._agents):
-            self._read()  # the writer may have made new numbers over its own connection
+            self._read()  # another connection (the writer's) may have added numbers
         if len(numbers) and not 0 <= int(numbers.min()) <= int(numbers.max()) < len(self._agents):
             raise StateRefused("The audit's store is damaged: a bucket names an unknown agent.")
         found: Int64s = self._agents[numbers]

@@ -34,7 +34,8 @@ never finds their counts equal.
 """
 
 AGENT, SENDER, COUNT, BYTES, CHECKSUM, REJECTS, REPEATS, FIRST, LAST, LINKS = range(10)
-"""The rows of the table: the agent, the ledger's id of the sender, and the fields of a `Tally`."""
+"""The rows of `TallyColumns.table`: the agent, the ledger's id of the sender, and the fields of a
+`Tally`."""
 
 _SUMS: Final = [COUNT, BYTES, CHECKSUM, REJECTS, REPEATS, LINKS]
 _SENDERS_MAX: Final = 16

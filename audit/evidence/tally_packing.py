@@ -10,7 +10,8 @@ only the 24 bits that are not 0 are stored.
 
 Format: a CRC-32 of all that follows, because SQLite notices no changed bytes in a value; the
 numbers of agents and of tallies, and whether the checksums are narrow; how many tallies each agent
-has; the first tallies, column by column; the others, column by column, without the agents. Each of
+has; the agents' first tallies, column by column; the other tallies, column by column, without the
+agents. Each of
 these parts has a byte with the width of its numbers, a byte with their form, four bytes with its
 length, and the numbers, compressed with zstd. In form 1, the lowest bytes of all numbers come
 first, then the next bytes, and so on, because the highest bytes are mostly equal. In form 0, one

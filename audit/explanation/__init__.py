@@ -1,5 +1,5 @@
-"""Explains why a bucket is not complete: the cause, the place of the cause, and the command to run
-next. The package does no I/O.
+"""Explains why a bucket is not complete: the cause, where the cause lies (host, file or offsets),
+and the command to run next. The package does no I/O.
 
     agent_health   why an agent does not deliver, according to its /health
     choice         which bucket to explain first, and which buckets have the same causes

@@ -35,8 +35,8 @@ def document(found: Explanation) -> dict[str, Any]:
 
 
 def text(found: Sequence[Explanation]) -> Iterator[str]:
-    """The explanations as indented lines. If several findings have the same cause, place and
-    command, the text lists the words of all these findings, and then cause, place and command
+    """The explanations as indented lines. If several findings have the same cause, location and
+    command, the text lists the words of all these findings, and then cause, location and command
     once.
     """
     groups: dict[tuple[object, ...], list[Explanation]] = {}
