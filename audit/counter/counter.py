@@ -2,12 +2,13 @@
 records, and reports the counts.
 
     metadata --> topics and their sources --> positions
-    fetch ----> continuity ----> marks ----> counts        in memory, for at most a second
+    fetch ----> continuity ----> marks ----> counts        in memory, until the next commit
     commit ---> offsets, marks, numbers, deltas            one transaction
     outbox ---> _skidway_audit                             acks=all
 
-The counter is an ordinary consumer, so it works with Skidway's broker and with Apache Kafka, and
-the broker need not understand the records. Like the loader, the counter recognizes repeats by marks
+The module continuity checks that no batch is missing between two counted batches. The counter is
+an ordinary consumer, so it works with Skidway's broker and with Apache Kafka, and the broker need
+not understand the records. Like the loader, the counter recognizes repeats by marks
 (`counts.marks`) and drops them, so it counts unique records.
 
 One thread owns the whole counter. If the counter cannot count a partition further, it stops
@@ -119,7 +120,8 @@ class Counter:
         return encode(Heartbeat(self.sender, self._state.number, self._clock.time_ms()))
 
     def refresh(self) -> None:
-        """Finds topics and partitions that are new, were deleted, or were created again."""
+        """Begins to count new partitions, and stops counting those that were deleted. If a topic
+        was deleted and created again, does both."""
         found = self._client.metadata().topics
         usable = [name for name, topic in found.items() if topic.error is ErrorCode.NONE]
         chosen = topic_patterns.choose(self._settings.topics, usable)

@@ -33,16 +33,15 @@ CATCHING_UP_BYTES_MAX = 40 * 1024 * 1024
 """Writing many records together is much cheaper than writing each of them alone. So records
 wait until TAKE_SHARE times the duration of the ledger's last transaction has passed. The ledger
 gets them earlier if REFRESH_S has passed, or if WAITING_BYTES_MAX are waiting. In a small fleet,
-the ledger gets each record at once. While the ledger catches up, nothing is judged, so more memory
-is free: then CATCHING_UP_BYTES_MAX may wait."""
+transactions are short, so the ledger gets each record almost at once. While the ledger catches up,
+nothing is judged, so more memory is free: then CATCHING_UP_BYTES_MAX may wait."""
 
 
 class Collection:
     """Reads the audit topics into the ledger, beginning at the ledger's positions. Only one thread
     uses this object. If the program ends before records are in the ledger, it reads these records
     again after its next start. has_caught_up: whether the ledger has all records of every partition
-    that is read. has_caught_up becomes false when the reader begins to read a topic from its
-    beginning.
+    that is read. has_caught_up becomes false when the reader begins to read a further partition.
     """
 
     def __init__(self, client: Client, fetcher: Fetcher, ledger: Ledger, clock: Clock) -> None:
@@ -108,9 +107,9 @@ class Collection:
         )  # fmt: skip
 
     def refresh(self) -> None:
-        """Finds new audit topics, such as those of a newly mirrored cluster. Also finds audit
-        topics that were deleted and created again. Reads these topics from the beginning, because
-        offsets of the old topic mean nothing in the new topic."""
+        """Begins to read new audit topics, such as those of a newly mirrored cluster. Reads a topic
+        that was deleted and created again from its beginning, because offsets of the old topic mean
+        nothing in the new topic."""
         self.take()
         found = self._client.metadata().topics
         known = self._ledger.positions()

@@ -164,8 +164,8 @@ class Evidence:
     """The evidence of all messages, for a window of buckets.
 
     senders: all senders, in the order in which their first messages arrived.
-    hosts: the host of each agent, from the agent's message with the greatest number, even if
-        another message has a later time.
+    hosts: the host of each agent, from the agent's message with the greatest epoch and number, even
+        if another message has a later time.
     last_seen: by (tier, producer), the latest time in any of the sender's messages, by the
         sender's clock.
     began: by agent, the earliest time in any of the agent's messages, by the agent's clock.
@@ -268,7 +268,7 @@ def agent_named(producer: str) -> int:
 
 
 def sender_key(sender: Sender) -> SenderKey:
-    """The key of the sender's sequence of numbers."""
+    """Tier, producer and epoch of a sender: the key of its sequence of message numbers."""
     return SenderKey(sender.tier, sender.producer, sender.epoch)
 
 

@@ -1,7 +1,8 @@
 """Turns one message into the ledger's rows. The rows depend neither on the order of messages nor on
-repetitions.
+repetitions, with one exception: of several results of one recount or sample comparison, the ledger
+keeps the result that it read last.
 
-Every row is a sum, a minimum or a maximum over distinct messages. Changes of rows that most
+Most rows are a sum, a minimum or a maximum over distinct messages. Changes of rows that most
 messages change are first added up in memory (see pending_rows). The caller begins the transaction.
 If the transaction fails, the database no longer has the ids that `Rows` assigned to sources and
 senders, so the caller must make a new `Rows`.
@@ -301,8 +302,8 @@ class Rows:
         )
 
     def _take_result(self, message: RecountResult | SampleResult, value: bytes) -> None:
-        """Stores the newest result of a recount, or of a comparison of samples. If no sample
-        differs, deletes the stored result instead."""
+        """Stores the result of a recount, or of a comparison of samples, and so replaces the
+        earlier result. If no sample differs, only deletes the earlier result."""
         key = self._source(message.source), message.name
         if isinstance(message, SampleResult) and not message.differing:
             delete = "DELETE FROM recounts WHERE (source, output) = (?, ?)"

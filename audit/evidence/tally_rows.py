@@ -38,7 +38,8 @@ from skidway.audit.topic.count_columns import COLUMNS, CountColumns
 
 KEPT_TALLIES_MAX: Final = 250_000
 KEPT_BUCKETS_MAX: Final = 20_000
-"""Memory holds at most this many buckets, and at most this many tallies (of 80 bytes each)."""
+"""Memory holds at most this many buckets, and at most KEPT_TALLIES_MAX tallies (of 80 bytes
+each)."""
 
 ADDITIONS_MAX: Final = 16
 """While the store is being rebuilt, a bucket gets at most this many additions. At other times it

@@ -35,9 +35,9 @@ def document(found: Explanation) -> dict[str, Any]:
 
 
 def text(found: Sequence[Explanation]) -> Iterator[str]:
-    """The explanations as indented lines. If several findings have the same cause, location and
-    command, the text lists the words of all these findings, and then cause, location and command
-    once.
+    """The explanations as indented lines. If several explanations have the same cause, location and
+    command, the text lists the words of all of them, and then what the cause means, the location
+    and the command once.
     """
     groups: dict[tuple[object, ...], list[Explanation]] = {}
     for each in found:

@@ -79,9 +79,10 @@ class Location:
 class Explanation(Location):
     """One cause why a bucket is not complete.
 
-    status: how grave the cause is; COMPLETE for a warning or a remark. words: the reason as reports
-    print it. command: the command to run next. accept: the command that accepts the bucket if it
-    cannot become complete; None if the bucket cannot be accepted yet.
+    status: how grave the cause is; COMPLETE for a warning, for a difference that a recount found,
+    and for records that rules left out. words: the reason as reports print it. command: the command
+    to run next. accept: the command that accepts the bucket, in case it cannot become complete;
+    None if nobody can accept this finding now.
     """
 
     status: Status
@@ -110,7 +111,7 @@ def explain(
 
     now_ms: the time that our clock shows. access: the addresses and options that the commands need.
     healths: by host, the document of its agent's /health, as far as it is known. last: the last
-    bucket that the acceptance covers, if it covers several.
+    bucket that the command `accept` is to cover, if it is to cover several.
     """
     explainer = _Explainer(verdict, evidence, policy, now_ms, access, healths, last)
     found = list(explainer.explanations())

@@ -34,8 +34,8 @@ class Signature:
 
 
 def acceptances(found: Sequence[BucketVerdict], signed: Signature) -> list[Acceptance]:
-    """Makes an acceptance for each bucket that has findings or warnings to accept. Raises
-    UsageError if no bucket has such findings or warnings."""
+    """Makes an acceptance for each due bucket that has findings or warnings that nobody accepted.
+    Raises UsageError if there is no such bucket."""
     accepted = [
         Acceptance(
             new_id(), signed.time_ms, signed.person, signed.reason,
@@ -64,7 +64,7 @@ def revocations(
 
 
 def retirement(place: str, known: Sequence[Place], signed: Signature) -> Retirement:
-    """Makes the retirement of a place. Raises UsageError if `place` names no place that has
+    """Makes the message that retires a place. Raises UsageError if `place` names no place that has
     counted.
 
     known: the places that have counted. The `is_retired` of each says whether this retirement
