@@ -167,7 +167,8 @@ class Counter:
 
     @property
     def topics(self) -> dict[str, Source]:
-        """The sources of the topics that are counted, by the topics' names in the cluster."""
+        """By the name of each counted topic in the cluster: its source topic, that is, the topic
+        and the cluster to which agents sent the records."""
         return {tp.topic: x.source for tp, x in self._partitions.items()}
 
     @property
@@ -189,8 +190,9 @@ class Counter:
     def _sources_of(
         self, names: Iterable[str], topic_ids: Mapping[str, object]
     ) -> Iterable[tuple[str, Source]]:
-        """Yields those of the given topics that this counter's tier counts, each with its source.
-        The counter asks the cluster only once for the source of each pair of topic name and id."""
+        """Yields those of the given topics that this counter's tier counts, each with its source
+        topic. The counter asks the cluster only once for the source topic of each topic name and
+        id."""
         fresh = [name for name in names if (name, topic_ids[name]) not in self._sources]
         if fresh:
             asked = sources_of(self._client, fresh, self._settings.cluster)

@@ -25,8 +25,8 @@ _log = log.get(__name__)
 class Retentions:
     """Asks the brokers for the settings of topics when a note is due.
 
-    topics: a function that returns the source of each counted topic, by the topic's name in the
-    cluster.
+    topics: a function that returns the source topic of each counted topic, by the counted topic's
+    name in the cluster.
     """
 
     def __init__(

@@ -166,7 +166,7 @@ class TallyRows:
         self._keep(key, tallies)
 
     def _write_agents(self, source: int, agents: Int64s) -> None:
-        """Adds the agents of a source that the table does not have yet."""
+        """Adds the agents of a source that the table `agents` does not have yet."""
         known = self._agents.pop(source, None)
         if known is None:
             rows = self._connection.execute("SELECT agent FROM agents WHERE source = ?", (source,))
