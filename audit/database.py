@@ -2,11 +2,11 @@
 durable at every commit.
 
 The databases use WAL with synchronous=FULL, so a committed transaction survives a power cut, and
-readers never wait for the writer. The program refuses a database that is damaged or has another
-version, and never replaces it by an empty database. If a database cannot grow because the disk is
-full, the program ends with an error message. The last committed transaction stays in the database.
-When the program starts again, it rereads the messages or records that this transaction does not
-cover.
+readers never wait for the writer. The program refuses a database that is damaged, or whose version
+it can neither read nor upgrade, and never replaces it by an empty database. If a database cannot
+grow because the disk is full, the program ends with an error message. The last committed
+transaction stays in the database. When the program starts again, it rereads the messages or records
+that this transaction does not cover.
 """
 
 from __future__ import annotations
@@ -38,11 +38,12 @@ def open_database(
     version: int,
     upgrades: Mapping[int, str] | None = None,
 ) -> sqlite3.Connection:
-    """Opens the database, or creates it. Only `transaction` begins transactions.
+    """Opens the database, or creates it. A statement outside of `transaction` is committed at once.
 
     upgrades: for each older version, the statements that turn a database of that older version into
-    one of the next version. Raises StateRefused if the file is not a database of this kind, is
-    damaged, or has another version. Raises DatabaseFailed if there is no room.
+    one of the next version. Raises StateRefused if the file is not an SQLite database, is damaged,
+    or has a version that `upgrades` does not turn into `version`. Raises DatabaseFailed if the disk
+    is full or broken.
     """
     try:
         connection = sqlite3.connect(
@@ -60,9 +61,8 @@ def open_database(
 
 @contextmanager
 def failures(path: Path | str) -> Iterator[None]:
-    """Turns SQLite's errors into DatabaseFailed or StateRefused.
-
-    The error message says that the disk is full or broken, or that the database is damaged.
+    """Raises StateRefused if SQLite reports in the block that the database is damaged, and
+    DatabaseFailed if SQLite cannot use the disk, for example because it is full. Other errors pass.
     """
     try:
         yield

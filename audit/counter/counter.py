@@ -2,17 +2,19 @@
 records, and reports the counts.
 
     metadata --> topics and their sources --> positions
-    fetch ----> continuity ----> marks ----> counts        in memory, for at most a second
+    fetch ----> continuity ----> marks ----> counts        in memory, until the next commit
     commit ---> offsets, marks, numbers, deltas            one transaction
     outbox ---> _skidway_audit                             acks=all
 
-The counter is an ordinary consumer, so it works with Skidway's broker and with Apache Kafka, and
-the broker need not understand the records. Like the loader, the counter recognizes repeats by marks
+The module continuity checks that no batch is missing between two counted batches. The counter is
+an ordinary consumer, so it works with Skidway's broker and with Apache Kafka, and the broker need
+not understand the records. Like the loader, the counter recognizes repeats by marks
 (`counts.marks`) and drops them, so it counts unique records.
 
 One thread owns the whole counter. If the counter cannot count a partition further, it stops
-counting this partition, and /health names the partition. This happens, for example, if the log
-diverged or a batch is damaged. The counter still counts the other partitions.
+counting this partition, and /health names the partition. This happens, for example, if a batch is
+damaged, or if the log no longer has the batch that was counted last. The counter still counts the
+other partitions.
 """
 
 from __future__ import annotations
@@ -94,8 +96,8 @@ class Counter:
         self._beat_at = clock.monotonic() + settings.heartbeat_interval_ms / 1000
 
     def turn(self, timeout_ms: int, *wake: int) -> None:
-        """Looks for new topics when the next look is due, counts the records that have arrived, and
-        commits when the next commit is due."""
+        """Finds new topics if a refresh is due, counts the records that have arrived, and commits
+        if a commit is due."""
         now = self._clock.monotonic()
         if now >= self._refresh_at:
             self._refresh_at = now + self._settings.metadata_max_age_ms / 1000
@@ -110,15 +112,16 @@ class Counter:
             self._health = self._examine()
 
     def heartbeat(self) -> bytes | None:
-        """The bytes of a heartbeat if a heartbeat is due; otherwise None. A heartbeat need not be
-        durable."""
+        """The bytes of a heartbeat if a heartbeat is due; otherwise None. Unlike a delta, a
+        heartbeat is not stored in the outbox before it is sent."""
         if self._clock.monotonic() < self._beat_at:
             return None
         self._beat_at = self._clock.monotonic() + self._settings.heartbeat_interval_ms / 1000
         return encode(Heartbeat(self.sender, self._state.number, self._clock.time_ms()))
 
     def refresh(self) -> None:
-        """Finds topics and partitions that are new, were deleted, or were created again."""
+        """Begins to count new partitions, and stops counting those that were deleted. If a topic
+        was deleted and created again, does both."""
         found = self._client.metadata().topics
         usable = [name for name, topic in found.items() if topic.error is ErrorCode.NONE]
         chosen = topic_patterns.choose(self._settings.topics, usable)
@@ -136,7 +139,8 @@ class Counter:
         self._seek_again, self._failure = False, ""
 
     def commit(self) -> None:
-        """Makes the progress so far durable, together with the deltas of the counted records."""
+        """Stores positions, marks and the deltas of the records that were counted since the last
+        commit, in one transaction."""
         if not self._progress.positions:
             return
         previous = self._state.touched(key for key, _ in self._counts.items())
@@ -163,13 +167,14 @@ class Counter:
 
     @property
     def topics(self) -> dict[str, Source]:
-        """The sources of the topics that are counted, by the topics' names in the cluster."""
+        """By the name of each counted topic in the cluster: its source topic, that is, the topic
+        and the cluster to which agents sent the records."""
         return {tp.topic: x.source for tp, x in self._partitions.items()}
 
     @property
     def health(self) -> Health:
-        """Whether every partition can be counted, as computed by the last turn. Any thread may read
-        this value.
+        """Whether the cluster answers and every partition can be counted. `turn` computes this
+        value after each commit. Any thread may read it.
         """
         return self._health
 
@@ -185,8 +190,9 @@ class Counter:
     def _sources_of(
         self, names: Iterable[str], topic_ids: Mapping[str, object]
     ) -> Iterable[tuple[str, Source]]:
-        """Yields those of the given topics that this counter's tier counts, each with its source.
-        The counter asks the cluster only once for the source of each topic and topic id."""
+        """Yields those of the given topics that this counter's tier counts, each with its source
+        topic. The counter asks the cluster only once for the source topic of each topic name and
+        id."""
         fresh = [name for name in names if (name, topic_ids[name]) not in self._sources]
         if fresh:
             asked = sources_of(self._client, fresh, self._settings.cluster)
@@ -265,8 +271,8 @@ class Counter:
         _REPEATS.inc(repeats)
 
     def _explained(self, tp: TopicPartition, step: Step) -> Step:
-        """Returns the step. If the mirror reported the missing offsets, the returned step has the
-        mirror's reason for the gap."""
+        """Returns the step. If the step has a gap (missing offsets) that the mirror has reported,
+        the returned step also has the mirror's reason."""
         if step.gap is None or step.gap[0] == step.gap[1]:
             return step
         known = gaps.named_by_mirrors(self._client, [tp.topic])[tp.topic]
@@ -274,8 +280,9 @@ class Counter:
         return step if named is None else replace(step, reason=f"the mirror named them: {named}")
 
     def _take(self, tp: TopicPartition, counted: _Counted, step: Step) -> None:
-        """Moves a partition on by one step. For the next commit, notes the step's gap, the range of
-        offsets that the step counted, and the partition's new position."""
+        """Applies a step to its partition. If the step says that the partition cannot be counted
+        further, stops it. Otherwise notes, for the next commit, the step's gap, the range of
+        offsets that the step covers, and the partition's new position."""
         if step.stop:
             self._stop(tp, counted, step.stop)
             return
@@ -315,7 +322,7 @@ class Counter:
 
     def _failed(self, error: KafkaError | CorruptBatch | Unreachable) -> None:
         """Notes that the fetcher has stopped fetching a partition. As a result, the next refresh
-        seeks all partitions again."""
+        tells the fetcher again from which offset to fetch each partition."""
         _log.error("partition_failed", reason=str(error))
         self._seek_again, self._failure = True, str(error)
 

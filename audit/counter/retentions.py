@@ -25,8 +25,8 @@ _log = log.get(__name__)
 class Retentions:
     """Asks the brokers for the settings of topics when a note is due.
 
-    topics: a function that returns the source of each counted topic, by the topic's name in the
-    cluster.
+    topics: a function that returns the source topic of each counted topic, by the counted topic's
+    name in the cluster.
     """
 
     def __init__(
@@ -44,8 +44,8 @@ class Retentions:
 
     def due(self, number: int) -> bytes | None:
         """Returns the bytes of a note if a note is due, and otherwise None. Also returns None if
-        the brokers do not answer; a later call then asks the brokers again. number: the last number
-        of the counter's messages.
+        the brokers do not answer; a later call then asks the brokers again. number: the number of
+        the counter's last message.
         """
         now, topics = self._clock.monotonic(), self._topics()
         if now < self._tell_at or not topics:

@@ -1,8 +1,8 @@
 """A counter's durable state, in one SQLite database.
 
     partitions   per source topic and partition: the next offset, and the last batch before it
-    marks        per partition and (agent, file): the highest end byte seen
-    touched      per (source topic, agent, bucket): the number of the last delta that counted in it
+    marks        per partition and (agent, file): the highest end of the counted records
+    touched      per (source topic, agent, bucket): the number of the last delta with its counts
     outbox       deltas that are not published yet
     meta         the epoch, the last message number that was used, and the size of the buckets
 

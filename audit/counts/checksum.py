@@ -10,9 +10,9 @@ the origin. All arithmetic is modulo 2^64:
              z ^= z >> 31
     h = 0;  for x in agent, file, first, length:  h = mix((h ^ x) + 0x9E3779B97F4A7C15)
 
-A checksum can be made *narrow*: it is multiplied by 2^40, modulo 2^64. Then only its low 24 bits
-still count. The sum of narrow checksums is the narrow checksum of the sum, so everything that
-compares sums of checksums works with narrow checksums too.
+A checksum can be made *narrow*: it is multiplied by 2^40, modulo 2^64. The result depends only on
+the low 24 bits of the checksum. The sum of narrow checksums is the narrow checksum of the sum, so
+everything that compares sums of checksums works with narrow checksums too.
 
 The hash is part of the format of audit messages and manifests, so it must never change. Tests
 compare it with fixed values. The checksum detects faults, but not manipulation.
@@ -62,8 +62,9 @@ def narrow(checksum: int) -> int:
 
 def brief(checksum: int) -> int:
     """Returns the low 24 bits that the whole checksum had, even if the checksum was made narrow. So
-    a text with these bits is the same before and after. A checksum whose low 24 bits are 0 is taken
-    for a narrow one; for one of 16 million whole checksums, this is wrong."""
+    a report that shows these bits does not change if the checksum is made narrow. A checksum whose
+    low 24 bits are 0 is taken for a narrow one; for one of 16 million whole checksums, this is
+    wrong."""
     low = checksum & _NARROW_MASK
     return low or checksum >> _NARROW_SHIFT & _NARROW_MASK
 
@@ -74,7 +75,7 @@ def signed(number: int) -> int:
 
 
 def mixed(numbers: UInt64s) -> UInt64s:
-    """The hash of single numbers: mix(z + 0x9E3779B97F4A7C15)."""
+    """The hash of each number z: mix(z + 0x9E3779B97F4A7C15)."""
     found = numbers + _GAMMA
     found ^= found >> _SHIFTS[0]
     found *= _FIRST_FACTOR

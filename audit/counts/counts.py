@@ -38,8 +38,8 @@ merges the runs first."""
 
 @dataclass(frozen=True, slots=True)
 class Sums:
-    """The counts of one key. The counts are signed, because counts that are taken back are
-    negative.
+    """The counts for one `BucketKey`. All numbers are signed: an agent takes counts back by adding
+    negative ones.
 
     count: the number of unique records, including rejects.
     bytes: the sum of the lengths in the origins of these records.
@@ -113,10 +113,10 @@ def joined_by_rule(left: tuple[Filtered, ...], right: tuple[Filtered, ...]) -> t
 def identify(
     origins: Origins | None, has_origin: Bools, partition: int, offsets: Int64s
 ) -> Origins:
-    """Returns the origins under which records are counted and marked, one origin for each offset. A
-    record's own origin is sound if its numbers are possible. A record with a sound origin is
-    counted under this origin. Any other record is counted under agent 0, by its partition and
-    offset.
+    """Returns the origins under which records are counted and compared with marks, one origin for
+    each offset. A record's own origin is sound if its numbers are possible. A record with a sound
+    origin is counted under this origin. Any other record is counted under agent 0, by its partition
+    and offset.
     """
     if origins is None:
         return _by_offset(partition, offsets)
@@ -202,8 +202,9 @@ class Counts:
 
     def to_messages(self, previous: Mapping[BucketKey, int]) -> tuple[Count, ...]:
         """The counts as entries of deltas. previous: for each bucket that an earlier delta of this
-        producer touched, the number of the last delta that touched it. If deltas.number_deltas
-        splits the entries into several deltas, these numbers stay correct."""
+        producer touched, the number of the last delta that touched it. These numbers stay correct
+        if deltas.number_deltas splits the entries into several deltas, because each bucket has only
+        one entry."""
         return tuple(
             count_message(key, sums, self.bucket_ms, previous.get(key, 0))
             for key, sums in self._sums.items()

@@ -4,9 +4,9 @@ delta would be too large, makes several deltas.
 The message numbers of a sender must have no gaps. So a sender uses a number only in the transaction
 that also makes the progress durable. Each count in a delta names, as `previous`, the last earlier
 delta of the sender that counted the same bucket, so the deltas of a bucket form a chain. If one
-call makes several deltas, each (source topic, agent, bucket) is in only one of them. Losses come
-last, because a loss concerns the buckets that its own delta and all deltas with lower numbers
-touch.
+call makes several deltas, each (source topic, agent, bucket) is in only one of them. A loss
+concerns the buckets that its own delta and all deltas with lower numbers touch. So losses come
+last.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def number_deltas(  # its arguments are the fields of a delta and the limit
     gaps: Sequence[Gap] = (),
     limit_bytes: int = LIMIT_BYTES,
 ) -> Numbered:
-    """Makes deltas, numbered from last + 1 on. previous: for each bucket that an earlier delta
+    """Makes deltas, numbered from `last` + 1 on. previous: for each bucket that an earlier delta
     touched, the number of the last delta that touched it, from the producer's durable state."""
     parts: list[_Part] = [*ranges, *gaps, *counts.to_messages(previous), *losses]
     deltas: list[Delta] = []
@@ -84,7 +84,7 @@ def number_seals(
     *,
     limit_bytes: int = LIMIT_BYTES,
 ) -> tuple[Seal, ...]:
-    """Returns seals of these topics, numbered from last + 1 on. Normally there is only one seal;
+    """Returns seals of these topics, numbered from `last` + 1 on. Normally there is only one seal;
     there are several if one message would be too large."""
     return tuple(
         Seal(sender, last + index, time_ms, tuple(x for x in group if isinstance(x, SealedTopic)))

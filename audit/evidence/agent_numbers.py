@@ -1,6 +1,6 @@
 """Small numbers for agents. Ids of agents are random numbers of eight bytes, and the ledger stores
-thousands of them for each bucket. It stores small numbers in ascending order instead, which take
-almost no space.
+thousands of them for each bucket. To save space, it stores small numbers in ascending order
+instead, packed as their differences.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class AgentNumbers:
 
         senders: for each agent, the ledger's id of a sender that counted for it. New agents are
         numbered in the order of these ids. So, in the order of the agents' numbers, the ids of
-        senders mostly ascend too, and take almost no space.
+        senders mostly ascend too, and their differences take almost no space.
         """
         places = np.searchsorted(self._sorted[:-1], agents)
         if len(self._agents) == 0 or (self._sorted[places] != agents).any():
@@ -48,7 +48,7 @@ class AgentNumbers:
     def agents(self, numbers: Int64s) -> Int64s:
         """The agents that have these numbers."""
         if len(numbers) and int(numbers.max()) >= len(self._agents):
-            self._read()  # the writer may have made new numbers over its own connection
+            self._read()  # another connection (the writer's) may have added numbers
         if len(numbers) and not 0 <= int(numbers.min()) <= int(numbers.max()) < len(self._agents):
             raise StateRefused("The audit's store is damaged: a bucket names an unknown agent.")
         found: Int64s = self._agents[numbers]

@@ -33,16 +33,15 @@ CATCHING_UP_BYTES_MAX = 40 * 1024 * 1024
 """Writing many records together is much cheaper than writing each of them alone. So records
 wait until TAKE_SHARE times the duration of the ledger's last transaction has passed. The ledger
 gets them earlier if REFRESH_S has passed, or if WAITING_BYTES_MAX are waiting. In a small fleet,
-the ledger gets each record at once. While the ledger catches up, nothing is judged, so more memory
-is free: then CATCHING_UP_BYTES_MAX may wait."""
+transactions are short, so the ledger gets each record almost at once. While the ledger catches up,
+nothing is judged, so more memory is free: then CATCHING_UP_BYTES_MAX may wait."""
 
 
 class Collection:
     """Reads the audit topics into the ledger, beginning at the ledger's positions. Only one thread
     uses this object. If the program ends before records are in the ledger, it reads these records
     again after its next start. has_caught_up: whether the ledger has all records of every partition
-    that is read. has_caught_up becomes false when the reader begins to read a topic from its
-    beginning.
+    that is read. has_caught_up becomes false when the reader begins to read a further partition.
     """
 
     def __init__(self, client: Client, fetcher: Fetcher, ledger: Ledger, clock: Clock) -> None:
@@ -108,9 +107,9 @@ class Collection:
         )  # fmt: skip
 
     def refresh(self) -> None:
-        """Finds new audit topics, such as those of a newly mirrored cluster. Also finds audit
-        topics that were deleted and created again. Reads these topics from the beginning, because
-        offsets of the old topic mean nothing in the new topic."""
+        """Begins to read new audit topics, such as those of a newly mirrored cluster. Reads a topic
+        that was deleted and created again from its beginning, because offsets of the old topic mean
+        nothing in the new topic."""
         self.take()
         found = self._client.metadata().topics
         known = self._ledger.positions()
@@ -150,7 +149,7 @@ class Collection:
             self._ledger.forget(gone)
 
     def _ends(self, new: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
-        """The high watermarks of the partitions from which the ledger has no records; 0 for an
+        """The high watermarks of these partitions, which are read from their beginnings; 0 for an
         empty partition."""
         found = topic.bounds(self._client, {tp.topic for tp in new})
         return {
@@ -202,8 +201,8 @@ def _is_absent(tp: TopicPartition, found: Mapping[str, TopicMetadata]) -> bool:
 
 
 def _begin(known: Position | None, topic_id: str) -> int:
-    """The offset at which reading continues. If the id of the topic that was read is unknown, or
-    the id of the present topic is unknown, the two topics count as the same topic."""
+    """The offset at which reading continues: 0 if nothing was read, or if the topic that was read
+    has another id than the present topic. If one of the two ids is unknown, they count as equal."""
     if known is None or (known.topic_id and topic_id and known.topic_id != topic_id):
         return 0
     return known.next_offset

@@ -50,8 +50,8 @@ _ID_DIGITS_MAX = 19
 class SealNote(NamedTuple):
     """One seal of one topic by one agent: the agent vouches that it has counted all lines up to
     `sealed_until`. Seals are sorted by (epoch, number), so the oldest seal comes first. taken_ms:
-    if the agent's clock was ahead, the time at which the seal arrived, by the reader's clock or the
-    broker's clock; otherwise NEVER_AHEAD_MS."""
+    the time at which the seal arrived, by the reader's clock or the broker's clock, if this time is
+    before `sealed_until` (then the agent's clock was ahead); otherwise NEVER_AHEAD_MS."""
 
     epoch: int
     number: int
@@ -164,8 +164,8 @@ class Evidence:
     """The evidence of all messages, for a window of buckets.
 
     senders: all senders, in the order in which their first messages arrived.
-    hosts: the host of each agent, from the agent's message with the greatest number, even if
-        another message has a later time.
+    hosts: the host of each agent, from the agent's message with the greatest epoch and number, even
+        if another message has a later time.
     last_seen: by (tier, producer), the latest time in any of the sender's messages, by the
         sender's clock.
     began: by agent, the earliest time in any of the agent's messages, by the agent's clock.
@@ -210,8 +210,7 @@ class Evidence:
     bucket_ms: int = 0
 
     def decided(self, decisions: Iterable[Decision]) -> None:
-        """Adds decisions of people, except those that a revocation takes back. `decisions` has all
-        decisions, or all decisions that concern certain buckets."""
+        """Adds decisions of people, except those that a revocation in `decisions` takes back."""
         for each in not_revoked(decisions):
             if isinstance(each, Retirement):
                 self.retirements.append(each)
@@ -269,13 +268,13 @@ def agent_named(producer: str) -> int:
 
 
 def sender_key(sender: Sender) -> SenderKey:
-    """The key of the sender's sequence of numbers."""
+    """Tier, producer and epoch of a sender: the key of its sequence of message numbers."""
     return SenderKey(sender.tier, sender.producer, sender.epoch)
 
 
 def loss_note(sender: SenderKey, number: int, time_ms: int, loss: Loss) -> LossNote:
     """Returns the loss with the epoch, number and time of its message. If a sender other than the
-    agent declared the loss, it is unknown which of the agent's seals came before the loss. So the
+    loss's agent declared it, it is unknown which of the agent's seals came before the loss. So the
     loss then gets an epoch and a number that are lower than those of any seal.
     """
     if sender[:2] != (Tier.AGENT, str(loss.agent)):

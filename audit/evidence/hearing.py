@@ -1,6 +1,6 @@
-"""Collects where and when the audit read the records of the audit topics, and what these places and
-times show about the senders of the records. In this module, "we" and "our clock" mean the reader of
-the topics.
+"""Collects where and when the audit read the records of the audit topics, and what these offsets
+and times show about the senders of the records. In this module, "we" and "our clock" mean the
+reader of the topics.
 
 A message contains its sender's time, but a sender's clock may be wrong. Three values about a sender
 do not depend on its clock alone:
@@ -40,9 +40,9 @@ SenderName = tuple[Tier, str]
 
 
 class Heard(NamedTuple):
-    """The place at which and the time when we read a record.
+    """Where and when we read a record.
 
-    topic, topic_id, partition, offset: the place of the record.
+    topic, topic_id, partition, offset: where the record is in an audit topic.
     sent_ms: the time by the sender's clock at which it sent the record; None if the broker writes
         its own time into records (LogAppendTime).
     taken_ms: the time by our clock at which we read the record.
@@ -122,12 +122,13 @@ class Hearings:
 
     def take(self, sender: SenderName, time_ms: int, where: Heard | None) -> None:
         """Notes a message that proves that its sender is alive. time_ms: the time by the sender's
-        clock at which it made the message. where: None if the place of the message is not known."""
+        clock at which it made the message. where: None if it is not known where and when the
+        message was read."""
         at_ms = time_ms if where is None else min(time_ms, where.taken_ms)
         self.heard[sender] = max(self.heard.get(sender, at_ms), at_ms)
 
     def place(self, agent: int, where: Heard) -> None:
-        """Notes the place of a message of an agent."""
+        """Notes the log and the offset of a message of an agent."""
         if agent != NO_AGENT:
             log, offset = Log(where.topic, where.topic_id, where.partition), where.offset
             self.spoken.append(Spoken(agent, log, offset))

@@ -2,10 +2,10 @@
 buckets.
 
 Its rows contain sums per (source topic, bucket, agent, sender), and seals, losses, gaps, coverage
-and files. For each message, a row contains the message's number and a digest of its content. The
-same transaction writes a message and the position up to which its topic was read, so no message
-counts twice. If a message arrives a second time, the ledger recognizes it by its number. The whole
-ledger can be rebuilt from the audit topics.
+(the ranges of offsets that senders have counted) and files. For each message, a row contains the
+message's number and a digest of its content. The same transaction writes a message and the position
+up to which its topic was read, so no message counts twice. If a message arrives a second time, the
+ledger recognizes it by its number. The whole ledger can be rebuilt from the audit topics.
 
 A newer version of the program may have written a message whose schema this version does not have.
 Such a message may concern any bucket. The ledger counts such a message as unread, under the
@@ -122,9 +122,9 @@ class Ledger:
 
     def prune(self, old: Iterable[OldBucket], before_ms: int, settled_ms: int | None = None) -> int:
         """Deletes those of the given old buckets whose counts have not changed since they were
-        judged. For the next SENDERS_MAX senders, also settles messages before `settled_ms` (by
-        default `before_ms`), and deletes seals of messages before `before_ms`. Returns the number
-        of deleted buckets."""
+        judged. For the next SENDERS_MAX senders, also deletes old seals before `before_ms`, and
+        settles messages before `settled_ms` (by default `before_ms`), that is, deletes their
+        digests. Returns the number of deleted buckets."""
         if settled_ms is None:
             settled_ms = before_ms
         with self._writing():

@@ -54,9 +54,10 @@ class LedgerChanges:
 
 
 def _trigger(table: str, event: str) -> str:
-    """The statement that creates a trigger. The trigger inserts a bucket only if the table does not
-    have it. `INSERT OR IGNORE` would not be enough, because SQLite replaces the conflict clause in
-    a trigger with the conflict clause of the statement that fires the trigger."""
+    """The statement that creates a trigger on `table`. The trigger inserts a bucket into
+    `changed_buckets`, unless it is there already. `INSERT OR IGNORE` would not be enough, because
+    SQLite replaces the conflict clause in a trigger with the conflict clause of the statement that
+    fires the trigger."""
     row = "old" if event == "DELETE" else "new"
     columns = ", ".join(f"{row}.{name}" for name in ("source", "bucket", "bucket_ms"))
     noted = (

@@ -1,7 +1,8 @@
 """Reads evidence from the ledger's tables, for a window of buckets.
 
 This module reads sums only for the window, and only the seals that a judgement can use. It reads
-all evidence that concerns every bucket: numbers, losses, gaps and coverage.
+all message numbers, losses, gaps and ranges of counted offsets, because they may concern any
+bucket.
 """
 
 from __future__ import annotations
@@ -41,8 +42,7 @@ from skidway.audit.topic.sample_result import SampleResult
 from skidway.kafka.source import Source
 
 NO_BUCKETS: Window = (0, 0)
-"""A window without buckets. With this window, only the evidence about senders, hosts and topics is
-read."""
+"""A window without buckets: neither counts nor other evidence about single buckets is read."""
 
 HOSTS = """
 SELECT agent, coalesce(host_names.host, hosts.host) AS host
@@ -60,7 +60,7 @@ SELECT value FROM decisions WHERE revoked IS NULL
 _REMAINING = f"{_STANDING} AND source IS NULL"
 _OF_BUCKETS = f"{_STANDING} AND source = ? AND bucket >= ? AND bucket < ?"
 """Queries for decisions that nobody took back. `_REMAINING` selects the decisions that concern
-every bucket, and `_OF_BUCKETS` selects the decisions about some buckets."""
+every bucket. `_OF_BUCKETS` selects the decisions about the buckets of one topic in a window."""
 
 _BUCKET_MS = """
 SELECT coalesce(max(bucket_ms), 0) FROM tallies WHERE bucket = (SELECT max(bucket) FROM tallies)
@@ -113,8 +113,8 @@ def read(
     announced: Announced | None = None,
 ) -> Evidence:
     """Reads all evidence from one snapshot of the database, in a deferred transaction. is_counted:
-    whether the evidence includes the tallies of the window's buckets. announced: the answers that
-    this connection has cached."""
+    whether the evidence includes the tallies of the window's buckets. announced: this connection's
+    cache of agents and announced files; None if it has no cache."""
     connection.execute("BEGIN")
     with connection:
         return _Reader(connection, window, announced, is_counted=is_counted).evidence(topics)

@@ -1,10 +1,11 @@
 """Turns one message into the ledger's rows. The rows depend neither on the order of messages nor on
-repetitions.
+repetitions, with one exception: of several results of one recount or sample comparison, the ledger
+keeps the result that it read last.
 
-Every row is a sum, a minimum or a maximum over distinct messages. If most messages change a row,
-the changes are first added up in memory (see pending_rows). The caller begins the transaction. If
-the transaction fails, the ids that `Rows` has assigned to sources and senders do not exist, so the
-caller must make a new `Rows`.
+Most rows are a sum, a minimum or a maximum over distinct messages. Changes of rows that most
+messages change are first added up in memory (see pending_rows). The caller begins the transaction.
+If the transaction fails, the database no longer has the ids that `Rows` assigned to sources and
+senders, so the caller must make a new `Rows`.
 
 If a message with the same number is known already, this module compares the digests of the two
 messages. The new message is a repetition if it has the same content, and a clone if it has
@@ -77,7 +78,8 @@ _NAMED_MAX = 1_000
 these texts, each with the ids of its topics, because most messages contain one of a few texts."""
 
 _SEALING_MAX = 1 << 16
-"""Memory holds the lists of sealed topics of at most this many agents."""
+"""Memory holds at most this many pairs of an agent and a list of topics that it has sealed. Before
+the next pair is added, all pairs are deleted."""
 
 _log = log.get(__name__)
 
@@ -113,8 +115,8 @@ class Rows:
         self._sealing: set[tuple[int, str]] = set()
 
     def take(self, value: bytes, where: Heard | None, hearings: Hearings) -> bool:
-        """Takes one record; `write` later writes its rows. Returns False for a message that only a
-        newer version can read."""
+        """Takes one record. Some of its rows are written at once, and the others by `write`.
+        Returns False for a message that only a newer version can read."""
         try:
             message = usual_messages.decode(value)
         except SchemaUnknown as error:
@@ -143,8 +145,8 @@ class Rows:
 
     def write(self, found: Hearings, *, is_rebuilding: bool = False) -> None:
         """Writes the rows of all records that were taken since the last call, and what these
-        records show about their senders: clocks, times and the places of messages. is_rebuilding:
-        whether nobody reads the tallies yet."""
+        records show about their senders: clocks, times and the offsets of messages. is_rebuilding:
+        whether the ledger is being rebuilt; until the end of the rebuild, nobody reads tallies."""
         pending, self._pending = self._pending, PendingRows()
         pending.write(self._connection)
         self._numbers.write()
@@ -191,11 +193,11 @@ class Rows:
         return len(deleted)
 
     def settle(self, after: int, count: int, before_ms: int, settled_ms: int) -> int | None:
-        """For the next `count` senders, settles messages before `settled_ms`, and deletes the seals
-        and notes of messages before `before_ms`. If the first messages of a sender are not there
-        (yet), its messages are settled only before `before_ms`. after: the id of the last sender
-        that was handled. Returns the id of the last sender that is handled now; None if there are
-        no further senders."""
+        """For the next `count` senders, settles messages before `settled_ms`, and deletes seals
+        before `before_ms`. If the first message of a sender is missing, only its messages before
+        `before_ms` are settled. Also deletes all notes before `before_ms`. after: the id of the
+        last sender that the previous call handled. Returns the id of the last sender that this call
+        handled; None if there are no further senders."""
         rows = self._connection.execute(
             "SELECT id, tier, producer, epoch, first FROM senders WHERE id > ? ORDER BY id LIMIT ?",
             (after, count),
@@ -221,7 +223,8 @@ class Rows:
         return dict(self._connection.execute("SELECT fingerprint, count FROM unread"))
 
     def _write_readings(self, readings: Mapping[SenderName, Reading]) -> None:
-        """Writes the readings that differ from the stored readings. Most readings do not differ."""
+        """Writes the readings (differences of clocks, see hearing) that differ from the stored
+        readings. Few do."""
         rows = []
         for name, new in readings.items():
             known = self._reading(name)
@@ -299,8 +302,8 @@ class Rows:
         )
 
     def _take_result(self, message: RecountResult | SampleResult, value: bytes) -> None:
-        """Stores the newest result of a recount, or of a comparison of samples. If no sample
-        differs, deletes the stored result instead."""
+        """Stores the result of a recount, or of a comparison of samples, and so replaces the
+        earlier result. If no sample differs, only deletes the earlier result."""
         key = self._source(message.source), message.name
         if isinstance(message, SampleResult) and not message.differing:
             delete = "DELETE FROM recounts WHERE (source, output) = (?, ?)"

@@ -114,7 +114,7 @@ class LedgerSeals:
         return found
 
     def _sets(self) -> dict[int, list[int]]:
-        """For the id of each topic, the sets of topics that contain this topic."""
+        """By the id of each topic: the ids of the sets of topics that contain it."""
         found: dict[int, list[int]] = {}
         for number, sources in self._connection.execute("SELECT id, sources FROM seal_topics"):
             for source in json.loads(sources):

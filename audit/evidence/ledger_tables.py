@@ -143,8 +143,9 @@ INSERT INTO meta VALUES (1, 0, 0)
     settled: up to which number the digests of old messages were deleted.
     tallies, tally_additions: the counts of each bucket, packed (see module tally_rows).
     agent_numbers: small numbers for agents.
-    seals: the contents of seals for a set of topics; a row has 64 numbers (see module
-        seal_blocks). An agent seals all of its topics together, and mostly with the same values.
+    seals: the contents of seals for a set of topics; a row has the seals with 64 successive numbers
+        (see module seal_blocks). An agent seals all of its topics together, and mostly with the
+        same values.
     seal_ends: the first and the newest seal of each agent, epoch and set of topics.
     seal_topics: the sets of topics, each as a JSON array of ids of sources.
     beginnings: when agents were first heard.
@@ -155,12 +156,13 @@ INSERT INTO meta VALUES (1, 0, 0)
     unread_from: the positions from which a version that has these schemas reads the topics again.
     pruned: which buckets were deleted because they are old (see module pruning).
     rebuild: the offsets up to which partitions must be read before anything can be judged.
-    heard: when senders were heard.
-    readings: how senders' clocks differ from ours.
-    seals_ahead: seals of agents whose clocks were ahead.
+    heard: when each sender was last heard.
+    readings: how the senders' clocks differ from the collector's clock.
+    seals_ahead: seals that promise lines later than the seal's arrival, because the agent's clock
+        was ahead.
     resumed: when agents continued in a new epoch.
-    offsets: the places of agents' messages.
-    overlaps: agents that were alive at the same time.
+    offsets: the least and the greatest offset of each agent's messages in each log.
+    overlaps: agents with one host name that were alive at the same time.
     host_names: the names of agents' hosts, from the agents' newest messages.
     decisions, recounts: decisions of people and results of recounts, as the bytes of their
         messages. The table `recounts` also has the results of comparisons of samples that found

@@ -1,4 +1,4 @@
-"""Reads what the ledger knows about the files and lines of one host. Reads no counts.
+"""Reads what the ledger knows about the files and lines of one host. Reads no tallies.
 
 The commands that follow one line use this module. It reads only the rows of single agents and
 files, so an answer takes milliseconds even if the ledger has the buckets of a year.

@@ -119,10 +119,10 @@ class NumberRows:
             del self._blocks[next(iter(self._blocks))]
 
     def settle(self, senders: Iterable[tuple[int, int]], before_ms: int) -> list[_Key]:
-        """Settles blocks whose messages are all older than this time. senders: the ids of senders,
-        and their first numbers. Returns the settled blocks. Stops at a missing number, so that the
-        number stays missing. Does not settle the last block of all numbers, because no number of 64
-        bits comes after it."""
+        """Settles blocks whose messages are all older than `before_ms`. senders: the ids of
+        senders, and their first numbers. Returns the settled blocks. Stops at a missing number, so
+        that the number stays missing. Does not settle the last block of all numbers, because no
+        number of 64 bits comes after it."""
         settled = []
         for sender, first in senders:
             found = self._settled.get(sender, _Settled(first - first % BLOCK, -(1 << 63)))

@@ -1,10 +1,9 @@
 """Finds, without I/O, two machines that have the same host name and run at the same time. The
 module recognizes them because the messages of their two agents alternate in one log.
 
-If an agent's state is lost, messages of a new agent follow those of the old agent. If the old state
-is restored, messages of the old agent follow again. In both cases, no message of the other agent
-comes between the messages of one of the two agents. But if the messages of agents A and B come in
-the order A, B, A, B, both are alive at the same time. This test needs no clock.
+If the state of agent A is lost, a new agent B starts on its host, so the messages come in the order
+A, B. If A's old state is then restored, the order is A, B, A. But if the order is A, B, A, B, both
+agents are alive at the same time. This test needs no clock.
 
 If messages are read in the order of the log, this test finds every overlap. In any other order it
 may miss an overlap, but never finds a false overlap.

@@ -65,8 +65,8 @@ ON CONFLICT DO UPDATE SET first = min(first, excluded.first), end = max(end, exc
 
 @dataclass(slots=True)
 class _Arrived:
-    """The new messages of one sender: how many there are, the first message, and the number of the
-    last message."""
+    """The new messages of one sender: how many there are, the message with the least number, and
+    the greatest number."""
 
     count: int
     first: Delta | Seal

@@ -5,15 +5,16 @@ If counts of a deleted bucket arrive later, the ledger stores them, although the
 counts are gone. So the judgement does not compare the later counts of the tiers with each other.
 
 When a block of messages of an agent is settled (see number_rows), the ledger also deletes all seals
-of the block but the last. So the last seal before a later loss is always there. A rule that needs
-a seal of an older moment finds one that is at most 64 messages away from it.
+of the block but the last. So if the agent later declares a loss, its last seal before the loss is
+still there. A rule that needs a deleted seal uses the last seal of a block instead, which is at
+most 64 messages away from the deleted seal.
 
-The ledger keeps all seals of an agent that declared a loss, that had a clone, or that may have read
-what another agent had read, because verdicts need its seals around these moments. For all other
-agents, the ledger deletes old blocks of seals, but never the newest block of an epoch. So if such
-an agent later declares a loss, the ledger still has its last seal before the loss. If another agent
-has read the same bytes, an older seal may be missing. In this case more buckets are in doubt, never
-fewer.
+The ledger keeps all seals of an agent that declared a loss, that had a clone, that began a second
+epoch, or whose host name another agent has too, because verdicts need its seals around these
+moments. For all other agents, the ledger deletes old blocks of seals, but never the newest block of
+an epoch. So if such an agent later declares a loss, the ledger still has its last seal before the
+loss. If another agent later reads the same bytes, a seal that the verdict needs may be missing. In
+this case more buckets are in doubt, never fewer.
 """
 
 from __future__ import annotations

@@ -33,8 +33,8 @@ the file had at the time of O's last message (`until_ms`). R's seals say when R 
 
 An agent may have several ids for one file, for instance one after each truncation. Until R has
 announced all of its ids for the file, there may be bytes that O has read and R has not. So
-`until_ms` is not earlier than these announcements. The audit ignores ids whose content came after
-O's last message. This is safe: if R announced an inode after O's last message, R has seen all
+`until_ms` is not earlier than these announcements. The audit ignores ids of R whose content came
+after O's last message. This is safe: if R announced an inode after O's last message, R has seen all
 content that O can have read in this inode. R may later give that inode another id. If the content
 of this new id does not continue the earlier content, it consists of newer lines, or of lines that R
 itself has delivered.
@@ -80,8 +80,8 @@ class Rereading:
     agents. path: the file's path.
 
     since_ms: lines that the agent had sealed before this time are not doubled; None if any of the
-    agent's lines may be doubled. until_ms: a seal that the agent noted after this time shows that
-    the agent has read all doubled lines.
+    agent's lines may be doubled. until_ms: a seal whose `sealed_until` is after this time shows
+    that the agent has read all doubled lines.
     """
 
     since_ms: int | None
@@ -202,7 +202,7 @@ def _by_age(notes: Iterable[FileNote], began: Callable[[int], int | None]) -> li
     for agent, own in by_agent.items():
         own.sort(key=lambda x: (x.time_ms, x.file))
         since = began(agent)
-        if since is not None:  # stored by an older version, it may be later than an announcement
+        if since is not None:  # an older version may have stored a time after an announcement
             since = min(since, own[0].time_ms)
         readers.append(_Reader(since is not None, since or 0, agent, tuple(own)))
     return sorted(readers)

@@ -19,7 +19,8 @@ _MORE: Final = 0x80
 
 
 class Row(NamedTuple):
-    """The values of a seal for a set of topics. final: 0 or 1."""
+    """The values of a seal for a set of topics. final: 1 if the agent sends nothing after this
+    seal; otherwise 0."""
 
     number: int
     sealed_until: int

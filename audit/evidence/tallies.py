@@ -34,7 +34,8 @@ never finds their counts equal.
 """
 
 AGENT, SENDER, COUNT, BYTES, CHECKSUM, REJECTS, REPEATS, FIRST, LAST, LINKS = range(10)
-"""The rows of the table: the agent, the ledger's id of the sender, and the fields of a `Tally`."""
+"""The rows of `TallyColumns.table`: the agent, the ledger's id of the sender, and the fields of a
+`Tally`."""
 
 _SUMS: Final = [COUNT, BYTES, CHECKSUM, REJECTS, REPEATS, LINKS]
 _SENDERS_MAX: Final = 16
@@ -76,7 +77,7 @@ class TallyColumns:
     """The tallies of one bucket, sorted by agent and sender; no two have the same agent and sender.
 
     table: an array of shape (10, n); each of its columns is a tally. is_narrow: whether all
-    checksums are narrow (see module checksum). If only one of two summands is narrow, the sum is.
+    checksums are narrow (see module checksum). The sum of narrow and whole tallies is narrow.
     """
 
     table: Int64s

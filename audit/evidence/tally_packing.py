@@ -8,14 +8,16 @@ stored as it is, and the number of the first delta (`first`) as the difference f
 tally of the same sender, because a counter counts many agents in one delta. Of narrow checksums,
 only the 24 bits that are not 0 are stored.
 
-Format: a CRC-32 of all that follows, because SQLite notices no changed bytes in a value; the
-numbers of agents and of tallies, and whether the checksums are narrow; how many tallies each agent
-has; the first tallies, column by column; the others, column by column, without the agents. Each of
-these parts has a byte with the width of its numbers, a byte with their form, four bytes with its
-length, and the numbers, compressed with zstd. In form 1, the lowest bytes of all numbers come
-first, then the next bytes, and so on, because the highest bytes are mostly equal. In form 0, one
-number comes after the other, which is smaller if few numbers are different. The length is 0 if all
-numbers are 0.
+Format: a CRC-32 of all that follows, because SQLite notices no changed bytes in a value; how many
+agents and tallies there are, and whether the checksums are narrow; then several arrays of numbers.
+The first array says how many tallies each agent has. The next arrays are the fields of the agents'
+first tallies, and the last arrays are the fields of the other tallies, without the agents.
+
+An array is stored as a byte with the width of its numbers, a byte with their form, four bytes with
+the length of the compressed numbers, and the numbers, compressed with zstd. In form 1, the lowest
+bytes of all numbers come first, then the next bytes, and so on, because the highest bytes are
+mostly equal. In form 0, one number comes after the other, which is smaller if few numbers are
+different. The length is 0 if all numbers are 0.
 """
 
 from __future__ import annotations
@@ -138,8 +140,9 @@ def _places(lengths: Int64s) -> tuple[Int64s, Bools]:
 
 
 def _stored(row: int, tallies: TallyColumns) -> Int64s:
-    """Returns the values of the table's row with the index `row`, in the form in which they are
-    stored."""
+    """Returns one field of all tallies, as it is stored before differences are taken. `last` is
+    stored as its difference from `first`, and `links` as its difference from the sum of a chain
+    without missing deltas, so both are mostly 0. row: the field's row in the table."""
     found: Int64s = tallies.table[row]
     if row == LAST:
         found = found - tallies.table[FIRST]
@@ -180,7 +183,7 @@ def _sums(differences: Int64s, senders: Int64s) -> Int64s:
 
 
 def _packed(part: Int64s, *, is_final: bool) -> bytes:
-    """Encodes one part of the format (see the module's docstring). is_final: whether the bucket
+    """Encodes one array (see the module's docstring). is_final: whether the bucket
     will hardly change any more, so that a search for the smallest form is worth its time."""
     least, most = int(part.min(initial=0)), int(part.max(initial=0))
     width = next(x for x in _WIDTHS if -(1 << 8 * x - 1) <= least and most < 1 << 8 * x - 1)

@@ -2,10 +2,11 @@
 
 The table `tallies` has a row for each bucket of each source topic, with packed tallies (see module
 tally_packing). While the store is being rebuilt, nobody reads the tallies, and it would be slow to
-pack a large bucket again for each few counts. So later counts are packed alone then, as rows of the
-table `tally_additions`. The tallies of a bucket are the sum of its row and of its additions. The
-next counts for which there is no room among the additions replace all rows by one. The columns of
-the buckets that changed last stay in memory.
+pack a large bucket again for each few counts. So during a rebuild, new counts of a bucket that has
+a row are packed separately, into a row of the table `tally_additions`. The tallies of a bucket are
+the sum of its row and of its additions. If a bucket has ADDITIONS_MAX additions, the next counts
+and all rows of the bucket are added up into one row. The columns of the buckets that changed last
+stay in memory.
 """
 
 from __future__ import annotations
@@ -37,11 +38,12 @@ from skidway.audit.topic.count_columns import COLUMNS, CountColumns
 
 KEPT_TALLIES_MAX: Final = 250_000
 KEPT_BUCKETS_MAX: Final = 20_000
-"""Memory holds at most this many buckets, and at most this many tallies (of 80 bytes each)."""
+"""Memory holds at most this many buckets, and at most KEPT_TALLIES_MAX tallies (of 80 bytes
+each)."""
 
 ADDITIONS_MAX: Final = 16
-"""While the store is being rebuilt, a bucket gets at most this many additions. Otherwise it gets
-none, because the judge reads each bucket that has changed."""
+"""While the store is being rebuilt, a bucket gets at most this many additions. At other times it
+gets none, because the collector judges each changed bucket and reads all of its rows."""
 
 AGENTS_KEPT_MAX: Final = 1 << 20
 """Memory holds at most this many ids (of 8 bytes) of agents in the table `agents`; an agent counts
@@ -130,7 +132,7 @@ class TallyRows:
             self._write_columns(key, known.narrowed())
 
     def forget(self, key: _Key) -> None:
-        """Forgets a bucket whose row was deleted."""
+        """Removes from memory a bucket whose rows were deleted."""
         self._kept_count -= len(self._kept.pop(key, ()))
 
     def _write_bucket(self, key: _Key, added: TallyColumns, additions_max: int) -> None:
@@ -164,7 +166,7 @@ class TallyRows:
         self._keep(key, tallies)
 
     def _write_agents(self, source: int, agents: Int64s) -> None:
-        """Adds the agents of a source that the table does not have yet."""
+        """Adds the agents of a source that the table `agents` does not have yet."""
         known = self._agents.pop(source, None)
         if known is None:
             rows = self._connection.execute("SELECT agent FROM agents WHERE source = ?", (source,))
@@ -181,7 +183,8 @@ class TallyRows:
         self._agents[source] = known
 
     def of(self, key: _Key) -> TallyColumns | None:
-        """The tallies of a bucket, as the last transaction left them; None if there are none."""
+        """The tallies of a bucket, without counts that `write` has not written yet; None if there
+        are none."""
         if key in self._kept:
             return self._kept[key]
         return read(self._connection, key, self._numbers)

@@ -1,5 +1,5 @@
-"""Explains why a bucket is not complete: the cause, the place of the cause, and the command to run
-next. The package does no I/O.
+"""Explains why a bucket is not complete: the cause, where the cause lies (host, file or offsets),
+and the command to run next. The package does no I/O.
 
     agent_health   why an agent does not deliver, according to its /health
     choice         which bucket to explain first, and which buckets have the same causes
@@ -8,9 +8,9 @@ next. The package does no I/O.
     explanation    turns the findings of a verdict into explanations
     document       explanations as JSON and as text
 
-The command `skidway audit why` and the page show the same explanations. The causes are in
-judgement.cause; each finding of the judgement names its cause. This package looks at the evidence
-once more, and replaces a general cause by a more precise one. For example, if a place has not
-reached the missing records yet, `records missing` becomes `load not run`, `mirror behind` or
-`counter stopped`.
+The command `skidway audit why` and the collector's web pages show the same explanations. The causes
+are in judgement.cause; each finding of the judgement names its cause. This package looks at the
+evidence once more, and replaces a general cause by a more precise one. For example, if the counter
+or loader of a place has not read the missing records yet, `records missing` becomes `load not run`,
+`mirror behind` or `counter stopped`.
 """

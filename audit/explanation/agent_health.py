@@ -18,8 +18,9 @@ _STORAGE_ERROR = "KAFKA_STORAGE_ERROR"
 
 @dataclass(frozen=True, slots=True)
 class Obstacle:
-    """The reason why an agent makes no progress. path: the file that the agent cannot read.
-    command: the command to run next, on `host` ("" for the agent's own host)."""
+    """The reason why an agent makes no progress. path: the file that the agent cannot read; "" if
+    the reason is another one. command: the command to run next, on `host` ("" for the agent's own
+    host)."""
 
     cause: Cause
     words: str

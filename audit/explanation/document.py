@@ -50,9 +50,9 @@ def document(found: Explanation) -> dict[str, Any]:
 
 
 def text(found: Sequence[Explanation]) -> Iterator[str]:
-    """The explanations as indented lines. If several findings have the same cause, place and
-    command, the text lists the words of all these findings, and then cause, place and command
-    once. The command that accepts the bucket is the last line.
+    """The explanations as indented lines. If several explanations have the same cause, location and
+    command, the text lists the words of all of them, and then what the cause means, the location
+    and the command once. The last line is the command that accepts the bucket.
     """
     groups: dict[tuple[object, ...], list[Explanation]] = {}
     for each in found:

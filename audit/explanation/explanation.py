@@ -1,5 +1,5 @@
-"""Turns the findings of a verdict into explanations, without I/O. An explanation has the cause, the
-place of the cause, and the command to run next."""
+"""Turns the findings of a verdict into explanations, without I/O. An explanation has the cause,
+where the cause lies (host, file or offsets), and the command to run next."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class ByteRange:
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """A cause, and its place.
+    """A cause, and where it lies.
 
     place: the cluster or output that counted, or that lacks records. agent, host: the agent
     concerned and its host, or the host of a counter or loader. file, path: the file's id, and the
@@ -79,9 +79,10 @@ class Location:
 class Explanation(Location):
     """One cause why a bucket is not complete.
 
-    status: how grave the cause is; COMPLETE for a warning or a remark. words: the reason as reports
-    print it. command: the command to run next. accept: the command that accepts the bucket if it
-    cannot become complete; None if the bucket cannot be accepted yet.
+    status: how grave the cause is; COMPLETE for a warning, for a difference that a recount found,
+    and for records that rules left out. words: the reason as reports print it. command: the command
+    to run next. accept: the command that accepts the bucket, in case it cannot become complete;
+    None if nobody can accept this finding now.
     """
 
     status: Status
@@ -110,7 +111,7 @@ def explain(
 
     now_ms: the time that our clock shows. access: the addresses and options that the commands need.
     healths: by host, the document of its agent's /health, as far as it is known. last: the last
-    bucket that the acceptance covers, if it covers several.
+    bucket that the command `accept` is to cover, if it is to cover several.
     """
     explainer = _Explainer(verdict, evidence, policy, now_ms, access, healths, last)
     found = list(explainer.explanations())
@@ -202,8 +203,8 @@ class _Explainer:
         )
 
     def _placed(self, finding: Finding, where: _Location) -> _Location:
-        """Returns `where` with the place of the cause, if the finding's subject shows the place,
-        and with a more precise cause, if the evidence shows one."""
+        """Returns `where` with more details about where the cause lies, if the finding's subject
+        shows them, and with a more precise cause, if the evidence shows one."""
         about = finding.about
         of_kind: dict[type[object], Callable[[Any, _Location], _Location]] = {
             LossNote: self._of_loss,
@@ -227,8 +228,8 @@ class _Explainer:
         return where
 
     def _of_rereading(self, finding: Finding, where: _Location) -> _Location:
-        """Returns `where` with the file that two agents have read, as a range that begins at byte 0
-        and has no known end."""
+        """Returns `where` with the path of the file that two agents have read, and with a range of
+        bytes that begins at 0 and has no known end."""
         for topic in self._evidence.topics.values():
             for each in topic.rereadings.get(where.agent or 0, ()):
                 if each.reason == finding.reason:

@@ -1,10 +1,10 @@
 """Decides, without I/O, which findings of which buckets a person can accept. Also makes the
 messages with the person's decisions.
 
-Only existing findings can be accepted: each acceptance names the findings and warnings of one
-bucket as they are now. Nobody can accept a bucket that is too young to be due, because it may still
-become complete. While the audit has messages of a newer version of the program, nobody can accept
-anything, because such messages may concern any bucket.
+Only existing findings can be accepted: each acceptance names the findings and warnings that one
+bucket has when the acceptance is made. Nobody can accept a bucket that is too young to be due,
+because it may still become complete. While the audit has messages of a newer version of the
+program, nobody can accept anything, because such messages may concern any bucket.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ class Signature:
 
 
 def acceptances(found: Sequence[BucketVerdict], signed: Signature) -> list[Acceptance]:
-    """Makes an acceptance for each bucket that has findings or warnings to accept. Raises
-    UsageError if no bucket has such findings or warnings."""
+    """Makes an acceptance for each due bucket that has findings or warnings that nobody accepted.
+    Raises UsageError if there is no such bucket."""
     accepted = [
         Acceptance(
             new_id(), signed.time_ms, signed.person, signed.reason,
@@ -64,11 +64,11 @@ def revocations(
 
 
 def retirement(place: str, known: Sequence[Place], signed: Signature) -> Retirement:
-    """Makes the retirement of a place. Raises UsageError if `place` names no place that has
+    """Makes the message that retires a place. Raises UsageError if `place` names no place that has
     counted.
 
-    known: the places that have counted. `is_retired` of a place is true if this retirement retires
-    the place.
+    known: the places that have counted. The `is_retired` of each says whether this retirement
+    retires it.
     """
     try:
         check([place], "PLACE")
