@@ -1,5 +1,6 @@
 """Finds, without I/O, which senders count a topic in which places. A place is a cluster or an
-output. For each partition, the verdict uses the counts of the newest epoch.
+output. A sender that loses its state begins a new, higher epoch and counts anew. So for each
+partition, the verdict uses only the counts of the highest epoch.
 
 Retired places are included: the audit compares their counts, and reports the records that they
 lack. If a retired place lacks records, the verdict becomes worse in only one case: the tier has
@@ -37,8 +38,8 @@ def counting_places(
     evidence: Evidence, topic: TopicEvidence, tiers: Collection[Tier], retired: RetiredPlaces
 ) -> Iterator[Counting]:
     """Yields, for each place of these tiers, the senders that have the highest epoch in at least
-    one partition. The counts of these senders replace those of all other senders.
-    `evidence.senders` has the senders in the order in which their first messages arrived."""
+    one partition. The counts of these senders replace those of all other senders. The order of
+    `evidence.senders` shows whose first message arrived first."""
     places: dict[Place, list[SenderKey]] = {}
     for key in sorted(topic.coverage):
         if key.tier in tiers and key in evidence.senders:

@@ -229,7 +229,7 @@ def _topic(
 ) -> TopicStanding:
     overdue = [x for x in found if x.is_overdue]
     newest: dict[int, BucketVerdict] = {}
-    for verdict in found:  # for each start, stores the gravest verdict
+    for verdict in found:  # if two buckets have one start, the gravest verdict is stored
         known = newest.get(verdict.bucket)
         if verdict.bucket in starts and (known is None or known.status < verdict.status):
             newest[verdict.bucket] = verdict.short()
@@ -261,7 +261,7 @@ def with_notes(found: TopicStanding, evidence: Evidence) -> TopicStanding:
 
 def _uncounted(gaps: Iterable[GapNote]) -> int:
     """The number of offsets that are in at least one gap. An offset in several gaps counts once."""
-    count, at = 0, (-1, 0)  # at: a partition, and the end of its offsets that were counted so far
+    count, at = 0, (-1, 0)  # at: a partition, and the end of its offsets that `count` includes
     for partition, first, end in sorted((x.gap.partition, x.gap.first, x.gap.end) for x in gaps):
         begin = max(first, at[1]) if partition == at[0] else first
         count += max(end - begin, 0)
@@ -270,9 +270,9 @@ def _uncounted(gaps: Iterable[GapNote]) -> int:
 
 
 def _complete_until(found: Sequence[BucketVerdict]) -> int | None:
-    """The time up to which all buckets are complete; None if there is no such time. Buckets of two
-    sizes may overlap, so this time is at most the start of the first bucket that is not
-    complete."""
+    """The time up to which all buckets are complete or accepted; None if there is no such time.
+    Buckets of two sizes may overlap, so this time is at most the start of the first other
+    bucket."""
     first = min((x.bucket for x in found if x.residue is not Status.COMPLETE), default=None)
     ends = [x.bucket + x.bucket_ms for x in found if first is None or x.bucket < first]
     return min([max(ends), *([] if first is None else [first])]) if ends else None

@@ -99,8 +99,8 @@ def _gravity(place: Place) -> Status:
 
 
 def _all_filtered(sums: dict[Place, Sums | None]) -> bool:
-    """Whether rules left out all records of the bucket that the agent has counted, and no other
-    place counted any."""
+    """Whether the agent's rules left out lines of the bucket, and no place, including the agent
+    itself, counted a record."""
     counted = [x for x in sums.values() if x is not None]
     return any(x.filtered for x in counted) and all(_content(x) == (0, 0, 0) for x in counted)
 

@@ -20,10 +20,10 @@ from skidway.audit.topic.messages import Tier
 def findings(
     facts: TopicFacts, agent: int, bucket: BucketId, tallies: Tallies
 ) -> Iterator[Finding]:
-    """Yields a finding if a message is missing or has expired, or if two messages with the same
-    number have different contents, but only if such a message may have counted records of the
-    bucket. Looks at the messages of all epochs of the agent, and at those of all other senders
-    whose counts the verdict uses."""
+    """Yields a finding for each message that is missing or expired, or of which there are two
+    versions with different contents. A message that cannot have counted records of the bucket gets
+    no finding. Looks at the messages of all epochs of the agent, and at those of all other senders
+    whose counts the verdict uses. Also yields the findings about doubtful counts of places."""
     for key in facts.epochs.get(agent, ()):
         yield from _of_sender(facts, key, bucket, tallies)
     for counting in facts.doubtful_places:
@@ -35,8 +35,8 @@ def findings(
 
 
 def chain_findings(facts: TopicFacts, tallies: Tallies) -> Iterator[Finding]:
-    """Findings on missing deltas of one bucket. A missing delta breaks the chain of deltas, because
-    each delta names the last earlier delta that touched the bucket."""
+    """Findings on missing deltas of one bucket. They are noticed because each delta names the last
+    earlier delta of the same sender that has counts for the bucket."""
     for key, tally in tallies.items():
         if not tally.chained:
             words = f"deltas of {reasons.of_sender(key)} for this bucket are missing"
