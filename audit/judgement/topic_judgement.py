@@ -213,7 +213,8 @@ class TopicJudgement:
     def columns_of(self, bucket: BucketId) -> BucketColumns | None:
         """The bucket as columns. None if the bucket's agents have to be judged one by one: if the
         tallies are not stored as columns, if the tier agent is not expected, or if a message of a
-        counter is missing or has two versions, which may change the verdict on every agent.
+        counter is missing or has arrived twice with different contents, because this may change the
+        verdict on every agent.
         """
         if self._last is None or self._last[0] != bucket:
             self._last = bucket, self._made_columns(bucket)

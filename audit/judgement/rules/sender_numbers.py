@@ -20,10 +20,10 @@ from skidway.audit.topic.messages import Tier
 def findings(
     facts: TopicFacts, agent: int, bucket: BucketId, tallies: Tallies
 ) -> Iterator[Finding]:
-    """Yields a finding for each message that is missing or expired, or of which there are two
-    versions with different contents. A message that cannot have counted records of the bucket gets
-    no finding. Looks at the messages of all epochs of the agent, and at those of all other senders
-    whose counts the verdict uses. Also yields the findings about doubtful counts of places."""
+    """Yields findings about the agent, in all of its epochs, and about all other senders whose
+    counts the verdict uses: if a message of the sender is missing or has expired, or if two
+    messages with the same number have different contents. There is no finding if such a message
+    cannot have counted records of the bucket. Also yields the findings of `counting_places`."""
     for key in facts.epochs.get(agent, ()):
         yield from _of_sender(facts, key, bucket, tallies)
     for counting in facts.doubtful_places:

@@ -119,9 +119,9 @@ class TopicFacts:
 
     @cached_property
     def doubtful_places(self) -> list[Counting]:
-        """The places in `places` that have findings, or a sender of which a message is missing, has
-        expired or has two versions. The list is cached, because the rules read it for every agent
-        of every bucket."""
+        """Those of `places` that have findings, or a sender whose message numbers are doubtful (see
+        Numbers.is_doubtful). The list is cached, because the rules read it for every agent of every
+        bucket."""
         senders = self.evidence.senders
         return [
             each
