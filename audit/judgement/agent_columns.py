@@ -1,10 +1,12 @@
-"""What the audit knows about each agent of a topic, as columns. Columns make it possible to apply
-the rules to ten thousand agents at once. The module does no I/O.
+"""What the audit knows about each agent of a topic, as columns: arrays with an element for each
+agent. Columns make it possible to apply the rules to ten thousand agents at once. The module does
+no I/O.
 
 The columns contain enough to judge an agent if the agent is *plain*. A plain agent is alone on its
-host, read nothing that another agent had read, had one epoch, declared no loss, and sent no last
-word (the last seal of a host that is removed). None of its messages is missing, and no two of its
-messages have the same number but different contents. All other agents are judged one by one.
+host, read nothing that another agent had read, declared no loss, and sent no last word (the last
+seal of a host that is removed). It had only one epoch (an agent that starts with an older copy of
+its state begins another epoch). None of its messages is missing, and no two of its messages have
+the same number but different contents. All other agents are judged one by one.
 
 In a fleet, most topics have the same agents, and an agent seals all its topics together. So the
 columns that do not depend on the topic are made once, and all topics share them (`FleetColumns`).
@@ -90,7 +92,7 @@ class FleetColumns:
         return {agent for pair in self._common.evidence.overlaps for agent in pair}
 
     def newest(self, facts: TopicFacts) -> NewestSeals:
-        """The newest usable seals of a topic's agents."""
+        """The newest usable seals of a topic's agents (see `usable_seals`)."""
         named = facts.expectation.namesakes
         key = _key(named)
         if key not in self._newest:
@@ -128,10 +130,10 @@ class AgentColumns:
     """The agents of one topic, sorted by id. Every array has an element for each agent.
 
     agents: the ids.
-    has_seal: whether the agent has a usable seal. epoch, at, sealed, vouched, is_final: the values
-    of its newest usable seal. seen, is_silent, counted_from: see FleetColumns. is_plain: whether
-    the agent is plain (see the module's docstring). waited_until: if a bucket starts at this time
-    or earlier, the audit waits for the agent's seal of the bucket.
+    has_seal: whether the agent has a usable seal (see `usable_seals`). epoch, at, sealed, vouched,
+    is_final: the values of its newest usable seal. seen, is_silent, counted_from: see FleetColumns.
+    is_plain: whether the agent is plain (see the module's docstring). waited_until: if a bucket
+    starts at this time or earlier, the audit waits for the agent's seal of the bucket.
     """
 
     def __init__(self, facts: TopicFacts, fleet: FleetColumns) -> None:

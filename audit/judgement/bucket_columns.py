@@ -116,8 +116,8 @@ class BucketColumns:
 
     @property
     def statuses(self) -> list[Status]:
-        """The different statuses of the quiet and told agents. COMPLETE is among them if any agent
-        is judged, even if no agent is quiet."""
+        """The different statuses of the agents in the groups `quiet` and `told`. If any agent is
+        judged, COMPLETE is among them, even if the group `quiet` is empty."""
         found = [Status.COMPLETE] if len(self.judged) else []
         found += [Status.OPEN] if self._waits.any() else []
         return found + ([Status.INCOMPLETE] if self._differs.any() else [])
@@ -275,7 +275,7 @@ class BucketColumns:
     @property
     def _is_plainly_unequal(self) -> bool:
         """Whether every difference between places is a finding: no place is retired or lacks the
-        topic, and no gap explains a difference."""
+        topic, and no gap (offsets that a counter could not read) may explain a difference."""
         facts = self._facts
         return not (
             self._are_great
@@ -294,8 +294,8 @@ class BucketColumns:
 
     @cached_property
     def _places(self) -> dict[Place, Int64s | None]:
-        """For each place, the sums of each counted agent: an array of five rows (count, bytes,
-        checksum, rejects, repeats) with a column for each agent. None for a tier that never
+        """For each place, an array of five rows (count, bytes, checksum, rejects, repeats), with a
+        column for each agent whose records are counted in the bucket. None for a tier that never
         reported the topic."""
         found: dict[Place, Int64s | None] = {}
         for place, rows in self._rows_of_places.items():
@@ -329,8 +329,8 @@ class BucketColumns:
 
     @cached_property
     def _owners(self) -> Int64s:
-        """For each column of the table of tallies, the index of its agent among the counted
-        agents."""
+        """For each column of the table of tallies, the index of its agent in the tallies'
+        `agents`."""
         begins = np.zeros(self._table.shape[1], np.int64)
         begins[self._tallies.begins] = 1
         return np.cumsum(begins) - 1
@@ -367,7 +367,7 @@ class BucketColumns:
         )
         return reduce(joined_by_rule, found, ())
 
-    # Turns an array for counted agents into an array for all agents of the topic.
+    # Turns an array for the tallies' `agents` into an array for all agents of the topic.
 
     def _on_agents(self, counted: Bools, *, else_: bool) -> Bools:
         found = np.full(len(self._agents), else_)

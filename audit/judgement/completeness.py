@@ -20,9 +20,9 @@ These are the conditions:
                     silence_ms. Otherwise the collector, which reads the audit's messages, has
                     stopped or still reads old messages, and may not know yet that later lines have
                     opened a bucket again
-    as the report   there are not too many rejects, no recount differs, and no clock is wrong. If
-                    one of these three conditions is not met, `skidway audit report` ends with
-                    status 1, too
+    as the report   there are not too many rejects, no recount found a difference, and no clock is
+                    wrong. If one of these three conditions is not met, `skidway audit report` ends
+                    with status 1, too
 
 A bucket also counts as complete if a person accepted its findings. Nobody can accept a bucket in
 which nothing was counted, because reports do not list it. For an empty bucket, the acceptances of
@@ -122,7 +122,8 @@ class Completeness:
 
 
 def is_good(verdict: BucketVerdict) -> bool:
-    """Whether the bucket is due, complete or accepted, and has no warning that is not accepted."""
+    """Whether a job may read the bucket's rows: the bucket is due, and it is accepted, or it is
+    complete and all of its warnings are accepted."""
     return verdict.due and verdict.residue is Status.COMPLETE and not verdict.is_warned
 
 

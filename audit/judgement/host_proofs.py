@@ -39,7 +39,7 @@ from skidway.kafka.source import Source
 
 BUCKETS_MAX = 10_080
 """The greatest number of buckets in a proof. If a bucket is one minute long, this is a week. For
-earlier times, operators can use `report`."""
+earlier times, operators can use `skidway audit report`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,7 +82,7 @@ def heard(evidence: Evidence, agent: int) -> int:
 
 
 def _is_before_any(evidence: Evidence, agent: int, others: Sequence[int]) -> bool:
-    """Whether another agent has a later message in the same log."""
+    """Whether any of `others` has a later message than `agent` in the same log."""
     return any(
         mine.last < theirs.last
         for other in others

@@ -24,8 +24,9 @@ from skidway.audit.topic.recount_result import RecountResult
 from skidway.kafka.source import Source
 
 NEWEST_BUCKETS = 24
-"""The standing contains short verdicts on this many newest buckets of all topics together. For
-older buckets, it contains only sums."""
+"""The standing contains short verdicts (see BucketVerdict.short) on the newest buckets of each topic.
+In all topics together, these buckets have at most this many different starts. For older buckets,
+the standing contains only sums."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +91,8 @@ class TopicStanding:
 
     def and_later(self, later: TopicStanding, starts: Collection[int]) -> TopicStanding:
         """Joins two standings of one topic. later: the standing of the topic's later buckets.
-        starts: the starts of the newest buckets of all topics. Of the verdicts on single buckets,
-        the result contains only those on these buckets."""
+        starts: the starts of the newest buckets of all topics. `newest` of the result has only the
+        verdicts on buckets with these starts."""
         ends = (self.complete_until, later.complete_until if self.is_complete else None)
         oldest = (self.oldest_overdue, later.oldest_overdue)
         newest = {**self.newest, **later.newest}

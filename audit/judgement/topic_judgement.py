@@ -208,7 +208,7 @@ class TopicJudgement:
         warnings = self._accepted(NO_AGENT, bucket, warned)
         return replace(found, warnings=warnings) if warnings else found
 
-    # A bucket by columns.
+    # The verdict on a bucket whose agents are judged in columns (see bucket_columns).
 
     def columns_of(self, bucket: BucketId) -> BucketColumns | None:
         """The bucket as columns. None if the bucket's agents have to be judged one by one: if the

@@ -44,9 +44,9 @@ _BEGIN = (0, 0)
 
 
 class _Stretch(NamedTuple):
-    """The range of (epoch, number) in which an agent's deltas may count lines that another agent
-    had delivered already. The range begins after `after` and ends before `before`. before: None if
-    the range has no end yet."""
+    """A range of an agent's messages, as (epoch, number): deltas in this range may count lines that
+    another agent had delivered already. The range begins after `after` and ends before `before`.
+    before: None if the range has no end yet."""
 
     after: tuple[int, int]
     before: tuple[int, int] | None

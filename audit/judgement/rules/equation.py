@@ -58,7 +58,7 @@ def findings(facts: TopicFacts, agent: int, sums: dict[Place, Sums | None]) -> I
         words = reasons.difference(first, expected, place, found)
         name = reasons.name_of_difference(words, expected, found)
         gravity = _gravity(place)
-        if not is_sealed and found.count >= expected.count:  # then `first` lacks records
+        if not is_sealed and found.count >= expected.count:  # then `first` may lack records
             gravity = max(gravity, _gravity(first))
         about = Difference(first, expected, place, found)
         yield Finding(gravity, words, _cause(expected, found), name, about=about)

@@ -1,6 +1,7 @@
 """Finds, without I/O, missing messages of the senders whose counts the verdict uses. A missing
-message leaves a hole in the sender's message numbers, or breaks the chain of a bucket's deltas
-(messages with counts).
+message leaves a hole in the sender's message numbers. If it is a delta (a message with counts), it
+also leaves a hole in the chain of a bucket's deltas, because each delta names the previous delta of
+the same sender that has counts for the bucket.
 """
 
 from __future__ import annotations
@@ -35,8 +36,7 @@ def findings(
 
 
 def chain_findings(facts: TopicFacts, tallies: Tallies) -> Iterator[Finding]:
-    """Findings on missing deltas of one bucket. They are noticed because each delta names the last
-    earlier delta of the same sender that has counts for the bucket."""
+    """Findings on missing deltas of one bucket (see the module's docstring)."""
     for key, tally in tallies.items():
         if not tally.chained:
             words = f"deltas of {reasons.of_sender(key)} for this bucket are missing"
