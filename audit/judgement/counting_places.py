@@ -1,6 +1,6 @@
 """Finds, without I/O, which senders count a topic in which places. A place is a cluster or an
-output. A sender that loses its state begins a new, higher epoch and counts anew. So for each
-partition, the verdict uses only the counts of the highest epoch.
+output. A sender that starts anew counts again, in a higher epoch. So for each partition, the
+verdict uses only the counts of the highest epoch.
 
 Retired places are included: the audit compares their counts, and reports the records that they
 lack. If a retired place lacks records, the verdict becomes worse in only one case: the tier has
