@@ -24,8 +24,8 @@ from skidway.audit.topic.recount_result import RecountResult
 from skidway.kafka.source import Source
 
 NEWEST_BUCKETS = 24
-"""The standing contains short verdicts (see BucketVerdict.short) on the newest buckets of the topics.
-All these buckets together have at most this many different starts. For older buckets, the standing
+"""The standing contains short verdicts (see BucketVerdict.short) on the newest buckets. In all topics
+together, these buckets have at most this many different starts. For older buckets, the standing
 contains only sums."""
 
 
