@@ -24,9 +24,9 @@ from skidway.audit.topic.recount_result import RecountResult
 from skidway.kafka.source import Source
 
 NEWEST_BUCKETS = 24
-"""The standing contains short verdicts (see BucketVerdict.short) on the newest buckets. In all topics
-together, these buckets have at most this many different starts. For older buckets, the standing
-contains only sums."""
+"""The standing contains short verdicts (see BucketVerdict.short) on the newest buckets. In all
+topics together, these buckets have at most this many different starts. For older buckets, the
+standing contains only sums."""
 
 
 @dataclass(frozen=True, slots=True)
