@@ -1,10 +1,12 @@
-"""What the audit knows about each agent of a topic, as columns. Columns make it possible to apply
-the rules to ten thousand agents at once. The module does no I/O.
+"""What the audit knows about each agent of a topic, as columns: arrays with an element for each
+agent. Columns make it possible to apply the rules to ten thousand agents at once. The module does
+no I/O.
 
-The columns suffice for the rules if an agent is *plain*. A plain agent is alone on its host, read
-nothing that another agent had read, had one epoch, declared no loss, and sent no last word (the
-last seal of a host that is removed). None of its messages is missing, and no two of its messages
-have the same number but different contents. All other agents are judged one by one.
+The columns contain enough to judge an agent if the agent is *plain*. A plain agent is alone on its
+host, read nothing that another agent had read, declared no loss, and sent no last word (the last
+seal of a host that is removed). It had only one epoch (an agent that starts with an older copy of
+its state begins another epoch). None of its messages is missing, and no two of its messages have
+the same number but different contents. All other agents are judged one by one.
 
 In a fleet, most topics have the same agents, and an agent seals all its topics together. So the
 columns that do not depend on the topic are made once, and all topics share them (`FleetColumns`).
@@ -36,14 +38,16 @@ this time.
 EVER: Final = 1 << 62
 
 _SEAL_TIMES: Final = 1 << 55
-"""An agent is not plain if its newest seal has a time further than this from 0."""
+"""In ms. If a time in an agent's newest seal is not between -_SEAL_TIMES and _SEAL_TIMES, the agent
+is not plain."""
 
 _SealsByAgent = Mapping[int, list[SealNote]]
 
 
 class NewestSeals:
-    """The newest usable seal of each agent, sorted by agent: its `sealed_until`, `vouched_until`,
-    epoch and `at`."""
+    """The newest usable seal (see `usable_seals`) of each agent. Each array has an element for each
+    agent, in ascending order of the agents' ids. The elements come from the fields of `SealNote`.
+    """
 
     def __init__(self, seals: Mapping[int, SealNote]) -> None:
         agents = sorted(seals)
@@ -59,11 +63,12 @@ class NewestSeals:
 class FleetColumns:
     """The columns that do not depend on the topic, for all agents of all topics, sorted by id.
 
-    seen: when the agent was last heard. is_silent: whether it has not been heard for silence_ms.
-    counted_from: buckets that start before this time may lack counts of the agent, because its
-    first messages have expired. NEVER if none has expired; EVER if another message is missing, or
-    if two messages with the same number have different contents. is_plain: whether the agent is
-    plain, as far as this does not depend on the topic.
+    seen: the time at which the agent was last heard. is_silent: whether the agent has not been
+    heard for silence_ms. counted_from: buckets that start before this time may lack counts of the
+    agent, because its first messages have expired. The value is NEVER if none has expired. It is
+    EVER (later than all other times) if another message is missing, or if two messages with the
+    same number have different contents. is_plain: whether the agent is plain, as far as this does
+    not depend on the topic.
     """
 
     def __init__(self, common: CommonFacts) -> None:
@@ -87,7 +92,7 @@ class FleetColumns:
         return {agent for pair in self._common.evidence.overlaps for agent in pair}
 
     def newest(self, facts: TopicFacts) -> NewestSeals:
-        """The newest usable seals of a topic's agents."""
+        """The newest usable seals of a topic's agents (see `usable_seals`)."""
         named = facts.expectation.namesakes
         key = _key(named)
         if key not in self._newest:
@@ -95,8 +100,8 @@ class FleetColumns:
         return self._newest[key]
 
     def newest_seals(self, topics: Sequence[TopicEvidence]) -> Mapping[int, SealNote]:
-        """By agent, the newest of its usable seals of these topics. Topics that all agents seal
-        together share the answer."""
+        """By agent, the newest of its usable seals of these topics. For topics that all agents seal
+        together, the result is computed only once."""
         key = _key(topics)
         if key not in self._seals:
             parts: list[_SealsByAgent] = [*{id(x.seals): x.seals for x in topics}.values()]
@@ -125,10 +130,10 @@ class AgentColumns:
     """The agents of one topic, sorted by id. Every array has an element for each agent.
 
     agents: the ids.
-    has_seal: whether the agent has a usable seal. epoch, at, sealed, vouched, is_final: the values
-    of its newest usable seal. seen, is_silent, counted_from: see FleetColumns. is_plain: whether
-    the agent is plain (see the module's docstring). waited_until: the audit waits for the agent's
-    seal in buckets that start up to this time.
+    has_seal: whether the agent has a usable seal (see `usable_seals`). epoch, at, sealed, vouched,
+    is_final: the values of its newest usable seal. seen, is_silent, counted_from: see FleetColumns.
+    is_plain: whether the agent is plain (see the module's docstring). waited_until: if a bucket
+    starts at this time or earlier, the audit waits for the agent's seal of the bucket.
     """
 
     def __init__(self, facts: TopicFacts, fleet: FleetColumns) -> None:

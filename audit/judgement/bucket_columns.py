@@ -2,14 +2,15 @@
 
 The agents of a bucket fall into three groups:
 
-    quiet     plain agents for which no rule has a finding: they are complete
-    told      plain agents with findings that are found for all agents at once: the bucket is too
-              young, the agent's seal is missing, or the counts of places differ
+    quiet     plain agents (see agent_columns) for which no rule has a finding: they are complete
+    told      plain agents with one of these findings: the bucket is too young, the agent's seal is
+              missing, or the counts of places differ. This module finds them for all agents at once
     others    all other agents. The rules judge them one by one
 
-In a large fleet, nearly all agents of a bucket are told while the bucket is young or a tier lags
-behind, and quiet later. If this module cannot be sure that it gives the same verdict on an agent as
-the rules for single agents, the agent belongs to the others.
+In a large fleet, nearly all agents of a bucket belong to the group `told` while the bucket is young
+or a tier lags behind. Later, nearly all belong to the group `quiet`. If this module cannot be sure
+that it gives the same verdict on an agent as the rules for single agents, the agent belongs to the
+group `others`.
 """
 
 from __future__ import annotations
@@ -60,8 +61,8 @@ bits."""
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """One reason why some agents are not complete. agents: the first of these agents, in ascending
-    order. count: how many agents have this reason."""
+    """One reason why some agents are not complete. agents: of these agents, those with the lowest
+    ids, at most reasons.NAMES_MAX. count: how many agents have this reason."""
 
     status: Status
     reason: str
@@ -70,7 +71,8 @@ class Told:
 
 
 class BucketColumns:
-    """One bucket of one topic. special: agents that are judged one by one in any case."""
+    """The agents of one bucket of one topic, in the three groups. special: agents that are judged
+    one by one in any case."""
 
     def __init__(
         self,
@@ -94,7 +96,7 @@ class BucketColumns:
         if special:
             clean &= ~np.isin(agents.agents, list(special))
         self.late = self._on_agents(self._is_late, else_=False)
-        """For each agent, whether it touched the bucket after its newest seal."""
+        """For each agent, whether it counted records in the bucket after its newest seal."""
         self._lacks_seal = (agents.vouched < self._due) | self.late
         is_silent = self._lacks_seal & agents.is_silent
         if facts.now_ms < self._due + facts.policy.silence_ms:
@@ -110,11 +112,12 @@ class BucketColumns:
         self.others = [*counted[~self._is_known].tolist(), *agents.agents[judged & ~clean].tolist()]
         """The agents that the rules judge one by one."""
         self.judged: Int64s = np.union1d(agents.agents[judged], counted)
-        """All agents whose part of the bucket is judged, in ascending order."""
+        """The ids of all agents that are judged in this bucket, in ascending order."""
 
     @property
     def statuses(self) -> list[Status]:
-        """The statuses of the quiet and told agents."""
+        """The different statuses of the agents in the groups `quiet` and `told`. If any agent is
+        judged, COMPLETE is among them, even if the group `quiet` is empty."""
         found = [Status.COMPLETE] if len(self.judged) else []
         found += [Status.OPEN] if self._waits.any() else []
         return found + ([Status.INCOMPLETE] if self._differs.any() else [])
@@ -140,7 +143,7 @@ class BucketColumns:
         )
 
     def told(self) -> Iterator[Told]:
-        """Yields each reason for which told agents are not complete."""
+        """Yields each reason why agents of the group `told` are not complete."""
         agents, waits = self._agents, self._waits
         if self._is_young:
             yield from self._one(Status.OPEN, seals.TOO_YOUNG.reason, waits & agents.has_seal)
@@ -148,15 +151,14 @@ class BucketColumns:
         yield from self._one(Status.OPEN, seals.LATE, waits & agents.has_seal & self.late)
         behind = np.flatnonzero(waits & agents.has_seal & (agents.vouched < self._due))
         until = agents.vouched[behind]
-        seconds = np.where(until >= 0, until - until % 1000, until)  # shown as whole seconds
+        seconds = np.where(until >= 0, until - until % 1000, until)  # reasons show whole seconds
         for chosen in _alike(seconds):
             yield self._told(Status.OPEN, seals.until(int(until[chosen[0]])), behind[chosen])
         if self._differs.any():
             yield from self._differences()
 
     def gravest(self, count: int) -> list[int]:
-        """The ids of at most `count` agents that `told` gives reasons for: those with the gravest
-        statuses."""
+        """Of the group `told`, the ids of the agents with the gravest statuses, at most `count`."""
         found: list[int] = []
         for chosen in (self._differs, self._waits & ~self._differs):
             found += self._agents.agents[np.flatnonzero(chosen)[: count - len(found)]].tolist()
@@ -173,8 +175,9 @@ class BucketColumns:
         return found
 
     def lacking(self) -> dict[Place, int]:
-        """For each place that is not retired, how many fewer records it has than the place with the
-        most records, summed up over the agents; see Parts.lacking.
+        """By place, how many records a place that is not retired lacks. For each agent, the place
+        with the most records of this agent is compared with the other places; the differences of
+        all agents are summed up. See Parts.lacking.
         """
         counts = {place: x[0] for place, x in self._places.items() if x is not None}
         if not counts:
@@ -205,8 +208,8 @@ class BucketColumns:
         return Told(status, reason, tuple(named), len(places))
 
     def _differences(self) -> Iterator[Told]:
-        """Yields the reasons that name a place whose counts differ from those of the first place.
-        Agents with the same difference share a reason."""
+        """Compares each place with the first place in `_places`, and yields a reason for each
+        difference between their counts. Agents with the same difference share a reason."""
         (first, expected), *others = ((x, y) for x, y in self._places.items() if y is not None)
         differs = np.flatnonzero(self._is_known)
         differs = differs[self._differs[self._at[differs]]]
@@ -228,18 +231,19 @@ class BucketColumns:
             return {}
         return {place: self._total(place) for place in self._places}
 
-    # The rules. Each array has an element for each agent that is counted in the bucket.
+    # The rules. Each array has an element for each agent whose records are counted in the bucket.
 
     @cached_property
     def _is_whole(self) -> Bools:
-        """Whether no delta is missing in the chains of the agent's tallies."""
+        """Whether no delta of the agent's tallies is missing. Each delta names the delta before it,
+        so `LINKS` shows whether there are holes."""
         last = self._table[LAST]
         broken = self._table[LINKS] != links_of_all(last, np.zeros_like(last))
         return ~np.logical_or.reduceat(broken, self._tallies.begins) if len(last) else broken
 
     @cached_property
     def _is_late(self) -> Bools:
-        """Whether a delta of the agent touched the bucket after the agent's newest seal."""
+        """Whether a delta that the agent made after its newest seal has counts for the bucket."""
         rows = self._agent_rows
         late = np.zeros(len(self._tallies), np.bool_)
         if not self._is_known.any():
@@ -271,7 +275,7 @@ class BucketColumns:
     @property
     def _is_plainly_unequal(self) -> bool:
         """Whether every difference between places is a finding: no place is retired or lacks the
-        topic, and no gap explains a difference."""
+        topic, and no gap (offsets that a counter could not read) may explain a difference."""
         facts = self._facts
         return not (
             self._are_great
@@ -290,8 +294,8 @@ class BucketColumns:
 
     @cached_property
     def _places(self) -> dict[Place, Int64s | None]:
-        """For each place, the sums of each counted agent: an array of five rows (count, bytes,
-        checksum, rejects, repeats) with a column for each agent. None for a tier that never
+        """For each place, an array of five rows (count, bytes, checksum, rejects, repeats), with a
+        column for each agent whose records are counted in the bucket. None for a tier that never
         reported the topic."""
         found: dict[Place, Int64s | None] = {}
         for place, rows in self._rows_of_places.items():
@@ -300,8 +304,8 @@ class BucketColumns:
 
     @cached_property
     def _rows_of_places(self) -> dict[Place, Int64s | None]:
-        """For each place, the indexes of the columns in the table of tallies whose counts are used.
-        None for a tier that never reported the topic."""
+        """For each place, the indexes of those columns of the table of tallies that have the counts
+        of this place. None for a tier that never reported the topic."""
         facts, found = self._facts, dict[Place, Int64s | None]()
         for tier in facts.tiers:
             if tier is Tier.AGENT:
@@ -325,8 +329,8 @@ class BucketColumns:
 
     @cached_property
     def _owners(self) -> Int64s:
-        """For each column of the table of tallies, the index of its agent among the counted
-        agents."""
+        """For each column of the table of tallies, the index of its agent in the tallies'
+        `agents`."""
         begins = np.zeros(self._table.shape[1], np.int64)
         begins[self._tallies.begins] = 1
         return np.cumsum(begins) - 1
@@ -337,7 +341,7 @@ class BucketColumns:
         values = self._table[_SUMS, rows]
         if (np.diff(owners) > 0).all():
             sums[:, owners] = values
-        else:  # several senders counted for one agent
+        else:  # several senders counted one agent's records
             for row, column in enumerate(values):
                 np.add.at(sums[row], owners, column)
         return sums
@@ -363,7 +367,7 @@ class BucketColumns:
         )
         return reduce(joined_by_rule, found, ())
 
-    # Turns an array for counted agents into an array for all agents of the topic.
+    # Turns an array for the tallies' `agents` into an array for all agents of the topic.
 
     def _on_agents(self, counted: Bools, *, else_: bool) -> Bools:
         found = np.full(len(self._agents), else_)

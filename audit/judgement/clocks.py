@@ -9,10 +9,10 @@ agrees with ours. If there is only one sender and its clock differs from ours, n
 of the two clocks is wrong. In this case our clock counts as wrong.
 
 A sender's clock counts as slow if its lag is constant: the lag is above the bound
-(policy.clock_difference_ms) in three successive windows of time, and is about the same in the first
-two of these windows. Other causes of a lag do not keep it constant: the lag of a backlog shrinks,
-and the lag of a mirror that falls behind grows. For `present_ms`, one window is enough, because a
-mistake only makes the judgement more cautious.
+(policy.clock_difference_ms) in three successive windows of time (hearing.WINDOW_MS), and is about
+the same in the first two of these windows. Other causes do not keep a lag constant: if a backlog is
+read, the lag shrinks, and if a mirror falls behind, the lag grows. For `present_ms`, one window is
+enough, because a mistake only makes the judgement more cautious.
 
 A program that reads the collector's store also compares its own clock with the collector's clock.
 The store has the times, by the collector's clock, at which the collector read records. If such a
@@ -34,8 +34,8 @@ from skidway.audit.topic.messages import Tier
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A sender whose clock differs from ours. ahead_ms: by how much the sender's clock is ahead;
-    negative if it is behind."""
+    """A sender whose clock is wrong. ahead_ms: how far its clock is ahead of the time that our
+    clock should show; negative if it is behind."""
 
     tier: Tier
     producer: str
@@ -50,9 +50,9 @@ class Clocks:
     ours_ms: how far our clock is ahead, or negative if it is behind; 0 if nothing shows that it is
         wrong.
     senders: the number of senders with a recent reading.
-    others: the senders whose clocks differ, the greatest difference first.
-    unheard_ms: the time, by our clock, since the last message of any sender; 0 if this time is at
-        most policy.silence_ms.
+    others: the senders whose clocks are wrong, the greatest difference first.
+    unheard_ms: the time, by our clock, since the newest message of all senders; 0 if this time is
+        at most policy.silence_ms.
     is_behind_store: whether our clock is behind the collector's clock.
     """
 
@@ -70,7 +70,7 @@ class Clocks:
 
     @property
     def wrong(self) -> frozenset[SenderName | None]:
-        """The senders whose clocks differ; None means our clock."""
+        """The senders whose clocks are wrong; None stands for our clock."""
         others = {(x.tier, x.producer) for x in self.others}
         return frozenset(others | {None}) if self.is_ours_wrong else frozenset(others)
 
@@ -118,9 +118,10 @@ def ours_ahead_ms(evidence: Evidence, policy: Policy) -> int:
 def behind_ms(
     evidence: Evidence, policy: Policy, sender: SenderName, present_ms: int, ours_ahead_ms: int
 ) -> int:
-    """How far behind a sender is; 0 if the sender is not behind, or is silent. A sender is behind
-    if it looks silent by its own clock, but we read a message from it within policy.silence_ms. A
-    sender that is behind has a slow clock, or its messages come late."""
+    """Returns by how many ms a sender is behind; 0 if the sender is not behind, or is silent. A
+    sender is behind if the times in its messages are older than policy.silence_ms, but we read a
+    message from it within policy.silence_ms. Such a sender has a slow clock, or its messages come
+    late."""
     reading = evidence.readings.get(sender)
     silent_ms = present_ms - evidence.heard_ms(sender)
     if reading is None or silent_ms <= policy.silence_ms:
@@ -130,7 +131,8 @@ def behind_ms(
 
 
 def _lately(evidence: Evidence) -> dict[SenderName, Reading]:
-    """The senders with a reading in the present window of our time or in the window before."""
+    """By sender, its newest reading. Senders are left out if that reading is neither in the current
+    window of our clock nor in the window before."""
     window = evidence.taken_ms // WINDOW_MS
     return {name: x for name, x in evidence.readings.items() if 0 <= window - x.window <= 1}
 
@@ -139,9 +141,9 @@ def _unremarkable(
     evidence: Evidence, policy: Policy, lately: Mapping[SenderName, Reading]
 ) -> Iterator[int]:
     """Yields a zero for each sender that sent a message within policy.silence_ms and has no recent
-    reading. When a command reads a whole topic at once, no record comes live, so only senders whose
-    clocks are ahead have readings. Without the zeros, these few senders would count as the
-    majority."""
+    reading. When a command reads a whole topic at once, all records are old when they are read.
+    Then only senders whose clocks are ahead have readings (see evidence.hearing). Without the
+    zeros, these few senders would count as the majority."""
     for name, heard_ms in evidence.heard.items():
         if name not in lately and 0 <= evidence.taken_ms - heard_ms <= policy.silence_ms:
             yield 0

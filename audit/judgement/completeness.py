@@ -5,9 +5,10 @@ A job runs this command before it reads the rows of a day. The answer is yes onl
 that no record of the span can be missing. It is not enough that all known buckets are complete.
 These are the conditions:
 
-    each bucket     the report has only buckets in which somebody counted something. Here every
-                    bucket of the span has a verdict: an empty bucket is complete if every expected
-                    agent has sealed it, and if the counters sent messages after it was due
+    each bucket     every bucket of the span has a verdict, even if nothing was counted in it.
+                    (`skidway audit report` leaves such empty buckets out.) An empty bucket is
+                    complete if every expected agent has sealed it, and if the counters sent
+                    messages after it was due
     due             a bucket is due when lateness_ms have passed since its end; before that, it is
                     not complete. So a span that ends in the future is not complete either. A bucket
                     that is only partly in the span is judged as a whole
@@ -19,9 +20,9 @@ These are the conditions:
                     silence_ms. Otherwise the collector, which reads the audit's messages, has
                     stopped or still reads old messages, and may not know yet that later lines have
                     opened a bucket again
-    as the report   there are not too many rejects, no recount differs, and no clock is wrong. If
-                    one of these three conditions is not met, `skidway audit report` ends with
-                    status 1, too
+    as the report   there are not too many rejects, no recount found a difference, and no clock is
+                    wrong. If one of these three conditions is not met, `skidway audit report` ends
+                    with status 1, too
 
 A bucket also counts as complete if a person accepted its findings. Nobody can accept a bucket in
 which nothing was counted, because reports do not list it. For an empty bucket, the acceptances of
@@ -98,7 +99,7 @@ class Completeness:
 
     @property
     def short(self) -> tuple[BucketVerdict, ...]:
-        """The buckets that are neither complete nor accepted, or that have a warning."""
+        """The verdicts on the buckets for which `is_good` is false."""
         return tuple(x for x in self.verdicts if not is_good(x))
 
     @property
@@ -108,7 +109,7 @@ class Completeness:
 
     @property
     def accepted(self) -> tuple[BucketVerdict, ...]:
-        """The buckets that are complete except for findings that a person accepted."""
+        """The verdicts on buckets that are complete except for findings that a person accepted."""
         return tuple(x for x in self.verdicts if x.is_accepted)
 
     def lacking(self) -> dict[Place, int]:
@@ -121,7 +122,8 @@ class Completeness:
 
 
 def is_good(verdict: BucketVerdict) -> bool:
-    """Whether the bucket is complete or accepted, old enough, and without an open warning."""
+    """Whether a job may read the bucket's rows: the bucket is due, and it is accepted, or it is
+    complete and all of its warnings are accepted."""
     return verdict.due and verdict.residue is Status.COMPLETE and not verdict.is_warned
 
 
@@ -132,11 +134,11 @@ def completeness(
     now_ms: int,
     known: Known | None = None,
 ) -> list[Completeness]:
-    """Returns one answer for each topic that has this name in any cluster, and one answer for each
-    topic with the rejects of such a topic. Raises UsageError for a span that is empty or has more
-    than BUCKETS_MAX buckets. known: the facts that are the same for all topics, if the caller has
-    them already. These facts may be some seconds older than now_ms; in this case, fewer buckets may
-    be due."""
+    """Returns one answer for each topic that has the name in `question` in any cluster, and one
+    answer for each topic with the rejects of such a topic. Raises UsageError for a span that is
+    empty or has more than BUCKETS_MAX buckets. known: the facts that are the same for all topics,
+    if the caller has them already. These facts may be some seconds older than now_ms; in this case,
+    fewer buckets may be due."""
     grid = _grid(question, evidence.bucket_ms or question.bucket_ms)
     topics = [x for x, topic in evidence.topics.items() if question.covers(x) and _is_known(topic)]
     if known is None:
@@ -168,7 +170,9 @@ def _order(source: Source) -> tuple[str, str, str]:
 
 
 def _unknown(policy: Policy, question: Question, known: Sequence[Source]) -> Iterator[Completeness]:
-    """Answers for topics that no message mentions."""
+    """Yields answers for topics that no message mentions. If no cluster has the topic of the
+    question, yields one answer for it. Otherwise yields an answer for each other cluster in which
+    the roster names the topic."""
     heard = {(x.cluster, x.topic) for x in known if question.names(x)}
     if not heard:
         yield Completeness(question.name, doubts=("the audit has never heard of this topic",))
@@ -262,8 +266,8 @@ class _Asking:
     def _accepted_beside(
         self, verdict: BucketVerdict, named: Mapping[FindingName, Sequence[Acceptance]]
     ) -> BucketVerdict:
-        """Returns the verdict on a bucket without counts. Adds the acceptances of the same findings
-        in other buckets to the verdict."""
+        """Returns the verdict on a bucket without counts, with acceptances that people gave for the
+        same findings in other buckets (see the module's docstring)."""
 
         def accepted(agent: int, finding: Finding) -> Finding:
             given = named.get(FindingName(agent, finding.name), ())

@@ -1,5 +1,6 @@
 """Finds, without I/O, which senders count a topic in which places. A place is a cluster or an
-output. For each partition, the verdict uses the counts of the newest epoch.
+output. A sender that starts anew counts again, in a higher epoch. So for each partition, the
+verdict uses only the counts of the highest epoch.
 
 Retired places are included: the audit compares their counts, and reports the records that they
 lack. If a retired place lacks records, the verdict becomes worse in only one case: the tier has
@@ -37,8 +38,8 @@ def counting_places(
     evidence: Evidence, topic: TopicEvidence, tiers: Collection[Tier], retired: RetiredPlaces
 ) -> Iterator[Counting]:
     """Yields, for each place of these tiers, the senders that have the highest epoch in at least
-    one partition. The counts of these senders replace those of all other senders.
-    `evidence.senders` has the senders in the order in which their first messages arrived."""
+    one partition. The counts of these senders replace those of all other senders. Some findings
+    depend on whose first message arrived first; the order of `evidence.senders` shows this."""
     places: dict[Place, list[SenderKey]] = {}
     for key in sorted(topic.coverage):
         if key.tier in tiers and key in evidence.senders:
@@ -70,7 +71,7 @@ def needed_still(
 
 
 def place_of(key: SenderKey, evidence: Evidence, retired: RetiredPlaces) -> Place:
-    """The place at which a known sender counts."""
+    """The place at which a sender counts. The sender must be in `evidence.senders`."""
     cluster = evidence.senders[key].cluster
     name = key.producer if key.tier is Tier.HDFS else cluster
     return Place(key.tier, name, retired.holds(key.tier, name, cluster))

@@ -5,10 +5,12 @@ Some of this evidence changes all the time: the newest seals of the agents, the 
 senders were heard, and the present time. Only a few of these changes matter for a bucket:
 
     seals    a bucket depends on the newest seals of two groups of agents: those whose newest seal
-             does not reach the time at which the bucket is due, and those that touched the bucket
-             after their newest seal (`late`). A newer seal of any other agent changes nothing
-    heard    only whether an agent is silent matters, and only for these two groups. The counters
-             of records without origin matter only if they were heard last before the bucket was due
+             does not reach the time at which the bucket is due, and those that counted records in
+             the bucket after their newest seal (`late`). A newer seal of any other agent changes
+             nothing
+    heard    for these two groups, only whether the agent is silent matters. For records without
+             origin, it matters when a counter was last heard, but only if this was before the
+             bucket was due
     time     whether the bucket is due, and whether it has been due for silence_ms
 
 All other evidence that concerns every bucket is the *shape* of the topic. If the shape changes,
@@ -80,10 +82,11 @@ class Dependence:
         )
 
     def of_buckets(self, dues: Int64s) -> tuple[UInt64s, UInt64s]:
-        """Returns two arrays. dues: the times at which buckets are due; each array has an element
-        for each of these times. The first array has the sum of the hashes (see `_states`) of the
-        agents whose newest seal does not reach the time. The second array has the bucket's phase
-        (0: not due, 1: due, 2: due for at least silence_ms)."""
+        """Returns two arrays. `dues` has, for each bucket, the time at which it is due; each result
+        has an element for each of these buckets. In the first array, the element is the sum of the
+        hashes (see `_states`) of the agents whose newest seal does not reach that time. In the
+        second array, the element is 0 if the bucket is not due, 1 if it is due, and 2 if it has
+        been due for at least silence_ms."""
         facts = self._facts
         phases = (facts.now_ms >= dues).astype(np.uint64)
         phases += (facts.now_ms >= dues + facts.policy.silence_ms).astype(np.uint64)
@@ -113,7 +116,7 @@ class Dependence:
         return tuple(self._judgement.acceptances.get(bucket, {}).items())
 
     def late(self, bucket: BucketId) -> Int64s:
-        """The agents that touched the bucket after their newest seal."""
+        """The agents that counted records in the bucket after their newest seal."""
         tallies, agents = self._facts.topic.tallies.get(bucket), self.columns
         if not isinstance(tallies, BucketTallies):
             return np.empty(0, np.int64)
@@ -144,7 +147,7 @@ class Dependence:
 
     @property
     def columns(self) -> AgentColumns:
-        """The agents of the topic."""
+        """The columns of the topic's agents."""
         return self._judgement.agent_columns
 
     @property
@@ -154,8 +157,8 @@ class Dependence:
 
     @cached_property
     def _states(self) -> UInt64s:
-        """For each agent, a hash of its state: its newest seal, and whether and how it looks
-        silent."""
+        """For each agent, a hash of its newest seal, of whether it is silent, and of how far its
+        clock or its messages are behind (`_delays`)."""
         columns = self._judgement.agent_columns
         found = checksum.mixed(columns.agents.view(np.uint64))
         for column in (*_numbers(columns), self._delays, self._seals_of_cloned):
@@ -196,14 +199,14 @@ class Dependence:
 
     @cached_property
     def _sums(self) -> UInt64s:
-        """The sums of the hashes in `_states` of the first 0, 1, 2, ... agents, in the order of the
-        times up to which their newest seals vouch."""
+        """If the agents are sorted by the times up to which their newest seals vouch, element n is
+        the sum of the hashes in `_states` of the first n agents."""
         ordered = self._states[self._order]
         return np.concatenate(([np.uint64(0)], np.cumsum(ordered, dtype=np.uint64)))
 
     def _special(self) -> Iterator[tuple[object, ...]]:
-        """The evidence about agents that are not plain, as far as it is the same for all
-        buckets."""
+        """The evidence about agents that are not plain (see agent_columns), as far as it is the
+        same for all buckets."""
         facts, judgement = self._facts, self._judgement
         is_plain = judgement.agent_columns.is_plain
         agents = {self._agents[x] for x in np.flatnonzero(~is_plain).tolist()}
@@ -225,9 +228,9 @@ class Dependence:
             )  # fmt: skip
 
     def _seals_between_epochs(self, agent: int) -> Iterator[tuple[SealNote | None, ...]]:
-        """The first and the last seal of each epoch. For the newest epoch, the last seal is None,
-        because it changes all the time, and is already part of the agent's state (see
-        `_states`)."""
+        """Yields, for each epoch of the agent, its first and its last seal. For the newest epoch,
+        yields None instead of the last seal, because this seal changes all the time, and is already
+        part of the hash in `_states`."""
         facts = self._facts
         epochs = facts.epochs.get(agent, [])
         newest = epochs[-1].epoch if epochs else 0

@@ -16,8 +16,8 @@ from skidway.audit.topic.seal_columns import NEVER_SEALED
 from skidway.kafka.source import Source
 
 NewestOfHosts = list[tuple[set[int], dict[str, list[int]]]]
-"""The newest agents of each host, for several sets of agents. Most topics have the same set of
-agents, so the newest agents are computed once for all these topics."""
+"""Pairs of a set of agents and, by host, the newest agents among them. Most topics have the same
+set of agents, so the newest agents are computed once for all these topics."""
 
 
 class Expectation:
@@ -47,8 +47,8 @@ class Expectation:
         now_ms: int,
         found: NewestOfHosts | None = None,
     ) -> None:
-        """found: the newest agents of each host, if they were computed from the same evidence for
-        other topics already."""
+        """found: the newest agents that were already computed from the same evidence for other
+        topics. The constructor may add a pair to this list."""
         self._found = [] if found is None else found
         self._evidence = evidence
         self._roster = policy.roster
@@ -81,8 +81,8 @@ class Expectation:
         return self._roster.is_retired(self._cluster, self._host(agent), agent)
 
     def is_gone(self, agent: int) -> bool:
-        """Whether the agent may never send again, because it is retired or because its host has a
-        newer agent."""
+        """Whether it is possible that the agent never sends again, because it is retired or because
+        its host has a newer agent."""
         if self.is_retired(agent):
             return True
         newest = self._newest.get(self._host(agent), [])

@@ -1,8 +1,8 @@
 """Decides, without I/O, whether hosts are proven healthy since a given time, for `skidway audit
 wait`.
 
-The proof concerns the bucket that contains the given time. For each agent that counts as a newest
-agent of the host (newest_agents), the host needs:
+The proof concerns the bucket that contains the given time. A host is proven if these three
+conditions are met for each agent that counts as a newest agent of the host (see newest_agents):
 
     heard      the agent has sent a message, and is not silent
     sealed     each of its topics is sealed past the end of that bucket, and past the end of each
@@ -12,11 +12,11 @@ agent of the host (newest_agents), the host needs:
                nothing is lost, and no message is missing. The proof does not wait for late lines:
                it judges a bucket as soon as the agent has sealed it
 
-So a host that writes nothing is proven by its seals, and a host that writes is proven by the
-records that the other tiers have from it. A host is proven once three things are true: the bucket
-of the given time is over, a seal past the bucket's end has arrived, and the counters have reported
-the bucket. The proof ignores later buckets that are not over, or are too young to be due, because
-there are always such buckets.
+So if no lines are written on a host, its seals prove it. If lines are written, the other tiers must
+also have counted their records. A host can be proven as soon as the bucket of the given time is
+over, a seal past the bucket's end has arrived, and the counters have reported the bucket. The proof
+ignores later buckets that are not over, or are too young to be due, because there are always such
+buckets.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from skidway.kafka.source import Source
 
 BUCKETS_MAX = 10_080
 """The greatest number of buckets in a proof. If a bucket is one minute long, this is a week. For
-earlier times, operators can use `report`."""
+earlier times, operators can use `skidway audit report`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,16 +69,17 @@ def proofs(
     now_ms: int,
     bucket_ms: int = bucket.DEFAULT_BUCKET_MS,
 ) -> list[Proof]:
-    """A proof for each host in each of its clusters. A host's clusters are those for which the
-    roster names the host. If the roster names no cluster for the host, its clusters are those from
-    which its agents sent messages. bucket_ms: the size to assume while there are no buckets.
+    """Returns a `Proof` for each host in each of its clusters. A host's clusters are those for
+    which the roster names the host. If the roster names no cluster for the host, its clusters are
+    those from which its agents sent messages. bucket_ms: the size that a bucket is assumed to have
+    while there are no buckets.
 
     Raises UsageError for a retired host, for a time more than BUCKETS_MAX buckets ago, and for a
     host that the roster does not name and that never sent a message.
     """
     asking = _Asking(evidence, policy, since_ms, now_ms, bucket_ms)
     states = survey(evidence, policy, now_ms)
-    if evidence.rebuilding:  # messages of an unheard host may still come
+    if evidence.rebuilding:  # messages of these hosts may not be read yet
         heard = {state.host for state in states}
         states += [
             HostState(None, host, HostStatus.NEVER_HEARD, expected=True)
@@ -167,10 +168,11 @@ class _Asking:
         return None
 
     def _uncounted(self, agent: int, source: Source, *, is_sealed: bool) -> Iterator[str]:
-        """The reasons why buckets are not proven by counts. is_sealed: whether the agent has sealed
-        a topic of this name. If only a missing seal keeps a bucket open, this method yields no
-        reason for the bucket: either `_unsealed` has given that reason, or the agent will still
-        seal the present topic of that name."""
+        """Yields the reasons why the counts of the topic's buckets do not prove the host.
+        is_sealed: whether `_unsealed` found nothing wrong with the seals of a topic of this name.
+        If only a missing seal keeps a bucket open, this method yields no reason for the bucket:
+        either `_unsealed` has given that reason, or the agent has sealed another topic of the same
+        name and will still seal this one."""
         tallies = self._evidence.topic(source).tallies
         for each in self._buckets(agent, source):
             counted = agent in tallies.get(each, {})
@@ -196,8 +198,8 @@ class _Asking:
         return sorted(found)
 
     def _verdicts(self, agent: int, source: Source, each: BucketId) -> Iterator[AgentVerdict]:
-        """Yields the verdict on the bucket without waiting for late lines. If the verdict that
-        waits for late lines is graver than open, yields that verdict as well."""
+        """Yields the verdict on the agent's part of the bucket, as if no late lines could come. The
+        usual verdict waits for late lines; if it is worse than OPEN, yields it as well."""
         if source not in self._judgements:
             self._judgements[source] = (
                 TopicJudgement(self._evidence, source, self._at_once, self._now_ms),

@@ -65,11 +65,11 @@ class HostState:
     topics: the topics of all these agents and of the roster. Each has the time (ms) until which all
         agents that have the topic have sealed it, or None for never.
     expected: whether the audit waits for the host.
-    last_heard_ms: the time, by the agent's clock, at which the host was last heard, but never later
-        than the audit's clock showed then; 0 for never. If there are namesakes, `last_heard_ms` is
-        the time of the namesake that has been silent longest.
-    behind_ms: how far the host is behind; 0 if it is not behind. A host is behind if its messages
-        arrive, but their times are so old that by these times the host would be silent.
+    last_heard_ms: the time at which the host was last heard: by the agent's clock or, if it is
+        earlier, by the audit's clock; 0 for never. If there are namesakes, `last_heard_ms` is the
+        time of the namesake that has been silent longest.
+    behind_ms: by how many ms the host is behind; 0 if it is not behind. A host is behind if its
+        messages arrive, but the times in them are older than policy.silence_ms.
     namesakes: agents that were alive at the same time, for example on two machines with the same
         name.
     """
@@ -129,8 +129,8 @@ class _Survey:
         return [self._state(*key) for key in keys]
 
     def _place(self) -> None:
-        """Groups the agents by cluster and host. An agent whose cluster is not known yet may belong
-        to any cluster, so it is stored by host only."""
+        """Fills `_agents`: the agents by cluster and host. An agent whose cluster is not known yet
+        may belong to any cluster, so it is stored in `_unplaced`, by host only."""
         for number, (sources, agents) in enumerate(_alike(self._evidence)):
             self._groups.append(sources)
             clusters = {x.cluster for x in sources}
@@ -196,8 +196,8 @@ class _Survey:
         return HostStatus.BEHIND if late_ms else HostStatus.SILENT
 
     def _topics(self, cluster: str | None, host: str, agent: int) -> dict[str, int | None]:
-        """The agent's topics, as in AgentState. If a topic was deleted and created again, the
-        newest of all seals of both topics counts."""
+        """The agent's topics, as in AgentState. If a topic was deleted and created again, both
+        topics have one entry, with the newest of their seals."""
         roster = self._policy.roster
         groups, listed = self._speaks_of.get(agent, ()), roster.topics(cluster, host)
         key = cluster, listed, groups
@@ -227,8 +227,8 @@ class _Survey:
 
 class _Named(NamedTuple):
     """The names of some topics, and their newest usable seals by agent. A pair in `names` consists
-    of a topic's name and the index of the topic's seals in `seals`. Most agents have the same
-    topics and seal them all together, so topics share the elements of `seals`.
+    of a topic's name and the index of the topic's seals in `seals`. Topics that all agents seal
+    together have the same index, to save memory.
     """
 
     names: Sequence[tuple[str, int]]

@@ -3,20 +3,19 @@ the seals of these agents. A seal says that all lines up to a time are counted. 
 demands a proof for each of them.
 
 An agent is heard when a message of it arrives. Normally only one agent counts: the agent that was
-heard last. But this agent may run on an old state that was restored. So an agent that began later
-counts as well, until it is silent. Such an agent is silent if two conditions are met: at least
-`silence_ms` have passed since its last message, by the audit's clock; and the last message of the
-agent that was heard last came at least `silence_ms` after this message. Two machines may also have
-the same name. In this case, all agents that were alive at the same time (`evidence.overlaps`)
-count, because each has its own files. These agents count even while they are silent, until they are
-retired or report another host name.
+heard last. Call it A. But A may run on an old state that was restored, although another agent B of
+the host began later. So B counts as well, until it is silent. B is silent if at least `silence_ms`
+have passed since its last message by the audit's clock, and A's last message was sent at least
+`silence_ms` after B's last message. Two machines may also have the same name. In this case, all
+agents that were alive at the same time (`evidence.overlaps`) count, because each has its own files.
+These agents count even while they are silent, until they are retired or report another host name.
 
 The order of messages in the log shows which agent was heard last and which began later. Clocks
 cannot show this order, because a host's clock may have been set by any amount between two messages.
 The audit messages of two agents of a host are normally in one log. The messages may be in different
-logs if the audit topic has several partitions or was created again. In this case each agent counts
-until it is silent. If an older version of the collector stored the messages without their offsets,
-the clocks decide.
+logs if the audit topic has several partitions or was created again. In this case B counts in any
+case until it is silent. If an older version of the collector stored the messages without their
+offsets, the times in the messages decide which agent began later.
 """
 
 from __future__ import annotations
@@ -60,13 +59,14 @@ def namesakes(evidence: Evidence, agents: Iterable[int]) -> set[int]:
 
 
 def unread_until(evidence: Evidence, agent: int, of_host: Iterable[int], silence_ms: int) -> int:
-    """Returns a time (ms, by the host's clock): the replaced agent `agent` may have left lines
-    unread that were written before this time. Normally the result is the time at which the next
-    agent began. If that time is not after the time of the replaced agent's last message, the clock
-    was set back between the two times. Then the result is the time of the replaced agent's last
-    message plus `silence_ms`, because a living agent is never silent for so long. If no agent began
-    after the replaced agent's last message, the result is 0: the audit then does not expect unread
-    lines.
+    """Returns a time (ms, by the host's clock): another agent of the host replaced `agent`, and
+    `agent` may have left lines unread that were written before this time.
+
+    Normally the result is the time at which the next agent of the host began to send. If the clock
+    was set back, this may be earlier than the time in the last message of `agent`. In this case the
+    result is the time in that message plus `silence_ms`, because a running agent is never silent
+    for so long. If no agent of the host sent its first message after the last message of `agent`,
+    the result is 0, and the audit expects no unread lines.
     """
     heard_ms = heard(evidence, agent)
     began = [_began(evidence, x) for x in of_host if _began_behind(evidence, x, agent)]
@@ -76,13 +76,13 @@ def unread_until(evidence: Evidence, agent: int, of_host: Iterable[int], silence
 
 
 def heard(evidence: Evidence, agent: int) -> int:
-    """The time (ms, by the agent's clock) at which an agent was last heard, even if only by an
-    announcement."""
+    """The time (ms, by the agent's clock) at which an agent was last heard, even if its only
+    message is an announcement."""
     return max(evidence.last_heard(agent), _began(evidence, agent))
 
 
 def _is_before_any(evidence: Evidence, agent: int, others: Sequence[int]) -> bool:
-    """Whether another agent has a later message in the same log."""
+    """Whether any of `others` has a later message than `agent` in the same log."""
     return any(
         mine.last < theirs.last
         for other in others

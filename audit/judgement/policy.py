@@ -51,10 +51,10 @@ class Policy:
 
     tiers: the tiers in which each record must be counted.
     silence_ms: if no message of an agent arrives for this long, the agent counts as silent.
-    lateness_ms: how late lines may come. If an agent announces a larger value, the agent's value
-        applies.
-    ahead_ms: how far ahead the times of lines may be. If an agent announces a larger value, the
-        agent's value applies.
+    lateness_ms: how long after its event time a line may be written. If an agent announces a larger
+        value, the agent's value applies.
+    ahead_ms: how far an event time may be ahead of the time at which the line was read. If an agent
+        announces a larger value, the agent's value applies.
     clock_difference_ms: clocks that differ by more than this are reported.
     roster: the hosts that must report, and the hosts that are retired.
     exemptions: the topics that need not be counted in all tiers of `tiers`.
@@ -62,7 +62,7 @@ class Policy:
         bucket is a minute of event time.
     retired_places: texts that name places (see the module retired_places).
     loads_every_ms: how often each output is loaded; None if unknown.
-    freshness_targets: for topics, how soon after its end a bucket should be complete.
+    freshness_targets: how soon after their ends the buckets of these topics should be complete.
     """
 
     tiers: tuple[Tier, ...] = (Tier.AGENT, Tier.BROKER, Tier.MIRROR, Tier.HDFS)

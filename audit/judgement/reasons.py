@@ -18,7 +18,7 @@ from skidway.audit.topic.messages import Certainty, Tier
 from skidway.audit.topic.sample_result import ContentDifference, SampleResult, day_text
 
 NAMES_MAX = 3
-"""A reason names this many hosts or schemas, and gives the number of the others."""
+"""A reason names at most this many hosts or schemas."""
 
 REASONS_MAX = 20
 """At most this many reasons are listed for a bucket. If a tier lags behind, ten thousand hosts may
@@ -46,8 +46,9 @@ def name_of_difference(words: str, expected: Sums, found: Sums) -> str:
 
 
 def name_of_lack(words: str, counted: Sums) -> str:
-    """The name by which an acceptance refers to a lack of counts. If more records are lacking
-    later, the lack has another name, and the acceptance does not cover it."""
+    """The name by which an acceptance refers to a lack of counts. The name contains the number and
+    the checksum of the `counted` records. So if more records are counted later, the lack has
+    another name, and the acceptance does not cover it."""
     return f"{words} ({counted.count}, {brief(counted.checksum)})"
 
 
@@ -170,9 +171,9 @@ def of_content(difference: ContentDifference) -> str:
 
 
 def of_unlisted_content(result: SampleResult) -> str:
-    """Words that say how many more lines have rows or records with other content: those that the
-    result counts but does not list. Without such lines, words that say that the event times of
-    listed ones are not known."""
+    """Words about a comparison that found lines whose rows or records have other content than the
+    line. If the result lists only some of these lines, the words say how many it does not list.
+    Otherwise they say that the event times of listed lines are not certain."""
     if not result.unlisted:
         return (
             f"the samples of {day_text(result.day)} have lines whose rows or records have other"
@@ -205,7 +206,7 @@ def of_loss(note: LossNote, path: str = "") -> str:
     was first found; "" if no agent announced the file."""
     loss = note.loss
     fate = "lost" if loss.certainty is Certainty.LOST else "uncertain"
-    if not path and loss.reason.startswith("/"):  # loss.reason names a file that nobody read
+    if not path and loss.reason.startswith("/"):  # it begins with the path of an unread file
         return f"lines are {fate}: {loss.reason}"
     file = f"{path} (file {loss.file})" if path else f"file {loss.file}"
     if loss.end is None:

@@ -12,10 +12,10 @@ changes. For example:
 `host` is the name that the agent announces (its `host.name`); a host may report to several
 clusters. The file names topics as the agent's sources do, without a mirror's prefix. The name of a
 topic also means the topic with its rejected lines. If an entry has no topics, the host must report
-every topic that its agent ever mentioned. If any entry retires a host, the audit does not wait for
-the host. An entry of the settings names no cluster and applies to every cluster. If no host must
-report, the roster is called silent. Then the audit expects every agent that ever sent a message,
-except retired agents.
+every topic that its agent ever mentioned. If an entry retires a host, the audit does not wait for
+the host in that cluster, even if other entries name the host. An entry of the settings names no
+cluster and applies to every cluster. If no host must report, the roster is called silent. Then the
+audit expects every agent that ever sent a message, except retired agents.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from skidway.kafka.source import check_cluster_name
 from skidway.settings import setting
 
 _HOST = re.compile(r"[!-+\--~]{1,255}")
-"""A host name consists of printable characters, without space and comma."""
+"""A host name consists of printable ASCII characters, without space and comma."""
 
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
 
@@ -93,8 +93,8 @@ class Roster:
         return frozenset(x for x in found if not self.is_retired(cluster, x))
 
     def expects(self, cluster: str, topic: str, host: str) -> bool:
-        """Whether this host must report this topic. The caller knows that a message of the host's
-        agent mentions the topic."""
+        """Whether this host must report this topic. The result is valid only if a message of the
+        host's agent mentions the topic."""
         if self.is_retired(cluster, host):
             return False
         if self.is_silent:
@@ -103,14 +103,15 @@ class Roster:
         return any(topics is not None and (not topics or topic in topics) for topics in lists)
 
     def waits_for(self, cluster: str | None, host: str) -> bool:
-        """Whether the audit waits for this host. The caller knows that the host has sent messages,
-        or that the roster names it."""
+        """Whether the audit waits for this host. The result is valid only if an agent of the host
+        has sent messages, or if the roster names the host."""
         if self.is_retired(cluster, host):
             return False
         return self.is_silent or any((x, host) in self._expected for x in (cluster, None))
 
     def topics(self, cluster: str | None, host: str) -> frozenset[str]:
-        """The topics that the roster names for a host of a cluster; empty if it names none."""
+        """The topics that the roster names for a host of a cluster; empty if the roster names no
+        topic for the host."""
         lists = [self._expected.get((where, host), frozenset()) for where in (cluster, None)]
         return lists[0] | lists[1]
 

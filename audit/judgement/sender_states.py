@@ -2,9 +2,9 @@
 
 Agents and counters send a message every minute. A loader runs on a schedule, and sends messages
 only when it has loaded something. So the audit can call a loader late only if the setting
-`loads.every.ms` says how often the loader runs. An output is a root folder in HDFS. The audit calls
-only a whole output late, never a single topic, because a topic to which nobody writes is not
-loaded.
+`loads.every.ms` says how often the loader runs. An output is a root folder in HDFS, with a folder
+for each topic. The audit calls only a whole output late, never a single topic, because a topic to
+which nobody writes is not loaded.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def _of_output(seen_ms: int, loaded_ms: int, policy: Policy, now_ms: int) -> tup
 
 
 def _last_loads(evidence: Evidence) -> dict[str, int]:
-    """For each output, the time of the last message about a load into it."""
+    """For each output, the time of the newest message about a load into any topic of the output."""
     found: dict[str, int] = {}
     for key in evidence.senders:
         if key.tier is Tier.HDFS:

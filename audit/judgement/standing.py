@@ -24,8 +24,9 @@ from skidway.audit.topic.recount_result import RecountResult
 from skidway.kafka.source import Source
 
 NEWEST_BUCKETS = 24
-"""The standing contains short verdicts on this many newest buckets of all topics together. For
-older buckets, it contains only sums."""
+"""The standing contains short verdicts (see BucketVerdict.short) on the newest buckets. In all
+topics together, these buckets have at most this many different starts. For older buckets, the
+standing contains only sums."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +91,8 @@ class TopicStanding:
 
     def and_later(self, later: TopicStanding, starts: Collection[int]) -> TopicStanding:
         """Joins two standings of one topic. later: the standing of the topic's later buckets.
-        starts: the starts of the newest buckets of all topics. Of the verdicts on single buckets,
-        the result contains only those on these buckets."""
+        starts: the starts of the newest buckets of all topics. `newest` of the result has only the
+        verdicts on buckets with these starts."""
         ends = (self.complete_until, later.complete_until if self.is_complete else None)
         oldest = (self.oldest_overdue, later.oldest_overdue)
         newest = {**self.newest, **later.newest}
@@ -229,7 +230,7 @@ def _topic(
 ) -> TopicStanding:
     overdue = [x for x in found if x.is_overdue]
     newest: dict[int, BucketVerdict] = {}
-    for verdict in found:  # for each start, stores the gravest verdict
+    for verdict in found:  # if two buckets have one start, the gravest verdict is stored
         known = newest.get(verdict.bucket)
         if verdict.bucket in starts and (known is None or known.status < verdict.status):
             newest[verdict.bucket] = verdict.short()
@@ -261,7 +262,7 @@ def with_notes(found: TopicStanding, evidence: Evidence) -> TopicStanding:
 
 def _uncounted(gaps: Iterable[GapNote]) -> int:
     """The number of offsets that are in at least one gap. An offset in several gaps counts once."""
-    count, at = 0, (-1, 0)  # at: a partition, and the end of its offsets that were counted so far
+    count, at = 0, (-1, 0)  # at: a partition, and the end of its offsets that `count` includes
     for partition, first, end in sorted((x.gap.partition, x.gap.first, x.gap.end) for x in gaps):
         begin = max(first, at[1]) if partition == at[0] else first
         count += max(end - begin, 0)
@@ -270,9 +271,9 @@ def _uncounted(gaps: Iterable[GapNote]) -> int:
 
 
 def _complete_until(found: Sequence[BucketVerdict]) -> int | None:
-    """The time up to which all buckets are complete; None if there is no such time. Buckets of two
-    sizes may overlap, so this time is at most the start of the first bucket that is not
-    complete."""
+    """The time up to which all buckets are complete or accepted; None if there is no such time.
+    Buckets of two sizes may overlap, so this time is at most the start of the first other
+    bucket."""
     first = min((x.bucket for x in found if x.residue is not Status.COMPLETE), default=None)
     ends = [x.bucket + x.bucket_ms for x in found if first is None or x.bucket < first]
     return min([max(ends), *([] if first is None else [first])]) if ends else None

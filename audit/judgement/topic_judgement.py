@@ -13,18 +13,18 @@ One agent's part of a bucket of a source topic is complete only if all of these 
     doublings no delta counted anything in the bucket while the agent of the delta may have been
               reading lines that another agent had delivered already
     losses    no line that may belong to the bucket was declared lost
-    seal      the agent's newest seal (its message that all lines up to a time are counted) was made
-              after the bucket's end plus lateness, or is the last seal of an agent for which the
-              audit no longer waits; and no delta with a number above the seal's `at` counted
-              anything in the bucket. A seal is for a topic name, so it also counts if the topic was
-              deleted and created again
+    seal      the agent's newest seal (its message that all lines up to a time are counted) reaches
+              the bucket's end plus lateness, or it is the last seal of an agent for which the audit
+              no longer waits. And no delta with a number above the seal's `at` counted anything in
+              the bucket. A seal is for a topic name, so it also counts if the topic was deleted and
+              created again
     clock     by the audit's clock, the bucket's end plus lateness has passed; if the audit's clock
               is ahead of most other clocks, it is corrected first (see clocks)
     equation  every tier that must count the topic has counted it, and all tiers counted the same
               records
 
-Records that came from no agent have no seal. In place of a seal, the first counter that sees these
-records must have sent a message after the bucket was due.
+Records that came from no agent have no seal. In place of a seal, the counters that count these
+records first must have sent a message after the bucket was due (see rules.without_origin).
 
 The judgement relies only on what messages say. If a tier never reported, the judgement does not
 assume that the tier counted zero records. If a host never sent a seal, the judgement does not
@@ -145,7 +145,8 @@ class TopicJudgement:
 
     @property
     def losing(self) -> set[int]:
-        """The agents that declared losses."""
+        """The agents that declared losses in the topic or, for a topic of rejects, also in the
+        topic whose lines were rejected."""
         return self._losing
 
     def of_agent(self, agent: int) -> tuple[object, ...]:
@@ -154,8 +155,8 @@ class TopicJudgement:
         return tuple(self._losses.of_agent(agent)), *(x.of_agent(agent) for x in self._doublings)
 
     def buckets(self) -> list[BucketId]:
-        """The buckets in which anything was counted, and the buckets in which an agent declared a
-        loss. If all lines of a bucket are lost, nobody counted anything in the bucket. Then the
+        """The buckets in which anything was counted and, for each declared loss, its `to_bucket`
+        (the last bucket in which lines may be lost). If all lines of a bucket are lost, the
         declared loss is the only message that mentions the bucket."""
         begin, end = self._facts.evidence.window
         size = self._facts.evidence.bucket_ms or DEFAULT_BUCKET_MS
@@ -207,12 +208,13 @@ class TopicJudgement:
         warnings = self._accepted(NO_AGENT, bucket, warned)
         return replace(found, warnings=warnings) if warnings else found
 
-    # A bucket by columns.
+    # The verdict on a bucket whose agents are judged in columns (see bucket_columns).
 
     def columns_of(self, bucket: BucketId) -> BucketColumns | None:
         """The bucket as columns. None if the bucket's agents have to be judged one by one: if the
-        tallies are not stored as columns, if the tier agent is not expected, or if a counter has a
-        missing or a cloned message, which may change the result of every agent.
+        tallies are not stored as columns, if the tier agent is not expected, or if a message of a
+        counter is missing or has arrived twice with different contents, because this may change the
+        verdict on every agent.
         """
         if self._last is None or self._last[0] != bucket:
             self._last = bucket, self._made_columns(bucket)
@@ -285,9 +287,9 @@ class TopicJudgement:
         return self._whole(bucket, statuses, agents, said, parts)
 
     def _pruned(self, bucket: BucketId) -> BucketVerdict:
-        """The verdict on a bucket whose counts were deleted. Counts that came later are shown, but
-        not compared with each other, because an earlier acceptance may have covered a
-        difference."""
+        """The verdict on a bucket whose counts were deleted because it is older than the audit
+        keeps. Counts that came later are shown, but not compared with each other, because the
+        deleted counts are missing from the sums."""
         by_agent = self._facts.topic.tallies.get(bucket, {})
         agents = tuple(
             self._verdict(agent, bucket, (), equation.sums_of(self._facts, by_agent[agent]))
@@ -298,7 +300,7 @@ class TopicJudgement:
         )
         tallies = [x for by_sender in by_agent.values() for x in by_sender.values()]
         reason = reasons.of_pruned(found.records)
-        # Each further count changes the name, so that an acceptance does not cover it.
+        # Each further count changes the name, so that an earlier acceptance does not cover it.
         key = f"pruned {sum(x.sums.count for x in tallies)} {sum(x.last for x in tallies)}"
         finding = Finding(Status.UNKNOWN, reason, Cause.PRUNED, key)
         findings = (
@@ -354,13 +356,14 @@ class TopicJudgement:
         return self._facts.expectation.agents | set(by_agent) | self._replaced(bucket[0])
 
     def _replaced(self, start: int) -> set[int]:
-        """The replaced agents that may not have read all lines of this bucket."""
+        """The replaced agents that may have left lines of the bucket unread. start: the bucket's
+        start."""
         replaced = self._facts.expectation.replaced
         return {agent for agent, until_ms in replaced.items() if start <= until_ms}
 
     def _said(self, told: Told) -> reasons.Said:
-        """Returns the reason of told agents (see bucket_columns) with sort keys. The keys give the
-        same order as the one in which `_verdict` sorts the reasons of an agent."""
+        """Returns the reason in `told` (see bucket_columns) with sort keys, which give the same
+        order as the one in which `_verdict` sorts the reasons of an agent."""
         first = [((0, x, -told.status, told.reason), self._name(x)) for x in told.agents]
         return reasons.Said(told.reason, told.count, first)
 
@@ -458,10 +461,11 @@ class TopicJudgement:
             yield Finding(status, words, Cause.HOST_NEVER_HEARD, about=host)
 
     def _content_findings(self, bucket: BucketId) -> Iterator[Finding]:
-        """Yields a finding for each line of the bucket whose row or record has other content, as
-        comparisons of samples found, and a finding for each comparison that found more such lines
-        than it lists, or does not know the event times of all lines, if some of these may be in the
-        bucket. A sample proves a difference whatever the counts say."""
+        """Yields findings from the comparisons of samples, which find lines whose row or record has
+        other content than the line. There is a finding for each listed line of the bucket. A
+        comparison may have found more lines than it lists, or may not know their event times. If
+        some of them may be in the bucket, there is one finding for the comparison. These findings
+        do not depend on the counts: equal counts do not show that contents are equal."""
         start, size = bucket
         for result in self._facts.topic.samples:
             listed = [x for x in result.differences if start <= x.time_ms < start + size]

@@ -7,7 +7,8 @@
     unknown     evidence that is needed to decide is missing, perhaps for ever
     lost        an agent declared that lines are lost, and the lines may belong to the bucket
 
-A bucket gets the gravest status of its findings, and the reasons of all findings as text. A finding
+From best to worst, the statuses are complete, open, incomplete, unknown, lost. A bucket gets the
+worst ("gravest") status of its findings, and the reasons of all findings as text. A finding
 that a person accepted stays in the verdict, but no longer counts against the bucket. `residue` is
 the status of the bucket without its accepted findings.
 """
@@ -120,8 +121,8 @@ class Rejects:
 @dataclass(frozen=True, slots=True)
 class Content:
     """A line whose row or record has other content than the line itself, and the result of the
-    comparison that found this. If `difference` is None, the object stands for all lines that the
-    result counts but does not list, and for lines whose event time is not known."""
+    comparison that found this. If `difference` is None, the object stands for all such lines that
+    the result counts but does not list, or whose event times it does not know."""
 
     difference: ContentDifference | None
     result: SampleResult
@@ -300,8 +301,9 @@ class BucketVerdict:
 
     @property
     def word(self) -> str:
-        """The status as reports print it: the status without the accepted findings and, if the
-        accepted findings are graver, also their status."""
+        """The status as reports print it. If accepted findings make the status graver, the text has
+        both statuses: for example `open (lost, accepted)`, or `lost, accepted` if the bucket is
+        complete except for accepted findings."""
         accepted, left = f"{self.status.word}, accepted", self.residue
         if left is self.status:
             return left.word

@@ -14,9 +14,9 @@ from skidway.audit.judgement.verdict import AgentVerdict
 
 @dataclass(frozen=True, slots=True)
 class Ranks:
-    """By these facts, agents are sorted before the verdicts on them are made. statuses: a function
-    that returns, for each of `Agents`' `agents` and in the same order, the status that its verdict
-    will have. host: a function that returns the name of an agent's host.
+    """The facts by which `Agents` sorts agents before the verdicts on them are made. statuses: a
+    function that returns, for each element of the argument `agents` of `Agents`, the status that
+    the verdict on this agent will have. host: a function that returns the name of an agent's host.
     """
 
     statuses: Callable[[], Int64s]
@@ -69,7 +69,7 @@ class Agents(Sequence[AgentVerdict]):
 
     def gravest(self, count: int) -> tuple[AgentVerdict, ...]:
         """Returns the `count` gravest verdicts, the gravest first. Equally grave verdicts are
-        sorted by host and then by agent. Makes no other verdicts.
+        sorted by host and then by agent. Only these verdicts are made.
         """
         statuses = np.array([*self._ranks.statuses().tolist(), *(x.status for x in self._further)])
         found: list[int] = []

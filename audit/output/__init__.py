@@ -4,7 +4,7 @@ state.
     Output           the interface of every kind of output; recount and loader read only through
                      this interface
     local            LocalOutput, a directory of this machine
-    hdfs_failures    turns the errors of hdfs-native into sentences
+    hdfs_failures    turns the errors of hdfs-native into `StoreFailed` and `StoreUnreachable`
     hdfs             HdfsOutput, a folder of HDFS, through hdfs-native
     column_types     column types that Spark can read, and that no compatible schema change alters;
                      converts the codec's columns to these types, and back
@@ -58,18 +58,20 @@ class Output(Protocol):
         """The content of a whole file; None if the file does not exist."""
 
     def open(self, path: str) -> IO[bytes] | None:
-        """Opens a file to be read in pieces, for a with block; None if the file does not exist."""
+        """Opens a file; None if it does not exist. The caller has to close it (a with block)."""
 
     def files(self, path: str) -> Iterator[FileEntry]:
-        """Yields every file below a directory, one by one; none if the directory does not exist."""
+        """Yields every file below a directory, at every depth; none if the directory does not
+        exist."""
 
     def names(self, path: str) -> list[str]:
-        """The names directly in a directory, sorted; empty if the directory does not exist."""
+        """The names of the files and directories directly in a directory, sorted; empty if the
+        directory does not exist."""
 
 
 def open_output(url: str) -> Output:
-    """Returns the output at `hdfs://host:port/folder` or in a directory. Raises
-    ConfigurationRefused if the directory does not exist or the URL is neither.
+    """Returns the output at `url`: `hdfs://host:port/folder`, or the path of a directory. Raises
+    ConfigurationRefused if the directory does not exist, or if the URL has another scheme.
     """
     if url.startswith(HDFS_SCHEME):
         from skidway.audit.output.hdfs import HdfsOutput

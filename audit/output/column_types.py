@@ -13,8 +13,9 @@ They are the Arrow types of `skidway.schemas.codec`, except for the types in thi
 | record without fields | struct of a null string `_` | Parquet has no struct without fields |
 | fixed of no bytes | binary | Parquet has no fixed of no bytes |
 
-The codec itself turns a type that contains itself into a string (`schemas/codec/json_text.py`).
-No conversion changes a value: a time, for example, keeps the number that it has in Avro.
+A recursive Avro type needs no row in this table, because the codec has already turned it into a
+string (`schemas/codec/json_text.py`). No conversion changes a value: a time, for example, keeps the
+number that it has in Avro.
 docs/adr/0019-columns-that-stay-readable.md says which conversions were tried.
 """
 
@@ -32,8 +33,8 @@ _NOTHING: Final = (pa.field("_", pa.string()),)
 
 
 def column_schema(schema: pa.Schema) -> pa.Schema:
-    """Returns the schema that files and queries have. schema: the columns as the codec makes
-    them.
+    """Returns the schema that the columns have in files and queries. schema: the schema that they
+    have in the codec.
     """
     return pa.schema([_column_field(field) for field in schema])
 
@@ -61,9 +62,9 @@ def column_type(arrow: pa.DataType) -> pa.DataType:
 
 
 def directory_schema(schema: pa.Schema) -> pa.Schema:
-    """Returns a schema that fits all files in a directory: the columns of `schema`, which is the
-    newest schema. Every field at every depth may be null, because rows of older schemas may lack
-    the field.
+    """Returns the schema with which all files of a directory can be read: the columns of `schema`
+    (the newest schema of the rows), but every field at every depth may be null, because rows of
+    older schemas may lack the field.
     """
     return pa.schema([_stored(field, is_nullable=True) for field in schema])
 
@@ -139,8 +140,8 @@ def _column_field(field: pa.Field) -> pa.Field:
 
 
 def _stored(field: pa.Field, *, is_nullable: bool = False) -> pa.Field:
-    """Returns the field with the types that files have. is_nullable: whether the field, and every
-    field inside it, may be null."""
+    """Returns the field with the type that it has in a file. is_nullable: whether the field, and
+    every field inside it, may be null in any case; otherwise each keeps its own `nullable`."""
     arrow = field.type
     if types.is_struct(arrow):
         arrow = pa.struct([_stored(each, is_nullable=is_nullable) for each in arrow])

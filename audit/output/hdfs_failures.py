@@ -1,4 +1,4 @@
-"""Turns an error of the HDFS client into one of Skidway's own errors, with one sentence.
+"""Turns an error of the HDFS client into `StoreFailed` or `StoreUnreachable`, with one sentence.
 
 The client raises OSError if a connection fails, a file is missing, or a permission is lacking. For
 most other errors it raises RuntimeError with the text of a Rust value. This text describes either a
@@ -26,8 +26,8 @@ class _Reason(NamedTuple):
 
 
 _REFUSAL: Final = re.compile(r'RPCError\("[\w.$]*?(\w+)", "((?:\\.|[^"\\])*)"\)')
-"""Matches a refusal of the NameNode as the client quotes it: the Java exception's class, message
-and stack trace."""
+"""Matches a refusal of the NameNode in the text of the client's error. Group 1 is the class of the
+Java exception, group 2 is its message with the stack trace."""
 
 _NOT_NOW: Final = ("SafeModeException", "StandbyException", "RetriableException")
 """Java's exception classes for temporary refusals."""
@@ -53,11 +53,11 @@ not answer."""
 
 @contextmanager
 def failures(verb: str, path: str, unclear: type[SkidwayError] | None = None) -> Iterator[None]:
-    """Turns the client's errors into one of Skidway's own errors with one sentence. The client
-    raises OSError, RuntimeError and ValueError, each for many causes.
+    """Turns an OSError, RuntimeError or ValueError of the client into an error with a message of
+    one sentence: StoreUnreachable if the same operation may succeed later, otherwise StoreFailed.
 
-    unclear: the class of the error to raise if the server may have done the operation in spite of
-    the client's error. `unclear` is not raised if permission was refused.
+    unclear: the class of the error to raise instead of these two, for an operation that the server
+    may have done in spite of the client's error. Refused permission still raises StoreFailed.
     """
     try:
         yield
@@ -85,6 +85,6 @@ def _reason(error: Exception) -> _Reason:
             return reason
     first = (text.strip().splitlines() or [type(error).__name__])[0]
     if type(error) is OSError or isinstance(error, (ConnectionError, TimeoutError)):
-        # For problems with files and permissions, the client raises other subclasses of OSError.
+        # If a file or a permission is missing, the client raises another subclass of OSError.
         return _Reason(f"no connection to the NameNode or a DataNode: {first}", True)
     return _Reason(first, any(word in text.lower() for word in _NETWORK))

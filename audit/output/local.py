@@ -88,7 +88,8 @@ class LocalOutput:
 
 
 def _is_above(folder: str, name: str) -> bool:
-    """Whether a link points back to a directory that contains the link."""
+    """Whether an entry of a folder is a link to the folder or to a directory above it. If the
+    listing followed such a link, it would never end."""
     real, here = os.path.realpath(os.path.join(folder, name)), os.path.realpath(folder)
     return os.path.commonpath([real, here]) == real
 

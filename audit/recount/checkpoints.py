@@ -1,6 +1,7 @@
-"""Reads the checkpoints of a topic, which replace manifests that were deleted.
+"""Reads the checkpoints that the loader writes for a topic. They replace manifests that were
+deleted. (The checkpoint of an agent is something else.)
 
-A checkpoint is a file with a JSON object in each line:
+A checkpoint of the loader is a file with a JSON object in each line:
 
     first line      {"load": number of a load, "files": the number of lines that follow, ...}
     a further line  {"file": {... as in a manifest ...}, "load": ..., "bucket_ms": ...}: a file of

@@ -1,9 +1,9 @@
-"""Lists the files that the loads of a topic have committed. The recount begins at a checkpoint, if
-there is one, and reads every manifest after that checkpoint.
+"""Lists the files that the loads of a topic have committed. The recount begins with the files in a
+checkpoint of the loader, if there is one (see checkpoints), and then reads the manifest of every
+load after that checkpoint.
 
-The loader continues from the newest checkpoint. To compare that checkpoint with the manifests, the
-recount begins at the oldest checkpoint after which all manifests are kept, and reads all of these
-manifests.
+The loader itself uses only the newest checkpoint. The recount begins at an older one, the oldest
+after which all manifests are kept. So it can compare the newest checkpoint with the manifests.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from skidway.audit.recount.manifests import STATE, Checkpoint, ManifestUnreadabl
 from skidway.audit.recount.named_files import NamedFiles
 
 ATTEMPTS: Final = 5
-"""How often the recount tries to read the manifests. It tries again if a load deleted manifests
-before the recount had read them."""
+"""How often the recount tries to read the manifests. The recount tries again if a load deleted
+manifests in the meantime."""
 
 
 def read(output: Output, topic: str, named: NamedFiles) -> tuple[int, list[Fault]]:
@@ -67,9 +67,9 @@ def _read(output: Output, topic: str, oldest: int, named: NamedFiles) -> tuple[i
 
 
 def _take(manifest: Mapping[str, Any], load: int, named: NamedFiles) -> Iterator[Fault]:
-    """Notes in `named` which files a load removes and adds. Yields a fault for each removed file
-    that did not belong to the output, and for each added file that an earlier load had added
-    too."""
+    """Records in `named` which files a load removes and adds, according to its manifest. Yields a
+    fault for each removed file that did not belong to the output, and for each added file that an
+    earlier load had already added."""
     for path, other in named.remove(manifests.removed_by(manifest), load):
         words = f"load {load} removes {path}, which no earlier manifest adds"
         if other is not None:

@@ -17,8 +17,9 @@ HOUR_MS: Final = 3_600_000
 
 _HOUR = re.compile(r"/dt=(\d{4}-\d\d-\d\d)/hour=(\d\d)/")
 _FILE = re.compile(r"/(?:part|reject)-\d+-(\d+)-(\d+)\.parquet$")
-"""Matches the names of files with rows of one partition. A file `rows-<load>-<index>.parquet` may
-have rows of several partitions, so its name shows neither a partition nor an offset."""
+"""Matches the names of files with rows of one partition; the groups are the partition and the first
+offset. A file `rows-<load>-<index>.parquet` may have rows of several partitions, so its name shows
+neither a partition nor an offset."""
 
 
 class Kind(Enum):
@@ -37,9 +38,10 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Whereabouts:
-    """The known facts about the rows of a file. hour: the hour of the rows' event times,
-    such as `2026-01-31T07`. agents, partition: the agents and the partition from which the rows
-    come. first, end: the offsets of all rows are in the range [first, end)."""
+    """The known facts about the rows of a file. An empty value or None means "not known". hour: the
+    hour of the rows' event times, such as `2026-01-31T07`. agents, partition: the agents and the
+    partition from which the rows come. first, end: the offsets of all rows are in the range
+    [first, end)."""
 
     hour: str = ""
     agents: tuple[int, ...] = ()
@@ -87,7 +89,7 @@ class Faults:
 
     @property
     def is_full(self) -> bool:
-        """Whether further faults are only counted, so that their details are not needed."""
+        """Whether FAULTS_MAX faults are kept, so that further faults are only counted."""
         return len(self.kept) >= FAULTS_MAX
 
     def add(self, fault: Fault) -> None:

@@ -14,8 +14,8 @@ from skidway.audit.recount.named_files import NamedFiles
 
 class LaterLoads:
     """The loads of a topic after load `last`, which is the last load that the recount counts. Reads
-    the manifest of each later load once, and notes in `named` which files that load added and
-    removed."""
+    the manifest of each later load once, and records in `named` which files that load adds and
+    removes."""
 
     def __init__(self, output: Output, topic: str, named: NamedFiles, last: int) -> None:
         self._output, self._topic, self._named, self._last = output, topic, named, last
@@ -32,9 +32,9 @@ class LaterLoads:
             self._last = load
 
     def removes(self, path: str) -> bool:
-        """Whether one of these loads removes the file. The caller must first find that the file is
-        missing, and call this method afterwards. A load writes its manifest before it deletes a
-        file, so at the time of the call the manifest exists."""
+        """Whether a later load removes the file. The caller must call this method after it has
+        found that the file is missing. A load writes its manifest before it deletes a file, so at
+        that time the manifest of such a load exists."""
         if not self._named.is_removed_later(path):
             self.read()
         return self._named.is_removed_later(path)

@@ -21,8 +21,8 @@ from skidway.audit.recount.manifests import STATE
 from skidway.audit.recount.named_files import NamedFile, NamedFiles
 
 LIKE_MAX: Final = 10
-"""The recount compares a file that no manifest names with at most this many named files of the same
-length."""
+"""To find out whether a file that no manifest names is a copy, the recount compares it with at most
+this many files that manifests name and that have the same length."""
 
 _UNFINISHED: Final = "._COPYING_"
 """While Hadoop's own tools copy a file, the name of the copy has this ending."""
@@ -36,8 +36,8 @@ def has_rows(output: Output, topic: str) -> bool:
 
 
 def look(output: Output, topic: str, named: NamedFiles) -> None:
-    """Lists every file of the topic that programs read as rows, and notes in `named` the files that
-    do not belong to the output.
+    """Lists every file of the topic that programs read as rows, and stores in `named` which of
+    these files do not belong to the output.
     """
     for folder in (topic, f"{STATE}/{topic}/rejects"):
         for entry in output.files(folder):
@@ -46,10 +46,10 @@ def look(output: Output, topic: str, named: NamedFiles) -> None:
 
 
 def faults(output: Output, named: NamedFiles) -> Iterator[Fault]:
-    """Yields a fault for each file that does not belong to the output. A load's manifest may remove
-    a file while the load still has to move its own files into place. In this case the removed file
-    is not a fault, because the loader deletes it before it moves the last of the load's own files.
-    Raises StoreFailed and StoreUnreachable."""
+    """Yields a fault for each file that `look` has found and that does not belong to the output.
+    There is one exception: a load's manifest may remove a file while the load is still moving its
+    own files into place. Such a removed file is not a fault, because the loader deletes it before
+    it moves the last of the load's own files. Raises StoreFailed and StoreUnreachable."""
     is_moving = cache(lambda load: _is_staged(output, named, load))
     for entry in named.surplus():
         known = named.named(entry.path)
@@ -105,8 +105,8 @@ def _compared(fault: Fault, has: row_files.Bytes, named: NamedFiles) -> Fault:
 
 
 def _place(opened: IO[bytes], place: Whereabouts) -> Whereabouts:
-    """Returns those facts about a file's rows that the file's columns show. Returns `place` if the
-    columns cannot be read.
+    """Returns those facts about a file's rows that the file's columns show. Returns `place`, the
+    facts that the file's path shows, if the columns cannot be read.
     """
     opened.seek(0)
     try:

@@ -55,7 +55,7 @@ def loads(output: Output, topic: str) -> list[int]:
     a checkpoint has replaced, because they no longer count.
     """
     found = [_MANIFEST.fullmatch(name) for name in output.names(f"{STATE}/{topic}")]
-    # Read after the names: a loader may meanwhile write a checkpoint that replaces manifests.
+    # `oldest` is read after the names, because a loader may replace manifests at any time.
     oldest = oldest_kept(output, topic)
     return [load for match in found if match and (load := int(match[1])) >= oldest]
 
@@ -73,7 +73,8 @@ def loads_after(output: Output, topic: str, last: int) -> list[int]:
 
 
 class Checkpoint(NamedTuple):
-    """A checkpoint: the two numbers in its name, and its path."""
+    """A checkpoint of the loader: the two numbers in its name (see the module's docstring), and its
+    path."""
 
     load: int
     oldest: int
@@ -114,7 +115,8 @@ def read(output: Output, topic: str, load: int) -> Mapping[str, Any]:
 
 
 def head(output: Output, topic: str) -> Committed:
-    """The topic, with the source and the producer from its newest manifest."""
+    """The topic, with the source topic and the producer (the loader's name in the audit) from the
+    topic's newest manifest. Raises ManifestUnreadable."""
     known = loads(output, topic)
     if not known:
         return Committed(topic, None)

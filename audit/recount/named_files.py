@@ -35,8 +35,8 @@ class NamedFile(NamedTuple):
 
 
 class NamedFiles:
-    """The files that manifests name, and those files in the directories that do not belong to the
-    output (surplus files). `close` deletes the list."""
+    """The files that manifests name, and the surplus files: files in the output's directories that
+    do not belong to the output. `close` deletes the list."""
 
     def __init__(self) -> None:
         self._connection = sqlite3.connect("")  # "" stands for a temporary file
@@ -68,9 +68,9 @@ class NamedFiles:
                 yield file, self.named(file.path)[0].load
 
     def remove(self, paths: Iterable[str], load: int) -> Iterator[tuple[str, int | None]]:
-        """Notes that a load removes files of earlier loads. Yields each path that does not belong
-        to the output, together with the earlier load that removed the file. Yields None instead of
-        the load if no manifest has named the file."""
+        """Records that a load removes files of earlier loads. If such a file does not belong to the
+        output, yields its path and the earlier load that removed it; None instead of this load if
+        no manifest has named the file."""
         for path in paths:
             noted = self._connection.execute(
                 "UPDATE named SET removed = ? WHERE path = ? AND removed IS NULL", (load, path)
@@ -79,8 +79,8 @@ class NamedFiles:
                 yield path, next((file.removed for file in self.named(path)), None)
 
     def remove_later(self, paths: Iterable[str]) -> None:
-        """Notes that a load removes these files, although the recount does not count that load. So
-        `count` and `all` still count these files as parts of the output.
+        """Records that a later load, which the recount does not count, removes these files. For
+        `count` and `all`, these files still belong to the output.
         """
         rows = ((path,) for path in paths)
         self._connection.executemany("INSERT OR IGNORE INTO removed_later VALUES (?)", rows)
@@ -119,8 +119,8 @@ class NamedFiles:
             yield NamedFile(*row)
 
     def found(self, entry: FileEntry) -> None:
-        """Checks a file that the listing found in a directory. If the file does not belong to the
-        output, notes it as a surplus file."""
+        """Checks a file that was found in a directory. If the file does not belong to the output,
+        adds it to the surplus files."""
         if all(file.removed is not None for file in self.named(entry.path)):
             row = (entry.path, entry.length)
             self._connection.execute("INSERT OR IGNORE INTO surplus VALUES (?, ?)", row)

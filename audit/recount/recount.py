@@ -55,9 +55,10 @@ from skidway.kafka.source import Source
 
 @dataclass(slots=True)
 class Recounted:
-    """The result of recounting a topic. sums: count, bytes and checksum of the rows, by (source,
-    agent, bucket) and size of bucket. unjudged: the starts of the hours that are left to the next
-    recount, because a load removed files of these hours before the recount had read them.
+    """The result of recounting a topic. loads: the number of the newest load that was counted.
+    sums: count, bytes and checksum of the rows, by (source, agent, bucket) and size of bucket.
+    unjudged: the starts of the hours that are left to the next recount, because a load removed
+    files of these hours before the recount had read them.
     """
 
     committed: Committed
@@ -69,8 +70,7 @@ class Recounted:
     unjudged: set[int] = field(default_factory=set)
 
     def leave(self, path: str) -> None:
-        """Notes that this recount does not compare the hour of this file, but leaves it to the next
-        recount."""
+        """Leaves the hour of this file to the next recount: adds it to `unjudged`."""
         begin_ms = hour_ms(path)
         if begin_ms is not None:
             self.unjudged.add(begin_ms)
@@ -143,7 +143,7 @@ def recount(output: Output, committed: Committed, since_ms: int | None = None) -
     that begin at this time or later. Lists all files, even with `since_ms`. Raises
     StoreUnreachable. Raises ManifestUnreadable if a manifest cannot be understood."""
     if committed.source is None:
-        committed = manifests.head(output, committed.topic)  # a first load may exist now
+        committed = manifests.head(output, committed.topic)  # its first load may have come since
     result = Recounted(committed)
     with closing(NamedFiles()) as named:
         result.loads, found = committed_files.read(output, committed.topic, named)
@@ -262,15 +262,15 @@ def _place(output: Output, topic: str, file: NamedFile) -> Whereabouts:
         return by_name(file.path)
     try:
         return by_manifest(file.path, manifests.read(output, topic, file.load))
-    except ManifestUnreadable:  # the manifest was deleted, or another fault names it
+    except ManifestUnreadable:  # deleted just now, or missing, which is another fault
         return by_name(file.path)
 
 
 def _check(
     output: Output, source: Source, file: NamedFile, counts: Counts
 ) -> tuple[int, tuple[Kind, str] | None]:
-    """Adds the rows of a file to `counts`. Returns the number of rows (0 if they cannot be read),
-    and the kind and the words of the file's fault; None if the file has no fault."""
+    """Adds the rows of a file to `counts`. Returns the number of rows (0 if they cannot be read)
+    and, if the file has a fault, the fault's kind and words; otherwise None."""
     try:
         opened = _open(output, file)
         if opened is None:

@@ -4,7 +4,8 @@ Each rule yields findings on one agent's part of a bucket (a minute of event tim
 reason why the bucket is not complete. All rules take their facts from topic_facts:
 
     topic_facts     the evidence of one topic, and what the audit expects of it
-    sender_numbers  missing messages, which leave holes in numbers or break chains of deltas
+    sender_numbers  missing messages: holes in the message numbers of a sender, or in the deltas of
+                    a bucket
     epochs          buckets that are in doubt because an agent began a new epoch
     doublings       lines that two agents may both have delivered
     losses          lines that an agent declared lost

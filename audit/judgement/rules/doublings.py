@@ -10,17 +10,17 @@ event times the lines have:
                      at   deltas that may count lines    deltas after S count none:
                           for a second time              all those bytes are in earlier deltas
 
-    L   the last seal that the agent noted before the other agent began; if there is no such seal,
+    L   the last seal that the agent made before the other agent began; if there is no such seal,
         all deltas from the first on may count such lines
-    S   the first seal that the agent noted after the other agent was heard last. S says that all
+    S   the first seal that the agent made after the other agent was heard last. S says that all
         bytes that were in the files at that time are delivered and counted in deltas. These bytes
         include all bytes that the other agent had read
 
-L's `at` is the number of the agent's last delta when it noted L. A bucket that no delta between L's
-`at` and S touched contains no such line. As long as there is no S, every later delta may count such
-lines. So while messages of both agents arrive, every bucket is in doubt. If the agent declared
-bytes lost or uncertain before a seal, the seal does not prove that these bytes were read, because
-the agent may read them later. So such a seal does not count as S.
+L's `at` is the number of the agent's last delta when it made L. If no delta between L's `at` and S
+has counts for a bucket, the bucket contains no such line. As long as there is no S, every later
+delta may count such lines. So while messages of both agents arrive, every bucket is in doubt. If
+the agent declared bytes lost or uncertain between L and a later seal, this seal does not prove that
+these bytes were read, because the agent may read them later. So such a seal does not count as S.
 
 The rule orders the messages of the two agents by the messages' times, which come from the clock of
 the agents' host. A second rule applies even if that clock was set back between two messages: a line
@@ -44,9 +44,9 @@ _BEGIN = (0, 0)
 
 
 class _Stretch(NamedTuple):
-    """The range of (epoch, number) in which an agent's deltas may count lines that another agent
-    had delivered already. The range begins after `after` and ends before `before`. before: None if
-    the range has no end yet."""
+    """A range of an agent's messages, as (epoch, number): deltas in this range may count lines that
+    another agent had delivered already. The range begins after `after` and ends before `before`.
+    before: None if the range has no end yet."""
 
     after: tuple[int, int]
     before: tuple[int, int] | None
@@ -70,8 +70,8 @@ class Doublings:
     def reasons(
         self, agent: int, by_agent: Mapping[int, Mapping[SenderKey, Tally]]
     ) -> Iterator[str]:
-        """The reasons to suspect that the bucket has records of this agent that another agent had
-        delivered already. by_agent: the counts of all agents in the bucket."""
+        """Yields the reasons to suspect that this agent delivered lines of the bucket that another
+        agent had delivered already. by_agent: the counts of all agents in the bucket."""
         if agent not in self._topic.rereadings or not by_agent.get(agent):
             return
         if self._meets_its_group(agent, by_agent):

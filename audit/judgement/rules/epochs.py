@@ -1,8 +1,8 @@
 """Finds, without I/O, the buckets that are in doubt because an agent began a new epoch.
 
-If an agent's state is an older copy, the agent begins a new epoch. Two kinds of lines may then
-count twice or not at all: lines that the old epoch delivered after that copy was made, and lines
-that the new epoch delivered before its first seal.
+If an agent starts with an older copy of its state (for example, from a backup), the agent begins a
+new epoch. Two kinds of lines may then count twice or not at all: lines that the old epoch delivered
+after that copy was made, and lines that the new epoch delivered before its first seal.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def findings(
     """Findings on one agent. For each pair of consecutive epochs, yields a finding if lines of the
     bucket may count twice or not at all because of the newer epoch."""
     epochs = facts.epochs.get(agent, [])
-    if epochs and epochs[0].epoch > 1:  # earlier epochs' messages expired: assume epoch 0
+    if epochs and epochs[0].epoch > 1:  # epoch 0 stands for all expired epochs
         epochs = [epochs[0]._replace(epoch=0), *epochs]
     for old, new in pairwise(epochs):
         until = [x for x in facts.seals[agent] if x.epoch == old.epoch]

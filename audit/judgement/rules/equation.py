@@ -58,7 +58,7 @@ def findings(facts: TopicFacts, agent: int, sums: dict[Place, Sums | None]) -> I
         words = reasons.difference(first, expected, place, found)
         name = reasons.name_of_difference(words, expected, found)
         gravity = _gravity(place)
-        if not is_sealed and found.count >= expected.count:  # then `first` lacks records
+        if not is_sealed and found.count >= expected.count:  # then `first` may lack records
             gravity = max(gravity, _gravity(first))
         about = Difference(first, expected, place, found)
         yield Finding(gravity, words, _cause(expected, found), name, about=about)
@@ -99,8 +99,8 @@ def _gravity(place: Place) -> Status:
 
 
 def _all_filtered(sums: dict[Place, Sums | None]) -> bool:
-    """Whether rules left out all records of the bucket that the agent has counted, and no other
-    place counted any."""
+    """Whether the agent's rules left out lines of the bucket, and no place, including the agent
+    itself, counted a record."""
     counted = [x for x in sums.values() if x is not None]
     return any(x.filtered for x in counted) and all(_content(x) == (0, 0, 0) for x in counted)
 

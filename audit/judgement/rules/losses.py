@@ -16,7 +16,8 @@ from skidway.audit.topic.messages import NOTHING_SAID, Certainty, Tier
 
 @dataclass(frozen=True, slots=True)
 class _Lost:
-    """A declared loss. prior: the agent's last seal before the loss. begin, end: see `_span`."""
+    """A declared loss. prior: the last seal that the agent sent before it declared the loss; None
+    if there is none. begin, end: see `_span`."""
 
     note: LossNote
     prior: SealNote | None
@@ -40,7 +41,7 @@ class Losses:
         for lost in self.of_agent(agent):
             begin, end = lost.begin, lost.end
             inside = (begin is None or start + size > begin) and start <= end
-            # the agent may have delivered lines of the bucket between its last seal and the loss
+            # if the agent counted lines of the bucket since `prior`, lost ones may belong to it too
             if not inside and tallies:
                 inside = _touched_between(tallies, agent, lost.note, lost.prior)
             if inside:
@@ -69,19 +70,20 @@ def _of_agent(facts: TopicFacts, agent: int) -> Iterator[_Lost]:
 
 
 def _span(facts: TopicFacts, note: LossNote, prior: SealNote | None) -> tuple[int | None, int]:
-    """The first and the last event time that the lost lines can have. The first time is None if the
-    lines can be of any age.
+    """Returns the first and the last event time that the lost lines can have. The first time is
+    None if the lines can be of any age.
 
-    The first time is the start of the first bucket that the agent had not sealed, minus the
-    lateness. If the message does not name that bucket, the `sealed_until` of the agent's last seal
-    before the loss replaces the bucket's start. The lateness is the agent's bound or the policy's
-    bound, whichever is larger.
+    The first time is `from_bucket` of the declared loss (the first bucket that the agent had not
+    sealed) minus the lateness. If the loss has no `from_bucket`, `prior.sealed_until` replaces it.
+    The lateness is the agent's bound or the policy's bound, whichever is larger. The last time is
+    the loss's `to_bucket`. If the loss has none, the last time is the later of two times: the time
+    of the message with the loss, and `prior.sealed_until`.
     """
     begin, end = note.loss.from_bucket, note.loss.to_bucket
     if begin is None and prior is not None:
         begin = prior.sealed_until
     if begin is not None and note.loss.end is None:
-        # If the agent's clock was set back since its last seal, the lost lines may be earlier.
+        # If the agent's clock was set back after `prior`, lost lines may have earlier times.
         begin = min(begin, note.time_ms)
     if begin is not None:
         said = facts.evidence.bounds.get(note.loss.agent, NOTHING_SAID)
@@ -92,8 +94,9 @@ def _span(facts: TopicFacts, note: LossNote, prior: SealNote | None) -> tuple[in
 
 
 def _touched_between(tallies: Tallies, agent: int, note: LossNote, prior: SealNote | None) -> bool:
-    """Whether a delta between the agent's last seal before the loss (`prior`; None if there was no
-    seal) and the loss itself may have counted lines of the bucket."""
+    """Whether a delta that the agent sent between `prior` and the message with the loss may have
+    counted lines of the bucket. prior: the agent's last seal before the loss; None if there is
+    none."""
     since = (prior.epoch, prior.at) if prior is not None else (0, 0)
     return any(
         (key.epoch, tally.first) <= (note.epoch, note.number) and (key.epoch, tally.last) > since

@@ -45,10 +45,10 @@ def _warning(about: Rejects, who: str, share: float) -> Finding:
 
 
 def _delivered(found: BucketVerdict, parent: TopicEvidence) -> int:
-    """The number of lines of the topic `parent`, in the bucket of `found`, that were not rejected,
-    including lines that a rule left out. Normally the result is the agents' count. If another
-    sender has counted more than the agents have reported so far, the result is the greatest count
-    of any other sender. Counts of several epochs are added up only for agents."""
+    """Returns how many lines of the topic `parent` in the bucket of `found` were not rejected,
+    including lines that a rule left out. Normally the result is the sum of the agents' counts. If a
+    counter or a loader has counted more than the agents have reported so far, the result is the
+    greatest of these counts."""
     by_agent = parent.tallies.get((found.bucket, found.bucket_ms), {})
     agents, others = 0, Counter[SenderKey]()
     if isinstance(by_agent, BucketTallies):

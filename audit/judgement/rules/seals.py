@@ -25,8 +25,8 @@ LATE = "lines came after the agent's newest seal"
 
 
 def until(time_ms: int) -> str:
-    """The reason why a bucket is not complete, if the agent has sealed its lines only up to a time
-    before the bucket's end plus lateness."""
+    """The reason why a bucket is not complete, if the agent has sealed its lines only up to
+    `time_ms`, which is before the bucket is due."""
     return f"the agent has sealed up to {reasons.of_time(time_ms)} only"
 
 
@@ -51,9 +51,9 @@ def findings(
 
 
 def _is_last_word(facts: TopicFacts, agent: int, newest: SealNote) -> bool:
-    """Whether the agent states in its newest seal that no more lines come, and is retired or was
-    replaced. The topic may have been deleted and created again. If the agent mentioned the new
-    topic, the agent must have sealed the new topic, too."""
+    """Whether the agent's newest seal says that no more lines come, and the agent is retired or was
+    replaced. The topic may have been deleted and created again. If a message of the agent mentions
+    the new topic, the agent must have sealed the new topic, too."""
     if not newest.final or not facts.expectation.is_gone(agent):
         return False
     spoke = any(agent in topic.agents for topic in facts.related)

@@ -1,6 +1,7 @@
 """Finds, without I/O, missing messages of the senders whose counts the verdict uses. A missing
-message leaves a hole in the sender's message numbers, or breaks the chain of a bucket's deltas
-(messages with counts).
+message leaves a hole in the sender's message numbers. If it is a delta (a message with counts), it
+also leaves a hole in the chain of a bucket's deltas, because each delta names the previous delta of
+the same sender that has counts for the bucket.
 """
 
 from __future__ import annotations
@@ -20,10 +21,10 @@ from skidway.audit.topic.messages import Tier
 def findings(
     facts: TopicFacts, agent: int, bucket: BucketId, tallies: Tallies
 ) -> Iterator[Finding]:
-    """Yields a finding if a message is missing or has expired, or if two messages with the same
-    number have different contents, but only if such a message may have counted records of the
-    bucket. Looks at the messages of all epochs of the agent, and at those of all other senders
-    whose counts the verdict uses."""
+    """Yields findings about the agent, in all of its epochs, and about all other senders whose
+    counts the verdict uses: if a message of the sender is missing or has expired, or if two
+    messages with the same number have different contents. There is no finding if such a message
+    cannot have counted records of the bucket. Also yields the findings of `counting_places`."""
     for key in facts.epochs.get(agent, ()):
         yield from _of_sender(facts, key, bucket, tallies)
     for counting in facts.doubtful_places:
@@ -35,8 +36,7 @@ def findings(
 
 
 def chain_findings(facts: TopicFacts, tallies: Tallies) -> Iterator[Finding]:
-    """Findings on missing deltas of one bucket. A missing delta breaks the chain of deltas, because
-    each delta names the last earlier delta that touched the bucket."""
+    """Findings on missing deltas of one bucket (see the module's docstring)."""
     for key, tally in tallies.items():
         if not tally.chained:
             words = f"deltas of {reasons.of_sender(key)} for this bucket are missing"

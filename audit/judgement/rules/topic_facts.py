@@ -43,14 +43,14 @@ class CommonFacts:
 
     @cached_property
     def counters(self) -> list[tuple[SenderKey, Numbers]]:
-        """The senders that are not agents."""
+        """The senders that are not agents: counters and loaders."""
         return [(key, x) for key, x in self.evidence.senders.items() if key.tier is not Tier.AGENT]
 
     @cached_property
     def ours_ahead_ms(self) -> int:
         """By how many ms the audit's clock is ahead of most senders' clocks; 0 if it is not ahead.
-        The property is computed only when an agent looks silent, because this takes long: it reads
-        the clocks of all senders."""
+        Rules read this property only if an agent seems silent, because the computation takes long:
+        it reads the clocks of all senders."""
         return ours_ahead_ms(self.evidence, self.policy)
 
 
@@ -89,7 +89,7 @@ class TopicFacts:
     expectation: the agents that must have sealed the topic.
     places: the places that count the topic, including retired ones, each with its senders.
     needed: the tiers that counting_places.needed_still returns.
-    seals: the usable seals of each agent, oldest first.
+    seals: by agent, its usable seals, oldest first (see UsableSeals).
     """
 
     def __init__(self, common: CommonFacts, source: Source) -> None:
@@ -114,14 +114,14 @@ class TopicFacts:
 
     @property
     def ours_ahead_ms(self) -> int:
-        """How far the audit's clock is ahead."""
+        """See CommonFacts."""
         return self.common.ours_ahead_ms
 
     @cached_property
     def doubtful_places(self) -> list[Counting]:
-        """The places in `places` that have findings, or a sender whose numbers are doubtful. The
-        list is cached, because the rules read it for every agent of every bucket, and it is mostly
-        empty."""
+        """Those of `places` that have findings, or a sender whose message numbers are doubtful (see
+        Numbers.is_doubtful). The list is cached, because the rules read it for every agent of every
+        bucket."""
         senders = self.evidence.senders
         return [
             each
@@ -141,7 +141,7 @@ class TopicFacts:
         return found
 
     def due(self, bucket: BucketId) -> int:
-        """The time from which the bucket must be complete."""
+        """The time in ms at which the bucket is due: lateness_ms after its end."""
         return sum(bucket) + self.policy.lateness_ms
 
 

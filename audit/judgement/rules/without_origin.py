@@ -1,6 +1,7 @@
 """Finds, without I/O, reasons to doubt the counts of records without origin. No agent sends or
-seals such records. In place of a seal, the audit needs a message from the first counter that sees
-such records. A counter is heard when a message from it arrives."""
+seals such records. In place of a seal, the audit needs a message from the counters that are the
+first to count such records, normally those of the tier broker. A counter is heard when a message
+from it arrives."""
 
 from __future__ import annotations
 
@@ -27,10 +28,10 @@ def findings(facts: TopicFacts, agent: int, bucket: BucketId) -> Iterator[Findin
 
 
 def uncounted_findings(facts: TopicFacts, bucket: BucketId) -> Iterator[Finding]:
-    """Findings on a bucket in which no record without origin was counted. A counter that was not
-    heard since the bucket was due may still count such records. The first tier that has counters
-    may have no counter that ever reported the topic. In this case it is enough if any counter of
-    this tier that may count the topic was heard since the bucket was due."""
+    """Findings on a bucket in which no record without origin was counted. Yields a finding for each
+    of the `_first_counters` that was not heard since the bucket was due, because it may still count
+    such records. If no counter of the first tier (broker, otherwise mirror) ever reported the
+    topic, yields a finding if no counter of this tier was heard since the bucket was due."""
     due = facts.due(bucket)
     if facts.now_ms < due:
         return
@@ -84,8 +85,8 @@ def _gravity(facts: TopicFacts, due: int) -> Status:
 
 
 def _beginning(facts: TopicFacts, bucket: BucketId) -> Iterator[Finding]:
-    """Findings on offsets that no counter has counted: offsets before the first counted offset, and
-    gaps. Records without origin have no other sign that they are missing."""
+    """Findings on offsets that a counter has not counted: offsets before its first counted offset,
+    and gaps. Nothing else shows that records without origin are missing."""
     for key, partitions in facts.topic.coverage.items():
         late = [p for p, covered in partitions.items() if covered.first > 0]
         if not late or not _is_current(facts, key):
@@ -136,8 +137,8 @@ def _heard_ms(facts: TopicFacts, tier: Tier) -> int:
 
 def _first_counters(facts: TopicFacts) -> tuple[SenderKey, ...]:
     """The counters that are the first to count records that no agent seals. While these counters do
-    not run, equal sums prove nothing. If all counters are retired, only the counter that was heard
-    last is returned."""
+    not run, equal sums prove nothing, because all tiers may lack the same records. If all counters
+    are retired, only the counter that was heard last is returned."""
     waited = [x for x in facts.places if not x.place.is_retired]
     for tier in (Tier.BROKER, Tier.MIRROR):
         if tier in facts.tiers and not facts.retired.holds_tier(tier):
