@@ -27,9 +27,10 @@ Kept = list[tuple[int, int, int, int]]
 
 
 def sequential(records: list[Record], marks: dict[FileKey, int]) -> tuple[Kept, Kept]:
-    """Applies the rule of docs/delivery.md to one record after the other, and moves the marks (the
-    position up to which each file is loaded). Returns the rows and the straddles. A straddle is a
-    record that begins before its file's mark and ends after this mark."""
+    """Drops each record that ends at or before its file's mark (the position up to which the file
+    is loaded), as docs/delivery.md, section 5, says. Every other record moves the mark to its end.
+    Returns the rows and the straddles. A straddle is a record that begins before its file's mark
+    and ends after this mark."""
     rows: Kept = []
     straddles: Kept = []
     for offset, record in enumerate(records):
