@@ -206,7 +206,8 @@ def answered(store: Store, decide: Decide) -> Any:
 
 
 def predicted(expected: Expected, model: Model) -> Any:
-    """Returns the answer that the model gives to the same request."""
+    """Returns the model's answer to the request that `expected` makes, or the error code of a
+    refusal."""
     try:
         return expected(model)
     except Refused as refused:

@@ -260,9 +260,9 @@ def test_while_the_store_is_rebuilt_no_host_is_called_silent() -> None:
 
 @in_state("warned")
 def test_rejects_have_a_share_and_an_example(site: TestClient) -> None:
-    """For each topic with rejects, the page shows the share of rejects, a link to the newest bucket
-    with rejects, and the text of a rejected line, escaped for HTML. The page of that bucket names
-    the host with most of the rejects."""
+    """For each topic with rejects, the first page shows the share of rejects, a link to the newest
+    bucket with rejects, and the text of a rejected line, escaped for HTML. The page of a bucket
+    names the host with most of the bucket's rejects."""
     [row] = _json(site, "/index.json")["rejects"]
     assert row["topic"] == "dc1.auth"
     assert 0.02 < row["share"] < 0.03
