@@ -84,7 +84,7 @@ class Container(Schedule):
         super().__init__(seed, partitioning, faults, world, kills=4)
         self.parts: dict[str, Part] = {}
         self.cell_after: dict[tuple[int, int], str] = {}
-        self.rest = b""  # the second half of the last line, if only its first half is written
+        self.rest = b""  # the rest of the last line, if only its beginning is written
         self.joined = 0
         self.cells_of_value: dict[bytes, list[str]] = {}  # the cells in a record's value
 

@@ -55,8 +55,8 @@ class Host:
     world: World
     random: random.Random
     scheme: str
-    # each new file begins with a unique line, which is longer than the first bytes by which the
-    # agent recognizes a file
+    # whether each new file begins with a unique line, which is longer than the first bytes by which
+    # the agent recognizes a file
     has_header: bool = False
     was_looked_at: bool = False
     lines: dict[str, Line] = field(default_factory=dict)
@@ -450,8 +450,8 @@ def test_where_nobody_may_look_nothing_is_gone(scheme: str, seeds: Seeds) -> Non
 @promise("1 compression")
 @pytest.mark.parametrize("scheme", ["numbers", "glob", "dates", "log4j2", "kubelet"])
 def test_compressed_generations_lose_and_double_nothing(scheme: str, seeds: Seeds) -> None:
-    """Whenever a rotated file is compressed, either its lines arrive once or the agent declares
-    them as possibly doubled."""
+    """Whenever a rotated file is compressed, each of its lines arrives once, or the agent declares
+    it as possibly doubled. If the file is deleted, the agent may also declare its lines lost."""
     for seed in seeds(range(4_000, 4_020)):
         run(seed, scheme, "compress")
         run(seed, scheme, "compress", "delete")

@@ -126,8 +126,9 @@ class Upgrades(Schedule):
         if waiting:
             tp = self.random.choice(sorted(waiting))
             is_known = self.random.random() < 0.7
-            # A batch that arrives late, after other lines have expired, seems to be as old as those
-            # lines. So if lines can expire, no batch survives the broken connection.
+            # If a batch arrives late, after later lines of its file, readers drop it. If those
+            # lines then expire, the agent cannot see that the batch came after them. So if lines
+            # can expire, no batch survives the broken connection.
             survivors = 0 if "expire" in self.faults else self.random.randint(0, 2)
             producer.interrupt(tp, survivors, is_known=is_known)
             if self.interrupted_at is None:

@@ -78,7 +78,7 @@ def session(uuid: str, offsets: int, prefixes: Sequence[str]) -> Run:
     the load's number."""
     newest = yield from commit.begin(TOPIC)
     offset = newest.partitions[0].end if newest else 0
-    # two runs that begin at one offset may end at different offsets
+    # two runs that begin at the same offset may end at different offsets
     end = min(offset + 1 + int(uuid, 16) % 2, offsets)
     if offset >= end:
         return None
@@ -639,9 +639,9 @@ def test_an_hour_is_marked_beside_a_load(local: bool) -> None:
 
 @pytest.mark.slow
 def test_an_hour_is_marked_beside_a_load_and_a_rewriting() -> None:
-    """Three runs overlap: one loads, one writes the hour's `_SUCCESS` file, and one rewrites the
-    other files or removes `_SUCCESS`. While `_SUCCESS` exists, readers see exactly the rows that
-    the hour had when this file was written."""
+    """There are three runs, of which two may run at once: one loads, one writes the hour's
+    `_SUCCESS` file, and one rewrites the other files or removes `_SUCCESS`. While `_SUCCESS`
+    exists, readers see exactly the rows that the hour had when this file was written."""
     for rewrites, marks in (([2], [3]), ([3], [2]), ([], [2, 3])):
         assert Search(offsets=1, sessions=3, rewrites=rewrites, marks=marks).run() > 500
 
@@ -665,9 +665,9 @@ def test_files_are_rewritten_twice(local: bool) -> None:
 
 @pytest.mark.slow
 def test_three_runs_with_a_crash() -> None:
-    """If three runs load two offsets, and one of the runs is killed at any point, every row exists
-    once. Every row also exists once if three runs load one offset and the last of these runs
-    rewrites the files."""
+    """Every row exists once if three runs load two offsets, and also if two runs load one offset
+    and a third run rewrites the files. This is so even if one of the runs is killed at any point.
+    """
     assert Search(offsets=2, sessions=3, crashes=1).run() > 100_000
     assert Search(offsets=1, sessions=3, crashes=1, rewrites=[3]).run() > 100_000
 

@@ -3,7 +3,8 @@ restarts. Both registries answer as a model of the registry does.
 
 Each answer or refusal is the one that the model gives. After every step, the shared log leads to
 the versions, ids and modes that the model has. Whatever happens, each id belongs to only one
-schema, no id is skipped, and every registry that reads the log reaches the same state.
+schema, a new schema gets the id after the highest id (unless the schema is imported with its id),
+and every registry that reads the log reaches the same state.
 """
 
 from __future__ import annotations

@@ -172,7 +172,8 @@ def test_times_of_tiers_are_deleted_with_the_history(site: Site) -> None:
 
 def test_a_restart_notes_no_change_and_then_names_the_tier(site: Site) -> None:
     """A restart of the collector adds no rows to the history. If a count of a bucket changes after
-    a restart, the cause in the new row names only the tier and the number of its records."""
+    a restart, the cause in the new row names the tier and how many more records it has, but no
+    host."""
     site.count(AGENT, 5)
     site.count(BROKER, 5)
     site.seal()
