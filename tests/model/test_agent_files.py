@@ -240,8 +240,7 @@ class Host:
             self.write()
 
     def backup(self) -> None:
-        """Does the same as `cp app.log app.log.bak`. Afterwards the original and the copy have the
-        same bytes."""
+        """Does the same as `cp app.log app.log.bak`, if there is no backup yet."""
         file = self.world.files.by_path.get(self.path)
         copy = f"{self.path}.bak"
         if file is not None and copy not in self.world.files.by_path:

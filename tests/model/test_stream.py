@@ -52,7 +52,8 @@ class Engine:
         self._reader: Any = None
 
     def trigger(self, *, may_die: bool = True) -> bool:
-        """Runs one batch if there are new records. Returns whether there were new records."""
+        """Runs one batch if there are new records. Returns False if there were none, and otherwise
+        True, even if the engine was killed."""
         self._may_die = may_die
         try:
             return self._trigger()

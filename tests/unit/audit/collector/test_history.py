@@ -210,8 +210,8 @@ def test_a_fresh_open_bucket_costs_no_row(site: Site) -> None:
 
 
 def test_the_history_is_bounded(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of each bucket, the history keeps the first row and the newest rows. It deletes the rows of
-    old buckets."""
+    """Of each bucket, the history keeps only the first row and the newest rows. It deletes all rows
+    of old buckets."""
     monkeypatch.setattr(history_store, "REVISIONS_MAX", 3)
     for number in range(8):
         status = Status.LOST if number % 2 else Status.COMPLETE

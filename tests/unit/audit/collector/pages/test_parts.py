@@ -72,8 +72,8 @@ def test_csv_has_the_values_of_all_rows_and_no_formulas() -> None:
 
 
 def test_programs_read_values_and_statuses() -> None:
-    """A table as JSON has, for each cell, its value (or its text, if it has no value) and its
-    status."""
+    """A table as JSON has the value of each cell (or its text, if it has no value), and the cell's
+    status, if it has one."""
     table = Table(
         "t", "c", (Column("a", "A"), Column("b", "B")), ((Cell("x", 5, status="lost"), Cell()),)
     )
