@@ -1,5 +1,5 @@
 """The real agent reads the log of a container runtime under random schedules of writes, rotations,
-kills, late batches and new settings.
+kills, batches that reach brokers late, and new settings.
 
 The runtime divides long texts into parts, each in a line of its own, and writes the lines of both
 streams (stdout and stderr) into one log. Every part is a cell, a piece of text that occurs nowhere

@@ -1,6 +1,7 @@
 """However a partition is cut into slices and loads, and whichever lines are sent again, the rows
-and marks follow the rule in docs/delivery.md, section 5. A file's mark is the highest byte position
-at which a loaded record of the file ends.
+and marks follow the rule in docs/delivery.md, section 5: a record that ends at or before its file's
+mark is dropped. A file's mark is the highest byte position at which a loaded record of the file
+ends.
 
 The tests run the real code that loads slices, joins slices, and reads and writes side files. The
 record batches are in memory. The tests compare the results of this code with the results of a

@@ -166,9 +166,9 @@ def test_bytes_on_their_way_are_not_at_risk() -> None:
 
 @pytest.mark.parametrize("kept_ms", [None, 6 * HOUR])
 def test_what_is_not_loaded_yet_expires_with_its_cluster(kept_ms: int | None) -> None:
-    """If only one cluster has some records, the first page shows how much time is left until this
-    cluster deletes them. The cluster's retention time counts from the start of the first bucket
-    with such records."""
+    """If some records are in one cluster only, the first page shows how much time is left until
+    this cluster deletes them. The cluster's retention time counts from the start of the first
+    bucket with such records."""
     [row] = [x for x in at_risk(Site(mirror_late=9, kept_ms=kept_ms)) if x["what"] == "dc1.orders"]
     left = "not known" if kept_ms is None else (kept_ms - 9 * MINUTE - 20_000) // 1_000
     assert (row["where"], row["left"]) == ("broker dc1", left)
