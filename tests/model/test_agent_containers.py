@@ -1,11 +1,11 @@
 """The real agent reads the log of a container runtime under random schedules of writes, rotations,
-kills, late batches and new settings.
+kills, batches that reach brokers late, and new settings.
 
 The runtime divides long texts into parts, each in a line of its own, and writes the lines of both
-streams into one log. Every part is a cell, a piece of text that occurs nowhere else. The model
-knows the stream (stdout or stderr) and the tag of each part: F if the text ends with the part, and
-P if it does not. The agent must deliver every part once, must join only parts that follow one
-another, and must not divide a text if its parts come in time.
+streams (stdout and stderr) into one log. Every part is a cell, a piece of text that occurs nowhere
+else. The model knows the stream and the tag of each part: F if the text ends with the part, and P
+if it does not. The agent must deliver every part once, and must join only parts that follow one
+another. It must not divide a text if each part comes within `idle.flush.ms` of the part before.
 """
 
 from __future__ import annotations
@@ -71,8 +71,8 @@ class Part:
 
 
 class Container(Schedule):
-    """One random run. With the fault `patient`, the runtime writes the parts of each text soon
-    after one another."""
+    """One random run. If `faults` contains "patient", the runtime writes the parts of each text
+    soon after one another."""
 
     steps = 160
 
@@ -84,9 +84,9 @@ class Container(Schedule):
         super().__init__(seed, partitioning, faults, world, kills=4)
         self.parts: dict[str, Part] = {}
         self.cell_after: dict[tuple[int, int], str] = {}
-        self.rest = b""  # the end of a line that the runtime has not written yet
+        self.rest = b""  # the rest of the last line, if only its beginning is written
         self.joined = 0
-        self.cells_of_value: dict[bytes, list[str]] = {}  # a cache of decoded records
+        self.cells_of_value: dict[bytes, list[str]] = {}  # the cells in a record's value
 
     # --- events -------------------------------------------------------------------------------
 
@@ -173,9 +173,9 @@ class Container(Schedule):
                     assert not missing, f"sealed until {topic.sealed_until} without {missing}"
 
     def check_append(self, row: dict[str, Any]) -> None:
-        """Asserts that all parts in each line of a row belong to the same text, and that the row
-        has more than one line only if `multiline` joins these lines. Also asserts that the row
-        names the stream of the parts."""
+        """Asserts that the parts within one line of a row's text belong to the same text of the
+        container, and that the row has more than one line only if `multiline` joins these lines.
+        Also asserts that the row names the stream of the parts."""
         texts = [CELLS.findall(line) for line in row["line"].split("\n")]
         assert len(texts) <= max(self.lines_max, 1), "a record of too many lines"
         assert not any(re.match(BEGINNING, text[0]) for text in texts[1:]), "two records in one"
@@ -188,8 +188,8 @@ class Container(Schedule):
                 self.check_whole(text, found[-1])
 
     def check_whole(self, text: list[str], last: Part) -> None:
-        """With the fault `patient`, asserts that the text has all its parts up to the last one.
-        (With this fault, the parts are written within the agent's `idle.flush.ms`.)"""
+        """Asserts that a record does not divide a text, if `faults` contains "patient": the part
+        that was written after `last`, the record's last part, does not continue the same text."""
         follower = self.cell_after.get((last.file, last.number + 1))
         if "patient" in self.faults and follower is not None:
             assert not last.goes_on_in(self.parts[follower]), f"{text} goes on in {follower}"

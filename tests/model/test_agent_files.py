@@ -55,14 +55,14 @@ class Host:
     world: World
     random: random.Random
     scheme: str
-    # each file begins with a different line, which is so long that the agent can recognize the file
-    # by it
+    # whether each new file begins with a unique line, which is longer than the first bytes by which
+    # the agent recognizes a file
     has_header: bool = False
     was_looked_at: bool = False
     lines: dict[str, Line] = field(default_factory=dict)
     serial: int = 0
     compressing: str = ""
-    # a copy was deleted that may have had lines that its original no longer had
+    # a backup was deleted that may have had the last copy of some lines
     has_lost_copy: bool = False
     freed: int = 0  # the inode of the last file that was deleted
     trace: list[str] = field(default_factory=list)
@@ -83,7 +83,7 @@ class Host:
         self.serial += 1
         return self.serial
 
-    # The events in files.
+    # Events that change files.
 
     def write(self) -> None:
         is_new = self.path not in self.world.files.by_path
@@ -131,9 +131,9 @@ class Host:
                     files.rename(f"{APP}.{number}{ending}", f"{APP}.{number + 1}{ending}")
 
     def copytruncate(self) -> None:
-        """Copies the log to app.log.1 and then truncates it. Does so at most once between two of
-        the agent's scans for files: after several copies it would be impossible to say which copy
-        has the bytes of which file."""
+        """Copies the log to app.log.1 and then truncates the log. Does so at most once between two
+        of the agent's scans for files: after several copies, nobody could say which copy has which
+        earlier content of the log."""
         if not self.was_looked_at:
             return
         self.was_looked_at = False
@@ -189,8 +189,8 @@ class Host:
             self.delete(min(rotated, key=self.first_line))
 
     def first_line(self, path: str) -> int:
-        """Returns the number in the first line "line N" of a file. The oldest file has the lowest
-        number."""
+        """Returns the number N of the first line "line N" in a file, or 0 if the file has no such
+        line. The oldest file has the lowest number."""
         found = re.search(rb"line (\d+)", self.world.files.by_path[path].data)
         return int(found[1]) if found else 0
 
@@ -228,8 +228,8 @@ class Host:
             self.say(f"compressed {path}")
 
     def run_again(self) -> None:
-        """Does the same as `rm app.log; job > app.log`. The new file gets the freed inode, and may
-        have the same first bytes."""
+        """Does the same as `rm app.log; job > app.log`, but only while the agent is down. The new
+        file gets the inode of the deleted file, and may have the same first bytes as that file."""
         if self.path in self.world.files.by_path and self.world.loop is None:
             beginning = bytes(self.world.files.by_path[self.path].data)
             self.delete(self.path)
@@ -240,8 +240,7 @@ class Host:
             self.write()
 
     def backup(self) -> None:
-        """Does the same as `cp app.log app.log.bak`. Afterwards the original and the copy have the
-        same bytes."""
+        """Does the same as `cp app.log app.log.bak`, if there is no backup yet."""
         file = self.world.files.by_path.get(self.path)
         copy = f"{self.path}.bak"
         if file is not None and copy not in self.world.files.by_path:
@@ -450,8 +449,8 @@ def test_where_nobody_may_look_nothing_is_gone(scheme: str, seeds: Seeds) -> Non
 @promise("1 compression")
 @pytest.mark.parametrize("scheme", ["numbers", "glob", "dates", "log4j2", "kubelet"])
 def test_compressed_generations_lose_and_double_nothing(scheme: str, seeds: Seeds) -> None:
-    """Whenever a rotated file is compressed, either its lines arrive once or the agent declares
-    them as possibly doubled."""
+    """Whenever a rotated file is compressed, each of its lines arrives once, or the agent declares
+    it as possibly doubled. If the file is deleted, the agent may also declare its lines lost."""
     for seed in seeds(range(4_000, 4_020)):
         run(seed, scheme, "compress")
         run(seed, scheme, "compress", "delete")

@@ -140,8 +140,8 @@ def test_every_line_is_a_row_or_was_left_out_and_counted_once(
     partitioning: str, seeds: Seeds, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever kills, rotations, new partitions and changed rules occur, each line is either
-    delivered once, or left out by one rule. The agent counts a line that was left out once, under
-    the name of this rule."""
+    delivered once, or left out by one rule. The agent counts each line that was left out exactly
+    one time, under the name of this rule."""
     for seed in seeds(range(6000, 6012)):
         run(seed, partitioning, monkeypatch)
 

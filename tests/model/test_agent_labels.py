@@ -30,8 +30,8 @@ STEPS = 120
 
 
 class Labelling:
-    """One random run with two pods. Each change of the labels gives them the next version number;
-    `versions` is the number of the newest labels."""
+    """One random run with two pods. Each change of the labels file gives the labels the next
+    version number. `versions` is the newest of these numbers."""
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)

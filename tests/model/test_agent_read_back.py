@@ -9,10 +9,11 @@ broker's log contains a cell that the agent declared lost. False uncertainty: th
 cell uncertain although no record can have expired, or although a broker's log still contains the
 cell.
 
-The model assumes that a late batch arrives within `read.back.wait.ms`. For a batch of an earlier
-process, this time begins when the next process starts. For a batch of an earlier attempt, the time
-begins when the attempt's connection is lost. agent/delivery/search.py gives the reasons for this
-assumption.
+A batch is late if it reaches the broker after the agent's process was killed, or after the agent
+lost the connection over which it had sent the batch. The model assumes that a late batch arrives
+within `read.back.wait.ms`. After a kill, this time begins when the next process starts. After a
+lost connection, it begins when the connection is lost. agent/delivery/search.py gives the reasons
+for this assumption.
 """
 
 from __future__ import annotations
@@ -65,7 +66,8 @@ class Upgrades(Schedule):
         super().__init__(seed, partitioning, faults, World(configured, partitions=2), kills=5)
         self.version = 0
         self.started_at = 0.0
-        self.interrupted_at: float | None = None  # when a connection first broke
+        # when the first of the connections broke whose late batches may still arrive
+        self.interrupted_at: float | None = None
         self.refused: set[int] = set()
         self.losses: list[Loss] = []
 
@@ -124,8 +126,9 @@ class Upgrades(Schedule):
         if waiting:
             tp = self.random.choice(sorted(waiting))
             is_known = self.random.random() < 0.7
-            # A batch that arrives late, after other lines have expired, seems to be as old as those
-            # lines. So if lines can expire, no batch survives the broken connection.
+            # If a batch arrives late, after later lines of its file, readers drop it. If those
+            # lines then expire, the agent cannot see that the batch came after them. So if lines
+            # can expire, no batch survives the broken connection.
             survivors = 0 if "expire" in self.faults else self.random.randint(0, 2)
             producer.interrupt(tp, survivors, is_known=is_known)
             if self.interrupted_at is None:
@@ -172,7 +175,7 @@ class Upgrades(Schedule):
             self.world.settings = settings(mine, read_back_wait_ms=self.wait_ms)
         self.world.brokers.away = False
         super().start()
-        self.remember()  # a power loss may have changed bytes that are in no intent
+        self.remember()  # the files' bytes: a power loss may have changed some
         self.started_at = self.world.clock.monotonic()
         self.say(f"start version {self.version}")
 
@@ -224,8 +227,8 @@ class Upgrades(Schedule):
 
     def declared(self, certainty: Certainty) -> set[str]:
         """Returns the cells (unique pieces of text) in all losses that the agent declared with this
-        certainty (lost or uncertain) and with a known end. Leaves out the losses of
-        `cells_of_successors`."""
+        certainty (lost or uncertain) and with a known end. Leaves out the cells that
+        `cells_of_successors` returns."""
         found: set[str] = set()
         for loss in self.losses:
             if (

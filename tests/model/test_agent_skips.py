@@ -89,7 +89,7 @@ class Skipping(Schedule):
         self.looked: set[str] = set()
         self.look_ns = 0
         self.since_ms: int | None = None
-        self.now_ms: int | None = None  # the time of the last scan of the agent's process
+        self.now_ms: int | None = None  # when the running agent process last scanned for files
         self.uncertain: set[str] = set()
         self.unsure: set[str] = set()  # lines of which the agent may have seen nothing
         self.has_deleted = False
@@ -168,7 +168,7 @@ class Skipping(Schedule):
         log = self.random.choice(there)
         for cell in cells_of(log.file.data):
             stood_ms = self.written[cell] - (log.seen_ns or 0) // 1_000_000
-            # a seal may say that the line is counted
+            # while the file was ignored, a seal may have covered the time of this old line
             was_old = self.written[cell] < log.due_ms - OLDER_MS
             if log.begin is None or log.seen_ns is None or was_old or stood_ms >= STILL_S * 1000:
                 self.unsure.add(cell)
@@ -273,8 +273,8 @@ class Skipping(Schedule):
 
     def judge(self, log: Log, now_ms: int | None) -> None:
         """Decides from which position the agent must read a file whose path a pattern matches.
-        `now_ms` is the time of the last scan of the agent's process; if it is None, there was no
-        scan, and the file cannot be too old yet."""
+        `now_ms` is when the agent's process last scanned for files, or None if it has not scanned
+        yet. If the decision needs the file's age, this method decides nothing before a scan."""
         if log.begin is not None or not log.file.data or not self.means(log.path):
             return
         is_first = os.path.dirname(log.path) not in self.looked
@@ -292,7 +292,8 @@ class Skipping(Schedule):
 
     def judge_rotated(self, log: Log) -> None:
         """Decides whether the agent must read a rotated file whose name no pattern matches. It must
-        if the file was still at the log's path at the last scan, or was created after that scan."""
+        if it had scanned the log's directory before, and the file has changed since the last scan.
+        Otherwise it may read or ignore the file."""
         self.has_unseen |= log.seen_ns is None
         if log.begin is not None or not log.file.data:
             return
@@ -378,8 +379,8 @@ class Skipping(Schedule):
             assert self.agent_sums() == sums, "the equation does not hold"
 
     def is_declared(self, cell: str, losses: list[Loss]) -> bool:
-        """Returns whether a declared loss covers the bucket (time window) of the line, or the line
-        may have left no trace."""
+        """Returns whether one of the losses covers the bucket (time window) in which the line
+        `cell` was written. Also returns True if the agent may never have seen the line."""
         written = bucket.start_of(self.written[cell], BUCKET_MS)
         late_ms = self.world.settings.lateness_ms
         return cell in self.unsure or any(
@@ -447,8 +448,9 @@ def test_closing_idle_files_loses_and_doubles_nothing(also: str, seeds: Seeds) -
 @promise("1 start at the end", "1 old files", "1 closed early")
 @pytest.mark.parametrize("also", ["", "narrow", "utf-16", "delete"])
 def test_all_three_settings_together(also: str, seeds: Seeds) -> None:
-    """The three settings work together: `start_at` decides at the first scan, and `ignore.older.ms`
-    at later scans."""
+    """If all three settings are used together, `start_at: end` decides what the agent skips in
+    files that its first scan of a directory finds. `ignore.older.ms` decides which of the files
+    that later scans find are ignored."""
     run_all(seeds(range(14_000, 14_008)), "end", "older", "inactive", "forbid", also)
 
 

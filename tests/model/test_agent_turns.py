@@ -35,9 +35,9 @@ SIZES = (
     ("FINGERPRINT_BYTES", 64, (identity, same_file, loop, register)),
     ("GUARD_BYTES", 32, (identity, reading)),
 )
-"""The constants that the tests make smaller, each with its new value and the modules that use it. A
-reading must be at least as long as the longest line and as the bytes that a fingerprint covers (a
-hash of a file's first bytes)."""
+"""The constants that the tests make smaller, each with its new value and the modules that use it.
+READ_BYTES, the size of a reading, must not be less than the length of the longest line, or less
+than FINGERPRINT_BYTES (the length of the beginning of a file by which the agent recognizes it)."""
 
 OF_HOLES = 600
 """READ_BYTES (the size of one reading) for files with NUL bytes. The agent treats a run of at least

@@ -14,8 +14,9 @@ list are kinds of lines and buckets. The audit may not report a bucket of the ki
 If it reports a bucket as complete, no line of the other kinds may be missing in the bucket's rows:
 
     D0  a line whose row the loader lost
-    D1  a line that was in a file when the agent noted the seal's W
-    D2  a line that was in a file when the agent made the last delta of the line's bucket
+    D1  a line that was in a file when the agent noted the W of the newest received seal
+    D2  a line that was in a file when the agent made the last received delta with counts of the
+        line's bucket
     D3  a bucket that is not over yet
     D4  a line that was written before its bucket was due
     D5  a line that was in a file when a leaving agent looked for the last time
@@ -652,7 +653,7 @@ class World:
     def finish(self) -> set[int]:
         """Runs the model until every line is read, counted and loaded, and every message is
         delivered. A clock that was wrong during the whole run stays wrong, and a clock that was set
-        during the run is now right."""
+        during the run is now right. Returns the buckets that the audit then reports as complete."""
         if self.faults.clock_steps:
             self.skew = 0
         self.is_retired = False
@@ -678,7 +679,8 @@ class World:
 
     def leave(self) -> set[int]:
         """Ends the run. The agent reads every line, sends its last word (its final seal) and is
-        retired. Afterwards the counter and the loader count all remaining records."""
+        retired. Afterwards the counter and the loader count all remaining records. Returns the
+        buckets that the audit then reports as complete."""
         if self.is_away:
             self.come_back()
         self.scan()
@@ -855,8 +857,8 @@ def _blind_to_touches(evidence: Evidence) -> None:
 
 
 def _blind_to_missing_rows(evidence: Evidence) -> None:
-    """If a tier has fewer records than the agent, but lacks no more than rules have left out, makes
-    the audit treat the tier as if it had all records."""
+    """Makes the audit accept that a tier has fewer records than the agent, if no more records are
+    missing than the rules have left out."""
     for by_agent in evidence.topic(LOGS).tallies.values():
         tallies = by_agent.get(AGENT, {})
         agents = [x for key, x in tallies.items() if key.tier is Tier.AGENT]

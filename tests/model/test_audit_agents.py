@@ -174,7 +174,8 @@ class World:
         self.random, self.faults = random.Random(seed), faults
         self.now, self.skew = 10 * HOUR if faults.hours else 40, 0
         self.times: list[int] = []
-        # maps the number of each content, which never changes, to the content's lines
+        # maps a number to the lines of one content of a file. If the file is truncated, its new
+        # content gets another number
         self.files: dict[int, list[int]] = {1: []}
         self.inodes: dict[int, Inode] = {1: Inode(1, 1)}
         self.hidden: set[int] = set()
@@ -235,7 +236,7 @@ class World:
 
     def move(self) -> None:
         """Renames a file that every running agent has read completely, so that no pattern matches
-        its name. Or gives such a file a matching name again."""
+        its name. Or gives a file that was renamed in this way a matching name again."""
         if self.hidden and self.random.random() < 0.5:
             self.hidden.remove(self.random.choice(sorted(self.hidden)))
             return
@@ -263,8 +264,8 @@ class World:
             self.begin()
 
     def bring_back(self) -> None:
-        """Ends all running agents and lets an earlier agent continue with its old state, unless it
-        still runs."""
+        """Chooses one of the agents that ever ran. If it no longer runs, ends all running agents,
+        and lets the chosen one continue with its old state."""
         chosen = self.random.choice(self.agents)
         if chosen not in self.alive:
             self.alive[:] = [chosen]
@@ -543,7 +544,8 @@ class World:
 
     def finish(self) -> set[int]:
         """Ends the run. Only the newest agent continues, until every line is read, counted and
-        loaded, and every message is delivered."""
+        loaded, and every message is delivered. Returns the buckets that the audit then reports as
+        complete."""
         self.skew = 0
         last = self.agents[-1]
         self.alive[:] = [last]
@@ -568,9 +570,9 @@ class World:
         return self.judge()
 
     def expected_complete(self) -> set[int]:
-        """Returns the buckets that began after a certain seal of the newest agent. This is the
-        first seal whose time is later than the last message of every other agent, and later than
-        every time of `may_double`.
+        """Returns the buckets that began after the newest agent had sent a certain seal. This is
+        the first seal whose time is later than the last message of every other agent, and later
+        than every time that `may_double` yields.
 
         An agent seals in two steps. First it notes the seal. When it has read all lines that were
         in the files at that time, it sends the seal. Deltas before the seal count the lines that
@@ -716,8 +718,8 @@ def _blind_to_later_agents(evidence: Evidence) -> None:
 
 
 def _blind_to_groups(evidence: Evidence) -> None:
-    """Makes the audit ignore which agents have read the same files. The audit uses this only
-    because clocks may be wrong.
+    """Makes the audit ignore which agents have read the same files. The audit needs to know this
+    only because clocks may be wrong.
     """
     known = evidence.topic(LOGS).rereadings
     for agent, part in known.items():

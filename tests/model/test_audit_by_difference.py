@@ -35,10 +35,10 @@ STEPS = 60
 
 @promise("6 complete")
 def test_judging_by_difference_is_judging_everything(seeds: Seeds) -> None:
-    """The judge updates its standing after each message, each step of a clock, each change of the
-    roster and each decision of a person. Then the standing is equal to one that is computed from
-    all evidence, although the judge does not judge those buckets again whose verdicts cannot have
-    changed."""
+    """The judge (the collector's part that judges buckets) updates its standing after each message,
+    each step of a clock, each change of the roster and each decision of a person. Then the standing
+    is equal to one that is computed from all evidence, although the judge does not judge those
+    buckets again whose verdicts cannot have changed."""
     stepped = everything = 0
     for seed in seeds(range(12)):
         fleet = AuditFleet(seed)
@@ -87,9 +87,9 @@ class _TwoLedgers(AuditFleet):
 @promise("6 complete")
 @promise("6 checksum")
 def test_narrow_checksums_lead_to_the_same_verdicts(seeds: Seeds) -> None:
-    """It does not matter when a ledger makes the checksums of a bucket narrow (shorter), and what
-    is counted later: the verdicts, reasons, names of findings and acceptances are those of a ledger
-    in which no checksum is narrow."""
+    """Whenever a ledger makes the checksums of a bucket narrow (shorter), and whatever is counted
+    in the bucket afterwards, its verdicts are those of a ledger in which no checksum is narrow. The
+    reasons, the findings' names and the acceptances are the same, too."""
     narrowed = 0
     for seed in seeds(range(12)):
         fleet = _TwoLedgers(seed)
@@ -165,8 +165,7 @@ def test_the_schedules_delete_buckets_of_the_store() -> None:
 
 
 def _hurry(judge: Judge, monkeypatch: pytest.MonkeyPatch, steps: int) -> None:
-    """Lets the judge make this number of steps, in each of which it has only time for one
-    bucket."""
+    """Lets the judge make `steps` steps. In each of them, it has only time for one bucket."""
     with monkeypatch.context() as patch:
         patch.setattr(judge_module, "STEP_S", -1.0)
         for _ in range(steps):

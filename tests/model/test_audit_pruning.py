@@ -229,6 +229,6 @@ def _seals(ledger: Ledger) -> int:
 
 
 def test_the_queue_of_old_buckets_is_bounded() -> None:
-    """One thread looks for old buckets, and puts them into a queue; another deletes them. The limit
-    at which the first thread waits is larger than the number that is deleted at once."""
+    """One thread looks for old buckets, and puts them into a queue; another thread deletes them.
+    The queue has room for more buckets (WAITING_MAX) than are deleted at once (DELETED_MAX)."""
     assert pruning.DELETED_MAX < pruning.WAITING_MAX

@@ -328,13 +328,13 @@ def _blind_to_later_senders(evidence: Evidence) -> None:
 )
 def test_the_schedules_reach_what_each_rule_forbids(faults: Faults, words: str, first: int) -> None:
     """The schedules are able to find errors: if the audit leaves out one of its rules, at least one
-    schedule leads to a false verdict "complete", and the model notices this. To save time, the
-    search begins at a seed (`first`) that leads to such a verdict."""
+    schedule ends with an error of the model that begins with `words`. To save time, the search
+    begins at a seed (`first`) that leads to such an error."""
     assert any(_finds(seed, faults, words) for seed in range(first, first + 300))
 
 
 def _finds(seed: int, faults: Faults, words: str) -> bool:
-    """Returns whether the run with this seed ends with a false verdict whose error begins with
+    """Returns whether the run with this seed ends with an error of the model that begins with
     `words`."""
     try:
         _run(seed, faults)

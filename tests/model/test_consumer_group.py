@@ -3,15 +3,17 @@ in memory.
 
 The code of streams, readers, membership, lease, registration and transactions is the real code.
 Members join, leave cleanly, are killed, are stopped for longer than their ZooKeeper session, or
-lose their connection to ZooKeeper. Sessions expire without being noticed. Answers are lost, and
-requests are repeated in another session. Partitions are added, and records are produced. All of
-this also happens while a member waits for an answer from ZooKeeper.
+lose their connection to ZooKeeper. Sessions expire, and their members do not notice it.
+ZooKeeper's answers are lost, and members repeat requests in another session. Partitions are added,
+and records are produced. All of this also happens while a member waits for an answer from
+ZooKeeper.
 
-Whatever happens, a member delivers records of a partition only while the partition's owner node
-contains the member's name. While it does not, the member knows that it may not deliver them. A
-member commits an offset only after the application has finished with all records before that
-offset. After the faults have ended, every partition gets one owner, and every record is delivered.
-Without faults, each record is delivered once.
+Whatever happens, a member delivers records of a partition only while the partition's owner node in
+ZooKeeper contains the member's name. While the node contains no name or another name, the member
+knows that it may not deliver records of the partition. A member commits an offset only after the
+application has finished with all records before that offset. After the faults have ended, every
+partition gets one owner, and every record is delivered. Without faults, each record is delivered
+once.
 """
 
 from __future__ import annotations
@@ -83,8 +85,9 @@ class Member:
         self.stopped_until = 0.0
 
     def poll(self) -> None:
-        """Polls the stream, which says that the application has finished with the records of the
-        last poll. Asserts that the member owns the partitions of the records that it gets."""
+        """Polls the stream. By this, the application also says that it has finished with the
+        records of the last poll. Asserts that the member owns the partitions of the records that it
+        gets."""
         if self.is_busy or self.world.clock.monotonic() < self.stopped_until:
             return
         self.is_busy = True

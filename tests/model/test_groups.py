@@ -336,7 +336,9 @@ class World:
 
 @pytest.mark.parametrize("seed", range(SEEDS), indirect=True)
 def test_random_schedules(seed: int) -> None:
-    """Under any schedule, what the last paragraph of the module's docstring says is true."""
+    """Under any schedule, every request is answered once, no member gets two assignments in one
+    generation, and only members of the current generation may commit. When the faults have ended,
+    all living members get into one generation, each with its own assignment."""
     world = World(seed)
     for _ in range(STEPS):
         world.step()

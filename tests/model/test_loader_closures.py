@@ -1,10 +1,10 @@
 """A loader that drops the marks of closed files loads the same rows as a loader that keeps all
-marks forever, and its tables stay small. A mark says up to which byte a log file is loaded. A file
-is closed when its agent has announced the file's final length.
+marks forever. Only the tables of the second loader grow without limit. A mark says up to which byte
+a log file is loaded. A file is closed when its agent has announced the file's final length.
 
-The tests run the real code that reads the audit topic (the feed), that decides about closed files,
+The tests run the real code that reads the audit topic (the feed), that decides which marks to drop,
 and that keeps the loader's tables and writes them to files. Agents, partitions, a mirror and clocks
-are simulated. Each schedule contains late copies of records, loaders that lag behind, and audit
+are simulated. Each schedule contains late copies of records, a loader that lags behind, and audit
 messages that are sent again. An old connection delivers late copies up to LATE_MS after the file
 was closed. Each schedule also has one of three faults. Either the agents' clocks are wrong, or the
 loader's clock is wrong, or the topic is a mirror that lags behind the mirrored audit topic. The
@@ -184,8 +184,8 @@ class World:
         watermark."""
         ends = {each: self.watermark(each) for each in PARTITIONS}
         feed, log = Feed(), "audit"
-        # A load reads the audit topic once for all topics of its run. So it may begin before this
-        # topic's stored position, because another topic may have a lower one.
+        # The loader reads the audit topic once for all topics that it loads. It begins at the
+        # lowest of the positions in their manifests, which may be before this topic's position.
         position = self.newest.audit_positions.get(log, 0) if self.newest else 0
         for offset in range(max(0, position - self.choose.choice((0, 40))), len(self.audit)):
             feed.take(self.audit[offset], Place(log, offset))
@@ -257,8 +257,8 @@ def schedule(world: World, steps: int) -> None:
 @pytest.mark.parametrize("seed", range(8), indirect=True)
 def test_dropped_marks_give_the_same_rows(seed: int, kind: str) -> None:
     """A loader that drops the marks of closed files (up to which byte each file is loaded) loads
-    the same rows as a loader that keeps them. It never drops the name of a file if a record of this
-    file can still come. This is so whatever records arrive late, whenever the loads run, and
+    the same rows as a loader that keeps them. It keeps the name of a file as long as a new record
+    of this file can come. This is so whatever records arrive late, whenever the loads run, and
     whichever clock is wrong."""
     world = World(random.Random(seed), kind)
     schedule(world, 120)
@@ -271,9 +271,9 @@ def test_dropped_marks_give_the_same_rows(seed: int, kind: str) -> None:
 @promise("5 closed files")
 @pytest.mark.parametrize("seed", range(3), indirect=True)
 def test_the_tables_keep_open_files_only(seed: int) -> None:
-    """When the time has passed for which the loader waits for late records of closed files, its
-    tables contain only entries of open files (marks, names, and closures: announced final lengths),
-    even if many more files were loaded."""
+    """The loader waits some time for late records of closed files. Afterwards its tables contain
+    marks and names of open files only, and no closures (announced final lengths), even if many more
+    files were loaded."""
     world = World(random.Random(seed), "")
     schedule(world, 120)
     for _ in range(8):

@@ -78,7 +78,7 @@ def session(uuid: str, offsets: int, prefixes: Sequence[str]) -> Run:
     the load's number."""
     newest = yield from commit.begin(TOPIC)
     offset = newest.partitions[0].end if newest else 0
-    # two runs that begin at one offset may end at different offsets
+    # two runs that begin at the same offset may end at different offsets
     end = min(offset + 1 + int(uuid, 16) % 2, offsets)
     if offset >= end:
         return None
@@ -94,7 +94,7 @@ def rewriting(uuid: str, _offsets: int, prefixes: Sequence[str]) -> Run:
         return None
     try:
         found = yield from live(newest)
-    except chain.Folded:  # another run has replaced old manifests by a checkpoint
+    except chain.Folded:  # another run has replaced old manifests by a list of files
         return None
     if len(found) < 2:
         return None
@@ -113,7 +113,7 @@ def reloading(uuid: str, _offsets: int, prefixes: Sequence[str]) -> Run:
         return None
     try:
         found = yield from live(newest, (ROWS, REJECTS))
-    except chain.Folded:  # another run has replaced old manifests by a checkpoint
+    except chain.Folded:  # another run has replaced old manifests by a list of files
         return None
     rows = [
         _rows_of({path: each for path, each in found.items() if each.file.kind == kind})
@@ -234,11 +234,12 @@ class Search:
     ) -> None:
         """`offsets` is the number of offsets to load, and `sessions` is the total number of runs of
         all loaders. The runs are numbered from 1. `rewrites` contains the numbers of the runs that
-        rewrite files instead of loading, and `marks` contains the numbers of the runs that mark the
-        hour instead of loading. If no run marks the hour, the rows are in no hour's directory, so
-        that there are fewer states. `reloads` contains the numbers of the runs that read all
-        records again. If there are such runs, each load writes one file of rows and one file of
-        rejects. In this search, no run replaces old manifests by a checkpoint.
+        rewrite files instead of loading. `marks` contains the numbers of the runs that write or
+        remove the hour's `_SUCCESS` file instead of loading. If there are none, the rows are in no
+        hour's directory, so that there are fewer states. `reloads` contains the numbers of the runs
+        that read all records again. If there are such runs, each load writes one file of rows and
+        one file of rejects. In this search, no run replaces old manifests by a checkpoint (a list
+        of the output's files).
         """
         self._offsets, self._sessions, self._local = offsets, sessions, local
         self._rewrites = {f"{number:032x}" for number in rewrites}
@@ -630,17 +631,17 @@ def test_records_are_reloaded_beside_a_load(local: bool) -> None:
 @KINDS
 def test_an_hour_is_marked_beside_a_load(local: bool) -> None:
     """While the file `_SUCCESS` of an hour exists, a reader of the directories sees exactly the
-    rows that the hour had when it was marked. This is so even while a load adds rows to the hour,
-    and even if one of the two runs is killed at any point."""
+    rows that the hour had when the file was written. This is so even while a load adds rows to the
+    hour, and even if the load or the run that writes `_SUCCESS` is killed at any point."""
     assert Search(offsets=2, sessions=2, local=local, marks=[2]).run() > 500
     assert Search(offsets=1, sessions=2, crashes=1, local=local, marks=[2]).run() > 500
 
 
 @pytest.mark.slow
 def test_an_hour_is_marked_beside_a_load_and_a_rewriting() -> None:
-    """Three runs overlap: one loads, one marks the hour, and one rewrites the files or removes the
-    mark. While the file `_SUCCESS` exists, readers see exactly the rows that the hour had when it
-    was marked."""
+    """There are three runs, of which two may run at once: one loads, one writes the hour's
+    `_SUCCESS` file, and one rewrites the other files or removes `_SUCCESS`. While `_SUCCESS`
+    exists, readers see exactly the rows that the hour had when this file was written."""
     for rewrites, marks in (([2], [3]), ([3], [2]), ([], [2, 3])):
         assert Search(offsets=1, sessions=3, rewrites=rewrites, marks=marks).run() > 500
 
@@ -664,9 +665,9 @@ def test_files_are_rewritten_twice(local: bool) -> None:
 
 @pytest.mark.slow
 def test_three_runs_with_a_crash() -> None:
-    """If three runs load two offsets, and one of the runs is killed at any point, every row exists
-    once. Every row also exists once if three runs load one offset and the last of these runs
-    rewrites the files."""
+    """Every row exists once if three runs load two offsets, and also if two runs load one offset
+    and a third run rewrites the files. This is so even if one of the runs is killed at any point.
+    """
     assert Search(offsets=2, sessions=3, crashes=1).run() > 100_000
     assert Search(offsets=1, sessions=3, crashes=1, rewrites=[3]).run() > 100_000
 

@@ -1,6 +1,7 @@
 """However a partition is cut into slices and loads, and whichever lines are sent again, the rows
-and marks follow the rule in docs/delivery.md, section 5. A file's mark is the highest byte position
-at which a loaded record of the file ends.
+and marks follow the rule in docs/delivery.md, section 5: a record that ends at or before its file's
+mark is dropped. A file's mark is the highest byte position at which a loaded record of the file
+ends.
 
 The tests run the real code that loads slices, joins slices, and reads and writes side files. The
 record batches are in memory. The tests compare the results of this code with the results of a
@@ -27,9 +28,10 @@ Kept = list[tuple[int, int, int, int]]
 
 
 def sequential(records: list[Record], marks: dict[FileKey, int]) -> tuple[Kept, Kept]:
-    """Applies the rule of docs/delivery.md to one record after the other, and moves the marks (the
-    position up to which each file is loaded). Returns the rows and the straddles. A straddle is a
-    record that begins before its file's mark and ends after this mark."""
+    """Drops each record that ends at or before its file's mark (the position up to which the file
+    is loaded), as docs/delivery.md, section 5, says. Every other record moves the mark to its end.
+    Returns the rows and the straddles. A straddle is a record that begins before its file's mark
+    and ends after this mark."""
     rows: Kept = []
     straddles: Kept = []
     for offset, record in enumerate(records):

@@ -199,9 +199,9 @@ class Model:
 def test_a_mirror_is_its_source_with_every_hole_named(
     seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Under random faults of all parts, the mirror is a copy of its source, and every missing
-    offset is in a named gap. After the faults have ended, the mirror gets all records that the
-    source still has."""
+    """Whatever faults the source, the connections, the mirror, its disk and ZooKeeper have, the
+    mirror is a copy of its source, and every missing offset is in a named gap. After the faults
+    have ended, the mirror gets all records that the source still has."""
     model = Model(seed, tmp_path, monkeypatch)
     for _ in range(STEPS):
         model.step()

@@ -12,8 +12,8 @@ agent, crashes and restarts from an old checkpoint.
 Whatever happens, the first occurrences of the batches in the log are in order, and no batch is
 missing between them. A loader relies on this order, because it keeps only one mark for each file.
 The mark is the end of the part that is already loaded. Acknowledged batches are durable, a retry
-has the same bytes, and deliveries are in order. After the faults have ended, all batches are
-delivered.
+has the same bytes, and the owner gets the results of its batches in order. After the faults have
+ended, all batches are delivered.
 """
 
 from __future__ import annotations
@@ -417,8 +417,8 @@ def test_the_schedules_reach_every_rule() -> None:
 
 
 def broken(seeds: int = 1_500) -> bool:
-    """Returns whether at least one schedule violates an invariant. The test has changed the code
-    before."""
+    """Returns whether at least one schedule violates an invariant. Tests call this after they have
+    put an error into the producer's code."""
     for seed in range(seeds):
         try:
             run(seed)

@@ -3,7 +3,8 @@ restarts. Both registries answer as a model of the registry does.
 
 Each answer or refusal is the one that the model gives. After every step, the shared log leads to
 the versions, ids and modes that the model has. Whatever happens, each id belongs to only one
-schema, no id is skipped, and every registry that reads the log reaches the same state.
+schema, a new schema gets the id after the highest id (unless the schema is imported with its id),
+and every registry that reads the log reaches the same state.
 """
 
 from __future__ import annotations
@@ -206,7 +207,8 @@ def answered(store: Store, decide: Decide) -> Any:
 
 
 def predicted(expected: Expected, model: Model) -> Any:
-    """Returns the answer that the model gives to the same request."""
+    """Returns the model's answer to the request that `expected` makes, or the error code of a
+    refusal."""
     try:
         return expected(model)
     except Refused as refused:

@@ -2,11 +2,12 @@
 engine is killed at any point.
 
 The engine is simulated, and stores the same data as Spark's engine. Before it reads a batch, it
-writes the end positions of the batch to the checkpoint. When the sink has the batch, the engine
-commits the batch. After a kill, the engine asks a new reader for the batch that is in the
-checkpoint but not committed. The sink keeps each batch once, because a repeated batch replaces its
-first copy. Meanwhile records are written, partitions are added, topics are created whose names the
-stream's pattern matches, and records that the sink already has expire.
+writes the end positions of the batch to the stream's checkpoint (a checkpoint of Spark, not of an
+agent). When the sink has the batch, the engine commits the batch. After a kill, the engine asks a
+new reader for the batch that is in the checkpoint but not committed. The sink keeps each batch
+once, because a repeated batch replaces its first copy. Meanwhile records are written, partitions
+are added, topics are created whose names the stream's pattern matches, and records that the sink
+already has expire.
 """
 
 from __future__ import annotations
@@ -51,7 +52,8 @@ class Engine:
         self._reader: Any = None
 
     def trigger(self, *, may_die: bool = True) -> bool:
-        """Runs one batch if there are new records. Returns whether there were new records."""
+        """Runs one batch if there are new records. Returns False if there were none, and otherwise
+        True, even if the engine was killed."""
         self._may_die = may_die
         try:
             return self._trigger()

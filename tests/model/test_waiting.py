@@ -4,8 +4,8 @@ schedules. In the end it reports a healthy host as proven.
 
 The simulated site is the same as in test_audit. After each message the test asks the gate whether
 the host is proven healthy since a given moment. If the gate says yes, the test checks the bucket of
-this moment and each later bucket that is due. Every line of these buckets that was in a file when
-the agent noted its newest seal must be a row.
+this moment, and each later bucket for whose late lines the audit no longer waits. Every line of
+these buckets that was in a file when the agent noted its newest seal must be a row.
 """
 
 from __future__ import annotations

@@ -31,8 +31,8 @@ class Collector:
         self.loop = _Loop(settings, _Expected(settings, self.clock), self.ledger, self.clock)
 
     def hear(self, *ahead_ms: int) -> None:
-        """Gives the collector one heartbeat of each host, without a delay. The clocks of the hosts
-        are ahead by the given times."""
+        """Gives the collector one heartbeat of each host, without a delay. `ahead_ms` contains how
+        far each host's clock is ahead of the collector's clock."""
         now_ms = self.clock.time_ms()
         for number, ahead in enumerate(ahead_ms, start=1):
             sender = Sender(Tier.AGENT, "dc1", str(number), f"app{number}", 1)

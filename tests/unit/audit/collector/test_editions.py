@@ -34,8 +34,8 @@ class Store:
         self._number = 3
 
     def late(self, records: int = 1) -> None:
-        """Adds a delta (a message with counts) in which the agent counts late lines of the
-        bucket."""
+        """Adds a delta (a message with counts) in which the agent counts late lines of the store's
+        only bucket."""
         self._number += 1
         self.ledger.take([encode(delta(AGENT, self._number, count(records)))])
 

@@ -32,7 +32,7 @@ POLICY = Policy(tiers=(Tier.AGENT, Tier.BROKER), lateness_ms=0)
 
 
 class Site:
-    """A ledger, its judge and its history. The clock advances by a minute with every judgement."""
+    """A ledger, its judge and its history. Each `step` makes two judgements, 30 s apart."""
 
     def __init__(self, folder: Path) -> None:
         self.path, self.ledger, self.clock = folder / HISTORY, Ledger(), ManualClock()
@@ -59,7 +59,7 @@ class Site:
         self.ledger.take([encode(Seal(AGENT, number, until, topics))])
 
     def step(self) -> None:
-        for _ in range(2):  # the history gets no rows before every block was judged
+        for _ in range(2):  # the history gets rows only after every block (hour) was judged
             self.clock.advance(30)
             self.judge.step()
 
@@ -172,7 +172,8 @@ def test_times_of_tiers_are_deleted_with_the_history(site: Site) -> None:
 
 def test_a_restart_notes_no_change_and_then_names_the_tier(site: Site) -> None:
     """A restart of the collector adds no rows to the history. If a count of a bucket changes after
-    a restart, the cause in the new row names only the tier and the number of its records."""
+    a restart, the cause in the new row names the tier and how many more records it has, but no
+    host."""
     site.count(AGENT, 5)
     site.count(BROKER, 5)
     site.seal()
@@ -209,8 +210,8 @@ def test_a_fresh_open_bucket_costs_no_row(site: Site) -> None:
 
 
 def test_the_history_is_bounded(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of each bucket, the history keeps the first row and the newest rows. It deletes the rows of
-    old buckets."""
+    """Of each bucket, the history keeps only the first row and the newest rows. It deletes all rows
+    of old buckets."""
     monkeypatch.setattr(history_store, "REVISIONS_MAX", 3)
     for number in range(8):
         status = Status.LOST if number % 2 else Status.COMPLETE
@@ -227,13 +228,14 @@ def test_the_history_is_bounded(site: Site, monkeypatch: pytest.MonkeyPatch) -> 
 def test_the_json_of_a_bucket_says_how_long_after_its_end_a_tier_had_all(site: Site) -> None:
     """The JSON of a bucket says for each place how many ms after the bucket's end the place first
     had all records: a negative number if this was before the end, and null if the place lacks
-    records or if the history does not know. The JSON of the history has the arrivals themselves."""
+    records or if the history does not know. The JSON of the history says since when each place has
+    its present number of records."""
 
     def latencies() -> dict[str, int | None]:
         _, body = site.ask(f"/buckets.json?topic=dc1.logs&bucket={site.bucket}")
         return {x["tier"]: x["latency_ms"] for x in json.loads(body)["buckets"][0]["places"]}
 
-    site.late_line()  # the history knows the topic
+    site.late_line()  # after this, the history knows the topic
     site.last = {AGENT: 0, BROKER: 0}
     site.bucket = site.clock.time_ms() // SIZE * SIZE + SIZE
     end = site.bucket + SIZE
@@ -272,7 +274,8 @@ def test_counts_in_memory_are_bounded() -> None:
 
 
 def test_the_page_and_the_lines_tell_the_history(site: Site) -> None:
-    """The page of a bucket shows the bucket's history, and says when the history began."""
+    """The page of a bucket shows the bucket's history, and says when the history began. The history
+    is also shown as lines of text."""
     site.late_line()
     _, body = site.ask(f"/buckets?topic=logs&bucket={site.bucket}")
     assert "remembers since 2023-11-14T22:13:20Z" in body

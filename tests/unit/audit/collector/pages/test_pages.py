@@ -179,9 +179,9 @@ def test_bytes_on_their_way_are_not_at_risk() -> None:
 
 @pytest.mark.parametrize("kept_ms", [None, 6 * HOUR])
 def test_what_is_not_loaded_yet_expires_with_its_cluster(kept_ms: int | None) -> None:
-    """If only one cluster has some records, the first page shows how much time is left until this
-    cluster deletes them. The cluster's retention time counts from the start of the first bucket
-    with such records."""
+    """If some records are in one cluster only, the first page shows how much time is left until
+    this cluster deletes them. The cluster's retention time counts from the start of the first
+    bucket with such records."""
     [row] = [x for x in at_risk(Site(mirror_late=9, kept_ms=kept_ms)) if x["what"] == "dc1.orders"]
     left = "not known" if kept_ms is None else (kept_ms - 9 * MINUTE - 20_000) // 1_000
     assert (row["where"], row["left"]) == ("broker dc1", left)
@@ -274,9 +274,9 @@ def test_while_the_store_is_rebuilt_no_host_is_called_silent() -> None:
 
 @in_state("warned")
 def test_rejects_have_a_share_and_an_example(site: TestClient) -> None:
-    """For each topic with rejects, the page shows the share of rejects, a link to the newest bucket
-    with rejects, and the text of a rejected line, escaped for HTML. The page of that bucket names
-    the host with most of the rejects."""
+    """For each topic with rejects, the first page shows the share of rejects, a link to the newest
+    bucket with rejects, and the text of a rejected line, escaped for HTML. The page of a bucket
+    names the host with most of the bucket's rejects."""
     [row] = _json(site, "/index.json")["rejects"]
     assert row["topic"] == "dc1.auth"
     assert 0.02 < row["share"] < 0.03

@@ -1,4 +1,4 @@
-"""Tests the words, tables and CSV of the dashboard's pages."""
+"""Tests how the dashboard's pages write durations, numbers, times and tables."""
 
 from __future__ import annotations
 
@@ -72,8 +72,8 @@ def test_csv_has_the_values_of_all_rows_and_no_formulas() -> None:
 
 
 def test_programs_read_values_and_statuses() -> None:
-    """A table as JSON has, for each cell, its value (or its text, if it has no value) and its
-    status."""
+    """A table as JSON has the value of each cell (or its text, if it has no value), and the cell's
+    status, if it has one."""
     table = Table(
         "t", "c", (Column("a", "A"), Column("b", "B")), ((Cell("x", 5, status="lost"), Cell()),)
     )
@@ -82,7 +82,7 @@ def test_programs_read_values_and_statuses() -> None:
 
 @pytest.mark.parametrize(("rejected", "rest", "share"), [(0, 0, 0), (5, -5, 0), (5, 15, 0.25)])
 def test_negative_counts_have_a_share_of_rejects(rejected: int, rest: int, share: float) -> None:
-    """Counts may be negative, so rejects and other records may add up to nothing. The page of
-    rejects is made all the same."""
+    """If the counts of rejects and of other records add up to 0, the share of rejects is 0. This
+    may happen even with rejects, because a count may be negative."""
     found = Rejected("dc1.logs", "", rejected, 0, rest, is_warned=False, example=None)
     assert found.share == share
