@@ -69,8 +69,8 @@ def test_a_topic_that_was_never_sealed_is_the_host_s_all_the_same() -> None:
 
 def test_a_topic_that_was_made_again_keeps_its_last_seal() -> None:
     """If a topic was deleted and created again, and the agent could not seal the new topic yet, the
-    host has sealed the topic's name up to the seal of the old topic. The message that only says
-    that the agent has the new topic does not replace this seal."""
+    host's state shows for the topic's name the time of the old topic's last seal. A message that
+    only says that the agent has the new topic does not replace this seal."""
     again = replace(NGINX, topic_id="n9")
     said = [seal(APP1, 1, NGINX, until=NOW - 7), seal(APP1, 2, again, until=NEVER_SEALED)]
     [found] = states([*said])

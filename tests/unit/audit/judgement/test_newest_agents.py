@@ -84,8 +84,9 @@ def newest(evidence: Evidence) -> list[int]:
 @promise("clocks newest agent")
 @pytest.mark.parametrize("ahead_ms", [-24 * HOUR, -HOUR, 0, HOUR, 24 * HOUR])
 def test_a_dead_agent_does_not_stand_for_the_one_behind_it(ahead_ms: int) -> None:
-    """The audit waits for the agent of a host that began last, even if this agent is silent, and
-    however far ahead the clock was when the previous agent ended."""
+    """If a host has had several agents, the audit waits for the agent that began last, even if this
+    agent is silent. It does not matter how far ahead the host's clock was when the previous agent
+    ended."""
     old = [beat(OLD, NOW - HOUR, ahead_ms), beat(OLD, NOW - HOUR + MINUTE, ahead_ms)]
     for heard_ms in (NOW - 2 * SILENCE, NOW - 10):
         assert newest(folded([*old, beat(NEW, heard_ms)])) == [2]
