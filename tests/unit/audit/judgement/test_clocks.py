@@ -362,7 +362,7 @@ def test_a_host_whose_clock_is_far_behind_is_not_called_silent() -> None:
     [found] = verdicts(evidence, POLICY, site.now_ms)
     assert f"app2: the agent is {words}: unknown from its beginning on" in found.reasons
     [part] = [x for x in found.agents if x.agent == 2]
-    named = {x.name: x.status for x in part.findings}  # the name does not contain the seconds
+    named = {x.name: x.status for x in part.findings}  # a finding's name has no seconds
     assert named["the agent is silent: unknown from its beginning on"] is Status.UNKNOWN
     site.live({agent(1): 0, BROKER: 0})
     states = {x.host: x.status for x in survey(site.ledger.evidence(), POLICY, site.now_ms)}
