@@ -373,8 +373,8 @@ def test_asking_nonsense_gets_a_sentence(
     status: int,
     words: str,
 ) -> None:
-    """`audit complete` with bad arguments fails at once with a sentence, and with the status that
-    all commands use for bad arguments."""
+    """`audit complete` with bad arguments fails at once with a sentence. The status is 2 for a bad
+    option, and 78 for a bad setting."""
     _store(tmp_path)
     assert _complete(tmp_path, *arguments) == status
     assert words in capsys.readouterr().err

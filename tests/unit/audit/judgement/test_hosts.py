@@ -226,7 +226,7 @@ def test_hosts_of_the_settings_are_found_in_whatever_cluster_they_are() -> None:
 
 def test_an_agent_of_which_only_counters_know_is_told_by_its_id() -> None:
     """If an agent's records were counted but the agent never sent a message, the audit shows the
-    agent's id as its name."""
+    agent's id in place of the unknown host's name."""
     broker = Sender(Tier.BROKER, "dc1", "b", "c", 1)
     [found] = states([Delta(broker, 1, NOW, counts=(Count(NGINX, 77, 0, 60_000, 1, 1, 1),))])
     assert (found.host, found.status) == ("agent 77", HostStatus.NEVER_HEARD)

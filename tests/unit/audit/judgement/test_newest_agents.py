@@ -96,7 +96,7 @@ def test_a_dead_agent_does_not_stand_for_the_one_behind_it(ahead_ms: int) -> Non
 def test_a_state_that_is_brought_back_counts_beside_the_one_that_began_later(ahead_ms: int) -> None:
     """If the state of an earlier agent is restored, the audit waits both for this agent and for the
     agent that began later. It waits for both agents until the later agent is silent both by the
-    audit's clock and by its own clock."""
+    audit's clock and by the agent's clock."""
     back = beat(OLD, NOW - 5, ahead_ms)
     first = [beat(OLD, NOW - HOUR, ahead_ms)]
     assert newest(folded([*first, beat(NEW, NOW - MINUTE), back])) == [1, 2]

@@ -94,9 +94,9 @@ class Unclear(SkidwayError):
 
 
 def test_an_outcome_may_be_unclear() -> None:
-    """If a request to change something in HDFS fails, HDFS may still have made the change, except
-    when it has refused permission. Errors of the client are replaced by an error that says so. One
-    of Skidway's own errors is passed on unchanged."""
+    """If a request to change something in HDFS fails, HDFS may still have made the change. Then the
+    HDFS client's error is replaced by an error that says so. After a refused permission, or an
+    error that Skidway's own code has raised, HDFS has not made the change."""
     with pytest.raises(Unclear, match="early eof"), failures("rename", PATH, Unclear):
         raise OSError("early eof")
     with pytest.raises(StoreFailed, match="not yours"), failures("rename", PATH, Unclear):

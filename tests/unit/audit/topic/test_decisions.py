@@ -53,7 +53,7 @@ def delta(sender: Sender, records: int, number: int = 1, losses: tuple[Loss, ...
 
 def said(old: int | None = 5, new: int | None = None, *losses: Loss) -> list[Message]:
     """The messages about a bucket of five records. old, new: how many of these records an old
-    output and a new output have counted; None if an output has sent no count. losses: what the
+    output and a new output have counted; None if an output has sent no message. losses: what the
     agent declares lost."""
     outputs = [delta(x, n) for x, n in ((OLD, old), (NEW, new)) if n is not None]
     seal = Seal(AGENT, 2 + len(losses), NOW, (SealedTopic(LOGS, NOW, 1 + len(losses)),))
@@ -169,7 +169,7 @@ def _with_checksum(message: Message, checksum: int) -> Message:
 def test_of_a_place_that_counted_nothing_the_acceptance_is_of_what_others_had() -> None:
     """If a person accepts that a place (a tier of one cluster, or an output) has counted nothing,
     the acceptance covers only the records that other places had counted at that time. It does not
-    cover records that they count later and that this place lacks, too."""
+    cover records that the other places count later, and that the accepted place lacks, too."""
     early = said(None)
     assert "tier hdfs never reported this topic" in bucket(early).reasons[0]
     [acceptance] = acceptances.acceptances([bucket(early)], SIGNED)
@@ -286,8 +286,8 @@ def test_an_output_that_is_retired_keeps_nothing_incomplete(texts: tuple[str, ..
     ],
 )
 def test_other_places_are_not_retired(texts: tuple[str, ...]) -> None:
-    """A retirement applies only to an output with exactly the given folder names, or to the tier or
-    cluster that it names. All other places stay active."""
+    """A retirement applies only to the output, tier or cluster that it names. The path of an output
+    must have exactly the given folder names: `/ol` does not retire `/old`."""
     found = bucket(said(3, 5), replace(POLICY, retired_places=texts))
     assert found.status is Status.INCOMPLETE
 
