@@ -123,7 +123,7 @@ def test_bad_arguments_get_a_sentence(
     status: int,
     words: str,
 ) -> None:
-    """For a bad argument, the command prints one sentence and ends with status 2."""
+    """For a bad argument, `report` prints one sentence and ends with status 2."""
     _store(tmp_path)
     given = [argument.format(store=tmp_path) for argument in arguments]
     assert main(["audit", "report", *given]) == status

@@ -235,8 +235,8 @@ def test_what_shrinks_is_a_backlog() -> None:
 
 
 def test_a_collector_that_reads_on_after_a_day_takes_nothing_for_a_slow_clock() -> None:
-    """If a collector did not read for a day and then continues, it does not report a slow clock
-    because of the old messages."""
+    """If a collector did not read for a day and then continues, the old messages that it then reads
+    do not make it report a slow clock."""
     site = Site()
     site.live(GOOD)
     site.pass_on(3600)
@@ -289,7 +289,7 @@ def test_a_loaders_counts_of_yesterday_are_no_slow_clock() -> None:
 
 def test_a_command_with_a_clock_that_is_behind_says_so() -> None:
     """If the clock of the host on which a command runs is behind, the recent messages of all
-    senders seem to come from the future. The command then reports this clock."""
+    senders seem to come from the future. The command then reports the clock of its own host."""
     site = Site()
     site.live(GOOD)
     found = Ledger()

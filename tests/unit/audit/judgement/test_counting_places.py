@@ -27,8 +27,8 @@ def test_a_higher_epoch_of_a_counter_replaces_the_lower() -> None:
 
 
 def test_a_counters_copy_that_ran_is_mended_by_a_new_epoch() -> None:
-    """If two copies of a counter ran, a new epoch repairs the counts: the counter counts everything
-    again, and the new counts replace those of both copies."""
+    """If two copies of a counter ran at the same time, a new epoch repairs the counts: the counter
+    counts everything again, and the new counts replace those of both copies."""
     copy = [*good(), delta(BROKER, 1, count(3))]
     assert verdict(copy).status is Status.UNKNOWN
     assert verdict([*copy, delta(replace(BROKER, epoch=2), 1, count())]).status is Status.COMPLETE

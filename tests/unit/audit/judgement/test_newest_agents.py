@@ -1,6 +1,6 @@
 """Tests which agents of a host the audit waits for, if the host has had several agents. To find the
-newest agent, the audit uses the order of the agents' messages in the log, and not the agents'
-clocks."""
+newest agent, the audit uses the order of the agents' messages in the audit topic's log, and not the
+agents' clocks."""
 
 from __future__ import annotations
 
@@ -125,9 +125,10 @@ def test_two_machines_that_are_called_alike_are_both_waited_for(
 @pytest.mark.parametrize("size", [1, 2, 3, 100])
 def test_who_was_alive_side_by_side_does_not_depend_on_what_is_taken_at_once(size: int) -> None:
     """If the messages of two agents of one host alternate in the log, the audit concludes that the
-    agents ran at the same time. (If a state was lost or restored, one agent's messages all come
-    before the other's.) The result does not depend on how many messages the ledger stores at once,
-    or on messages of other hosts."""
+    agents ran at the same time. (If a state was lost, all messages of the new agent follow those of
+    the old agent. If the old state is then restored, messages of the old agent follow.) The result
+    does not depend on how many messages the ledger stores at once, or on messages of other
+    hosts."""
     other = Sender(Tier.AGENT, "dc1", "3", "app2", 1)
     for senders, found in (
         ([OLD, OLD, NEW, NEW], set()),

@@ -175,8 +175,9 @@ def test_a_line_on_the_way(world: LineWorld, tmp_path: Path) -> None:
 
 def test_files_that_have_had_the_same_path(world: LineWorld, tmp_path: Path) -> None:
     """After a rotation, a path may mean every file that has had this path, so the result has a line
-    of each of them, the newest file first. If the command runs on the files' host, a path means
-    only the file that is there now. A person can name the other files by their file ids."""
+    of each of them. The file that was announced last comes first. If the command runs on the files'
+    host, a path means only the file that is there now. A person can name the other files by their
+    file ids."""
     world.announce(file=4)
     world.append(batch(LINES))
     world.append(batch([b"later"], file=4))
