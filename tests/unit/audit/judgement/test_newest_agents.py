@@ -144,9 +144,8 @@ def test_who_was_alive_side_by_side_does_not_depend_on_what_is_taken_at_once(siz
 
 @promise("6 expected hosts")
 def test_an_agent_whose_machine_is_alive_is_waited_for_though_it_is_silent() -> None:
-    """If a message of an older agent arrived after the first message of a newer agent, the audit
-    waits for both agents, even if the older agent is silent now. The verdict and the page list both
-    agents."""
+    """If the messages of an older and a newer agent alternate in the log, the audit waits for both
+    agents, even if the older agent is silent now. The verdict and the page list both agents."""
     bucket, early = NOW - 5 * MINUTE, NOW - 20 * MINUTE
     part = Count(LOGS, 2, bucket, MINUTE, 1, 1, 1)
     said: list[Said] = [
@@ -192,9 +191,9 @@ def test_where_no_log_tells_the_order_both_are_waited_for() -> None:
 @promise("clocks replaced agent")
 def test_what_a_replaced_agent_had_unread_was_written_before_the_next_began() -> None:
     """Lines that a replaced agent left unread have times before the beginning of the next agent,
-    which reads all later lines. If the clock was set back between the two, the times may be later:
-    up to the old agent's last message plus the time after which an agent without messages counts as
-    silent."""
+    which reads all later lines. If the clock was set back between the two, the times of these lines
+    may be later. At the latest, they are as much after the time in the old agent's last message as
+    an agent may be without messages before it counts as silent."""
     old = [beat(OLD, NOW - HOUR), beat(OLD, NOW - HOUR + MINUTE)]
     evidence = folded([*old, beat(NEW, NOW - 10)])
     assert unread_until(evidence, 1, [1, 2], SILENCE) == NOW - 10
@@ -219,8 +218,8 @@ def _host_whose_clock_was_ahead(*of_new: Message) -> list[Said]:
 
 @promise("6 expected hosts")
 def test_a_bucket_waits_for_the_agent_that_began_last_and_died_too() -> None:
-    """A bucket stays open until the agent that began last has sealed it, even if this agent, like
-    the one before it, has ended. The seals of the previous agent, whose clock was ahead, prove
+    """A bucket is not complete until the agent that began last has sealed it, even if this agent,
+    like the one before it, has ended. The seals of the previous agent, whose clock was ahead, prove
     nothing about the last agent's lines."""
     early = (SealedTopic(LOGS, NOW - 2 * SILENCE - 1, 0),)
     said = _host_whose_clock_was_ahead(Seal(NEW, 1, NOW - 2 * SILENCE, early))

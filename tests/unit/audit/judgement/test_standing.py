@@ -119,8 +119,8 @@ def test_the_share_of_rejects_that_needs_no_warning_is_a_setting() -> None:
 
 
 def test_lines_that_agents_reject_are_held_against_those_that_they_deliver() -> None:
-    """Lines that agents reject go to a separate topic. Their share is computed from all lines of
-    the agents, both rejected and delivered."""
+    """Lines that agents reject go to a separate topic. The share of the rejected lines is computed
+    from all lines of the agents, both rejected and delivered."""
     few = [_count(LOGS, 0, 990), _count(REJECTED, 0, 10)]
     assert _judged(few, few).warned == 0
     many = [_count(LOGS, 0, 45), _count(REJECTED, 0, 55)]
@@ -139,8 +139,8 @@ def _recounted(output: str, faults: int, topic: Source = LOGS) -> RecountResult:
 
 @pytest.mark.parametrize("said", [Ledger, Fold])
 def test_the_newest_recount_of_each_output_counts(said: Callable[[], Ledger | Fold]) -> None:
-    """If a recount of an output found differences, `report` ends with status 1 until a later
-    recount of this output finds no difference."""
+    """If a recount of an output found faults or differences, `report` ends with status 1 until a
+    later recount of this output finds none."""
     found = said()
 
     def tell(*results: RecountResult) -> Standing:

@@ -269,8 +269,8 @@ def the_fault(found: Recounted) -> Fault:
 
 
 PLACE = Whereabouts("1970-01-01T00", (7,), 0, 0, 10)
-"""What the recount reports about the rows of the first file, which has ten rows: their hour, their
-agents, their partition, and the range of their offsets."""
+"""What the recount reports about the rows of the file that `output.load(0, 10)` makes: their hour,
+their agents, their partition, and the range of their offsets."""
 
 
 def test_a_file_changed_behind_the_manifest_is_found(output: Output) -> None:
