@@ -415,7 +415,7 @@ def test_reports_name_what_the_roster_says(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """An expected host that never reported keeps a bucket from being complete. The report marks a
-    retired host that has data as retired."""
+    retired host, whose records are in the bucket, as retired."""
     report = ["audit", "report", "--tiers", "agent,broker", "--config"]
     assert main([*report, str(_config(tmp_path))]) == 0
     capsys.readouterr()

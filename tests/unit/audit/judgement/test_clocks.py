@@ -143,9 +143,9 @@ def test_a_sender_whose_clock_differs_is_named_with_its_host_and_by_how_much(ahe
 @promise("clocks measured")
 @pytest.mark.parametrize("ahead_ms", [HOUR, -HOUR])
 def test_our_own_clock_is_told_by_most_others(ahead_ms: int) -> None:
-    """If the clocks of most senders differ from our clock by the same time, the audit reports our
-    clock as wrong. If the clock of another sender is wrong too, the audit compares that clock with
-    the time that our clock should show."""
+    """If the clocks of most senders differ from our clock in the same direction, the audit reports
+    our clock as wrong. If the clock of another sender is wrong too, the audit compares that clock
+    with the time that our clock should show."""
     site = Site()
     site.clock.set_time_ms(NOW + ahead_ms)
     found = site.live(GOOD | {agent(3): 2 * HOUR})
@@ -165,8 +165,8 @@ def test_with_one_sender_ours_is_doubted() -> None:
 
 
 def test_a_clock_that_was_set_right_is_not_spoken_of_any_more() -> None:
-    """After a clock was corrected, the audit continues to report it only until the current window
-    of measurement (a span of time) is over."""
+    """The audit measures clocks in windows of two minutes. After a clock was corrected, the audit
+    continues to report it only until the current window is over."""
     site = Site()
     assert site.live(GOOD | {agent(2): HOUR}).others
     assert not site.live(GOOD).others

@@ -231,7 +231,7 @@ def test_records_without_origin_keep_empty_buckets_open_until_their_counter_is_h
 
 def test_nobody_waits_for_hosts_that_are_retired() -> None:
     """For empty buckets, the audit does not wait for the agent of a retired host. If all hosts are
-    retired, a message of the counter must have arrived."""
+    retired, a message of the counter must have arrived after the end of the requested span."""
     policy = replace(POLICY, roster=Roster((), ("web1",)))
     empty = question(until=START)
     [found] = asked([*good()[:4], HEARD], policy, about=empty)

@@ -204,8 +204,7 @@ def test_buckets_too_young_to_be_due_are_not_asked_about() -> None:
 
 
 def test_a_loss_that_was_accepted_does_not_hold_the_gate_back() -> None:
-    """A loss that a person has accepted does not keep a host from being proven, and does not make
-    the report end with status 1."""
+    """A loss that a person has accepted does not keep a host from being proven."""
     loss = Loss(NGINX, 1, 7, 0, 9, Certainty.LOST, "gone", START, START)
     lost = [*good(), delta(APP1, 3, losses=(loss,))]
     later = END + LATENESS + 1

@@ -98,7 +98,7 @@ LOADED = Policy(tiers=(Tier.AGENT, Tier.BROKER, Tier.HDFS), lateness_ms=0)
 
 def test_records_that_are_all_rejects_are_complete_with_a_warning() -> None:
     """A bucket is complete even if all its records were rejected, because no record was lost. It
-    has a warning, because it has no rows."""
+    has a warning, because more records were rejected than the settings allow."""
     sent = [_count(LOGS, 0, 55)]
     found = _judged(sent, sent, [_count(LOGS, 0, 55, rejects=55)], LOADED)
     [topic] = [x for x in found.topics if x.source == LOGS]

@@ -127,8 +127,7 @@ def test_time_and_length_of_a_row_count(column: str) -> None:
 
 
 def test_only_rows_of_the_span_are_read() -> None:
-    """Only rows of the sample's agent, file and byte range are read. Other rows do not belong to
-    the sample."""
+    """Only rows of the requested span (an agent, a file and a byte range) are read."""
     file = output_file(texts("a", "b", "c", "d", "e"))
     chosen = found_in(file, CODEC, Span(AGENT, FILE, LENGTH, 3 * LENGTH))
     assert [x.first for x in chosen] == [LENGTH, 2 * LENGTH]

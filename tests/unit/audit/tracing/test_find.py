@@ -58,8 +58,8 @@ def on_host(world: LineWorld, path: Path, data: bytes, position: int) -> None:
 
 
 def test_a_text_is_found_in_all_tiers(world: LineWorld) -> None:
-    """The search finds the line of each record of the host that contains the text, and no line of
-    another host. For every tier it says whether the tier has the line."""
+    """The search finds each line of the host whose record contains the text, and no line of another
+    host. For every tier it says whether the tier has the line."""
     world.append(batch(LINES, agent=OTHER_AGENT, file=9))
     world.append(batch(LINES))
     world.load((0, LINES[0]), (16, LINES[1]), (32, LINES[2]), offset=3)
@@ -82,8 +82,9 @@ def test_a_text_is_found_where_only_rows_are_left(world: LineWorld) -> None:
 
 
 def test_a_line_of_the_host_that_no_tier_has(world: LineWorld, tmp_path: Path) -> None:
-    """If only the host's file has a line, the search finds the line there, and names the broker as
-    the first tier that lacks it."""
+    """If only the host's file has a line, the search finds the line there. If the agent's position
+    in the file is after the line, the broker lacks the line. Otherwise the agent has not delivered
+    the line yet."""
     world.append(batch(LINES[:2]))
     on_host(world, tmp_path / "app.log", b"\n".join(LINES) + b"\n", position=1_000)
     found = find.find(world.site(clusters=("dc1",)), question("order 3"))

@@ -90,7 +90,8 @@ def test_a_line_is_named_by_its_record_or_by_its_file_id(world: LineWorld) -> No
 
 def test_a_line_before_the_announcement_is_found_too(world: LineWorld) -> None:
     """A record whose event time is long before the announcement of its file (the message that the
-    agent has found the file) is found, although the search begins with newer records."""
+    agent has found the file) is found, although the search first reads the newer part of the
+    log."""
     world.append(batch(LINES, time_ms=5))
     world.append(batch([b"new"], agent=OTHER_AGENT, file=9))
     world.load((11, LINES[1]), offset=1, time_ms=5)
