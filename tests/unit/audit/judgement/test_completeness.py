@@ -315,8 +315,8 @@ def test_accepted_buckets_count_as_complete_and_are_named() -> None:
 @promise("6 acceptance")
 def test_an_accepted_loss_is_accepted_in_empty_buckets_too() -> None:
     """If a loss affects a series of buckets without counts, reports list only the last of them. A
-    person who accepts the loss in this bucket also accepts it in the empty buckets before it, but
-    not in other buckets that reports list."""
+    person who accepts this last bucket also accepts the loss in the empty buckets before it, but
+    does not accept other buckets that reports list."""
     loss = Loss(LOGS, 7, 3, 100, 200, Certainty.LOST, "gone", BEFORE, START)
     lossy = [delta(AGENT, 1, count(), losses=(loss,)), *day()[1:]]
     assert len(only(lossy).short) == 3

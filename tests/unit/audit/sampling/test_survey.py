@@ -227,9 +227,9 @@ def test_a_row_without_a_line_counts_until_it_is_removed(world: LineWorld) -> No
 @promise("6 content")
 def test_a_run_that_left_rows_out_takes_nothing_back(world: LineWorld) -> None:
     """By mistake, a line may have several rows, in different files. If a run could not read all
-    files, it may have read only one of these rows. So it keeps an earlier difference of the line,
-    even if this row is right. A result may count more differences than it lists. Later results
-    include the unlisted ones until a run has compared all lines."""
+    files, it may have read only one of these rows. So it keeps a difference that an earlier run
+    found for the line, even if this row is right. A result may count more differences than it
+    lists. Later results include the unlisted ones until a run has compared all lines."""
     world.append(batch(VALUES))
     path, output = load(world, "first", "2nd", "third"), str(world.root)
     (first,) = sample_report.results([surveyed(world)], Told(), [], 1, "l1", output)
