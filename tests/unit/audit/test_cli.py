@@ -123,7 +123,7 @@ def test_bad_arguments_get_a_sentence(
     status: int,
     words: str,
 ) -> None:
-    """For a bad argument, the command prints one sentence and ends with status 2."""
+    """For a bad argument, `report` prints one sentence and ends with status 2."""
     _store(tmp_path)
     given = [argument.format(store=tmp_path) for argument in arguments]
     assert main(["audit", "report", *given]) == status
@@ -373,8 +373,8 @@ def test_asking_nonsense_gets_a_sentence(
     status: int,
     words: str,
 ) -> None:
-    """`audit complete` with bad arguments fails at once with a sentence, and with the status that
-    all commands use for bad arguments."""
+    """`audit complete` with bad arguments fails at once with a sentence. The status is 2 for a bad
+    option, and 78 for a bad setting."""
     _store(tmp_path)
     assert _complete(tmp_path, *arguments) == status
     assert words in capsys.readouterr().err
@@ -415,7 +415,7 @@ def test_reports_name_what_the_roster_says(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """An expected host that never reported keeps a bucket from being complete. The report marks a
-    retired host that has data as retired."""
+    retired host, whose records are in the bucket, as retired."""
     report = ["audit", "report", "--tiers", "agent,broker", "--config"]
     assert main([*report, str(_config(tmp_path))]) == 0
     capsys.readouterr()

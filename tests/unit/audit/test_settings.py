@@ -64,8 +64,9 @@ def test_places_are_retired_beside_hosts(tmp_path: Path) -> None:
 
 
 def test_topics_have_targets_of_freshness(tmp_path: Path) -> None:
-    """`freshness.targets` sets targets by names or patterns of topics. The first entry that matches
-    a topic is used. A topic that no entry matches has no target."""
+    """`freshness.targets` sets, by names or patterns of topics, the time within which 99 of 100
+    buckets should be complete. The first entry that matches a topic is used. A topic that no entry
+    matches has no target."""
     path = tmp_path / "audit.yml"
     path.write_text(
         "bootstrap.servers: a:1\nfreshness.targets: {dc1.orders: 300000, 'dc1\\..+': 600000}\n"
@@ -104,8 +105,8 @@ def test_what_cannot_work_is_refused(override: str, words: str) -> None:
 
 
 def test_exemptions_leave_two_tiers_to_compare() -> None:
-    """Settings that exempt topics from tiers must leave at least two tiers to compare. Otherwise
-    the agent's counts alone would make a topic complete."""
+    """Settings that exempt a topic from tiers must leave at least two tiers to compare for this
+    topic. Otherwise the agent's counts alone would make the topic complete."""
     given = [*AUDIT, "tiers=agent,mirror,hdfs", "exempt.mirror=a.b", "exempt.hdfs=a.b"]
     with pytest.raises(ConfigurationRefused, match=r"exempt\.mirror, exempt\.hdfs: .*two"):
         settings.load(AuditSettings, None, given)

@@ -143,9 +143,9 @@ def test_a_sender_whose_clock_differs_is_named_with_its_host_and_by_how_much(ahe
 @promise("clocks measured")
 @pytest.mark.parametrize("ahead_ms", [HOUR, -HOUR])
 def test_our_own_clock_is_told_by_most_others(ahead_ms: int) -> None:
-    """If the clocks of most senders differ from our clock, our clock is wrong. If the clock of one
-    sender is wrong too, the reported difference is relative to the time that our clock should
-    show."""
+    """If the clocks of most senders differ from our clock in the same direction, the audit reports
+    our clock as wrong. If the clock of another sender is wrong too, the audit compares that clock
+    with the time that our clock should show."""
     site = Site()
     site.clock.set_time_ms(NOW + ahead_ms)
     found = site.live(GOOD | {agent(3): 2 * HOUR})
@@ -165,8 +165,8 @@ def test_with_one_sender_ours_is_doubted() -> None:
 
 
 def test_a_clock_that_was_set_right_is_not_spoken_of_any_more() -> None:
-    """After a clock was corrected, the audit continues to report it only until the current window
-    of measurement (a span of time) is over."""
+    """The audit measures clocks in windows of two minutes. After a clock was corrected, the audit
+    continues to report it only until the current window is over."""
     site = Site()
     assert site.live(GOOD | {agent(2): HOUR}).others
     assert not site.live(GOOD).others
@@ -182,8 +182,8 @@ def test_who_is_not_heard_any_more_has_no_clock() -> None:
 
 def test_of_a_window_the_least_lag_counts() -> None:
     """The lag of a message is the time from its sending until the audit received it. Of all lags in
-    a window of time, the smallest is used, because messages may wait on their way. When a sender's
-    clock is set, a new window begins for this sender."""
+    a window of time, the smallest is used, because messages may wait on their way. If our clock was
+    set back, so that the new window is an earlier one, the known lags are dropped."""
     known = then(then(None, Reading(5, 10)), Reading(5, 3_000))
     assert known == Reading(5, 10)
     known = then(then(known, Reading(6, 20)), Reading(7, 30))
@@ -193,8 +193,8 @@ def test_of_a_window_the_least_lag_counts() -> None:
 
 @promise("clocks measured")
 def test_a_backlog_behind_an_outage_is_no_slow_clock() -> None:
-    """After an outage, neither messages that waited in outboxes nor a late batch make the audit
-    report a slow clock."""
+    """After an outage, the audit reports no slow clock, neither because of messages that waited in
+    outboxes nor because of a batch that arrives late."""
     site = Site()
     site.live(GOOD)
     late_ms = site.now_ms
@@ -209,8 +209,9 @@ def test_a_backlog_behind_an_outage_is_no_slow_clock() -> None:
 
 
 def test_a_late_batch_alone_is_no_slow_clock() -> None:
-    """A single late batch, even as the first of a window of measurement, does not make the audit
-    report a slow clock. Only a lag that lasts does."""
+    """If a single batch of a sender arrives late, the audit does not report a slow clock, even if
+    this batch is the first of a window of measurement. It reports only a lag that continues over
+    several windows."""
     site = Site()
     site.live(GOOD)
     late_ms = site.now_ms
@@ -234,8 +235,8 @@ def test_what_shrinks_is_a_backlog() -> None:
 
 
 def test_a_collector_that_reads_on_after_a_day_takes_nothing_for_a_slow_clock() -> None:
-    """If a collector did not read for a day and then continues, it does not report a slow clock
-    because of the old messages."""
+    """If a collector did not read for a day and then continues, the old messages that it then reads
+    do not make it report a slow clock."""
     site = Site()
     site.live(GOOD)
     site.pass_on(3600)
@@ -263,8 +264,8 @@ def test_a_store_that_is_made_anew_from_old_topics_finds_no_wrong_clock() -> Non
 
 @promise("clocks measured")
 def test_where_the_broker_writes_its_clock_messages_say_the_senders() -> None:
-    """With LogAppendTime, the audit takes the sender's time from the message itself, because the
-    record's timestamp is the broker's time."""
+    """If the broker writes its own time into records (LogAppendTime), the audit takes the sender's
+    time from the message itself."""
     site = Site(is_brokers_time=True)
     found = site.live(GOOD | {agent(2): -HOUR})
     assert [(x.host, x.ahead_ms) for x in found.others] == [("app2", -HOUR)]
@@ -272,9 +273,9 @@ def test_where_the_broker_writes_its_clock_messages_say_the_senders() -> None:
 
 def test_a_loaders_counts_of_yesterday_are_no_slow_clock() -> None:
     """If a loader publishes the counts of an earlier run, the audit does not report a slow clock,
-    because it computes the lag from the time at which the record was sent, and not from the time in
-    the message. If the record has no time of sending, the audit does not use the message to judge
-    the clock."""
+    because it computes the lag from the record's timestamp, and not from the time in the message.
+    With LogAppendTime, the timestamp is the broker's, and the audit does not use the loader's
+    message to judge the clock."""
     for is_brokers_time in (False, True):
         site = Site(is_brokers_time=is_brokers_time)
         site.live(GOOD)
@@ -288,7 +289,7 @@ def test_a_loaders_counts_of_yesterday_are_no_slow_clock() -> None:
 
 def test_a_command_with_a_clock_that_is_behind_says_so() -> None:
     """If the clock of the host on which a command runs is behind, the recent messages of all
-    senders seem to come from the future. The command then reports this clock."""
+    senders seem to come from the future. The command then reports the clock of its own host."""
     site = Site()
     site.live(GOOD)
     found = Ledger()
@@ -309,8 +310,8 @@ def test_a_command_names_the_one_sender_that_is_ahead() -> None:
 
 
 def test_a_command_with_a_clock_that_is_ahead_names_it_as_a_likely_cause() -> None:
-    """If by a command's clock no message arrived for an hour, the command reports its own clock as
-    a likely cause."""
+    """If the newest message is an hour old by the clock of the host on which a command runs, the
+    command says that this clock may be ahead."""
     site = Site()
     site.live(GOOD)
     site.clock.set_time_ms(site.now_ms + HOUR)
@@ -361,7 +362,7 @@ def test_a_host_whose_clock_is_far_behind_is_not_called_silent() -> None:
     [found] = verdicts(evidence, POLICY, site.now_ms)
     assert f"app2: the agent is {words}: unknown from its beginning on" in found.reasons
     [part] = [x for x in found.agents if x.agent == 2]
-    named = {x.name: x.status for x in part.findings}  # the name does not contain the seconds
+    named = {x.name: x.status for x in part.findings}  # a finding's name has no seconds
     assert named["the agent is silent: unknown from its beginning on"] is Status.UNKNOWN
     site.live({agent(1): 0, BROKER: 0})
     states = {x.host: x.status for x in survey(site.ledger.evidence(), POLICY, site.now_ms)}
@@ -416,9 +417,9 @@ def test_a_bucket_is_not_taken_for_over_by_a_clock_that_is_ahead() -> None:
 
 @promise("clocks counter")
 def test_a_counter_whose_clock_is_ahead_is_not_heard_before_it_speaks() -> None:
-    """A bucket of records without origin stays open until a message of its counter arrives after
-    the bucket's end. Our clock decides when the message arrived, because the counter's own clock
-    may be ahead."""
+    """A bucket of records without origin stays open until a message of the broker's counter arrives
+    after the bucket's end. Our clock decides when the message arrived, because the counter's own
+    clock may be ahead."""
     part = Count(LOGS, 0, 0, 60_000, 1, 1, 1)
     delta = Delta(BROKER, 1, HOUR, ranges=(Range(LOGS, 0, 0, 1),), counts=(part,))
     fold = Fold()
@@ -438,8 +439,9 @@ def test_where_the_broker_writes_its_clock_no_seal_vouches_for_what_came_later(
     is_brokers_time: bool,
 ) -> None:
     """An agent whose clock is ahead may send a seal for a future time. With LogAppendTime, the seal
-    proves nothing after the broker's time, even for a collector that reads the seal a day later.
-    Without LogAppendTime, a collector that reads the seal a day later accepts the seal's time."""
+    proves nothing about lines that were written after the broker received the seal, even for a
+    collector that reads the seal a day later. Without LogAppendTime, a collector that reads the
+    seal a day later accepts the seal's time."""
     site = Site(is_brokers_time=is_brokers_time)
     counts = (Count(LOGS, 1, NOW + HOUR // 2, 60_000, 1, 1, 1),)
     ahead_ms, ranges = NOW + HOUR, (Range(LOGS, 0, 0, 1),)
@@ -458,9 +460,9 @@ def test_what_lay_between_epochs_is_unknown_up_to_when_the_new_ones_seal_came(
     is_live: bool,
 ) -> None:
     """In this test, an agent continues in a new epoch with an older copy of its state, while its
-    clock is an hour behind. Its buckets are unknown up to the time at which the new epoch's first
-    seal arrived. If a new store is filled later from the topics, this time is not known, and the
-    audit uses the time in the seal."""
+    clock is an hour behind. Buckets after the old epoch's last seal are unknown up to the time at
+    which the new epoch's first seal arrived. If a new store is filled later from the topics, this
+    time of arrival is not known. The audit then uses the time in the seal."""
     old, new = (Sender(Tier.AGENT, "dc1", "1", "app1", epoch) for epoch in (1, 2))
     between = Count(LOGS, 1, NOW - HOUR // 2, 60_000, 1, 1, 1)
     behind = Count(LOGS, 1, NOW + 60_000, 60_000, 1, 1, 1)

@@ -50,7 +50,8 @@ class Site:
     - log: the lines that the brokers have.
     - counted: how many lines of the log the counter has counted.
     - loaded: how many lines of the log the loader has loaded.
-    - said: the audit messages, each with the number of lines that were loaded when it was sent.
+    - said: the audit messages, each with the time at which it was sent, and the number of lines
+      that were loaded at that time.
     """
 
     now_ms: int = 0
@@ -145,7 +146,7 @@ def test_no_topic_is_complete_before_all_of_it_is_loaded(
 
 
 def test_such_a_site_is_complete_in_the_end() -> None:
-    """Once every line is sent, counted and loaded, the audit calls the topic complete."""
+    """Once every line is sent, counted, loaded and sealed, the audit calls the topic complete."""
     site = Site()
     for action in ("line 0", "line 1", "line stock", *CLOSING, *["step"] * 12, *CLOSING):
         site.do(action)

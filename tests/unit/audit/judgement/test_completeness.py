@@ -83,9 +83,9 @@ def reasons(found: list[Completeness]) -> str:
 
 @promise("6 complete before a time")
 def test_a_day_that_is_sealed_and_counted_is_complete() -> None:
-    """A topic is complete up to a time if all tiers counted the same records, and if the agents and
-    the counter have processed everything before this time. Buckets without records are judged like
-    the others."""
+    """A topic is complete up to a time if three things hold: all tiers counted the same records
+    before this time, the agents have sealed the time, and a message of the counter has arrived
+    after it. The same rules apply to buckets without records."""
     found = only(day())
     assert [(x.bucket, x.status) for x in found.verdicts] == [
         (BEFORE, Status.COMPLETE),
@@ -194,8 +194,7 @@ def test_how_much_a_place_lacks_is_told() -> None:
 
 
 def test_a_topic_that_nobody_loads_is_complete_without_the_output() -> None:
-    """A topic that is exempt from the tier hdfs is complete without counts of this tier, as in the
-    report."""
+    """A topic that is exempt from the tier hdfs is complete without counts of this tier."""
     unloaded = [x for x in day() if x != day()[3]]
     policy = replace(POLICY, exemptions=(Exemption(Tier.HDFS, ("dc1.logs",)),))
     assert only(unloaded).is_short
@@ -232,7 +231,7 @@ def test_records_without_origin_keep_empty_buckets_open_until_their_counter_is_h
 
 def test_nobody_waits_for_hosts_that_are_retired() -> None:
     """For empty buckets, the audit does not wait for the agent of a retired host. If all hosts are
-    retired, a message of the counter must have arrived."""
+    retired, a message of the counter must have arrived after the end of the requested span."""
     policy = replace(POLICY, roster=Roster((), ("web1",)))
     empty = question(until=START)
     [found] = asked([*good()[:4], HEARD], policy, about=empty)
@@ -252,8 +251,8 @@ def test_a_cluster_that_is_retired_need_not_be_heard() -> None:
 
 
 def test_topics_of_rejects_are_asked_too() -> None:
-    """The answer about a topic includes its topic of rejects. If the audit has counts only of the
-    topic of rejects, it answers that it does not know the requested topic."""
+    """The answer about a topic includes its topic of rejects (`<topic>.rejected`). If the audit has
+    counts only of the topic of rejects, it answers that it does not know the requested topic."""
     rejected = replace(LOGS, topic="logs.rejected", topic_id="rid")
     lines = Delta(AGENT, 3, START, counts=(count(source=rejected),))
     found = asked([*day(), lines, seal(AGENT, 4, DUE, 3)])
@@ -285,8 +284,8 @@ def test_by_a_wrong_clock_nothing_is_complete() -> None:
 
 
 def test_messages_of_a_newer_version_keep_every_topic_from_being_complete() -> None:
-    """While there are messages of a newer version that this version could not read, no bucket is
-    complete, not even an empty one."""
+    """While there are messages of a newer version of Skidway that this version could not read, no
+    bucket is complete, not even an empty one."""
     evidence = Fold(day()).evidence()
     evidence.unread = {"ab": 1}
     [found] = completeness(evidence, POLICY, question(), NOW)
@@ -316,8 +315,8 @@ def test_accepted_buckets_count_as_complete_and_are_named() -> None:
 @promise("6 acceptance")
 def test_an_accepted_loss_is_accepted_in_empty_buckets_too() -> None:
     """If a loss affects a series of buckets without counts, reports list only the last of them. A
-    person who accepts the loss in this bucket also accepts it in the empty buckets before it, but
-    not in other buckets that reports list."""
+    person who accepts this last bucket also accepts the loss in the empty buckets before it, but
+    does not accept other buckets that reports list."""
     loss = Loss(LOGS, 7, 3, 100, 200, Certainty.LOST, "gone", BEFORE, START)
     lossy = [delta(AGENT, 1, count(), losses=(loss,)), *day()[1:]]
     assert len(only(lossy).short) == 3

@@ -27,8 +27,8 @@ def test_a_higher_epoch_of_a_counter_replaces_the_lower() -> None:
 
 
 def test_a_counters_copy_that_ran_is_mended_by_a_new_epoch() -> None:
-    """If two copies of a counter ran, a new epoch repairs the counts: the counter counts everything
-    again, and the new counts replace those of both copies."""
+    """If two copies of a counter ran at the same time, a new epoch repairs the counts: the counter
+    counts everything again, and the new counts replace those of both copies."""
     copy = [*good(), delta(BROKER, 1, count(3))]
     assert verdict(copy).status is Status.UNKNOWN
     assert verdict([*copy, delta(replace(BROKER, epoch=2), 1, count())]).status is Status.COMPLETE
@@ -36,9 +36,9 @@ def test_a_counters_copy_that_ran_is_mended_by_a_new_epoch() -> None:
 
 @promise("6 epochs")
 def test_an_epoch_that_is_used_again_is_never_passed_over() -> None:
-    """Usually the counts of a loader's higher epoch replace those of a lower epoch. But if the
-    loader goes back to a lower epoch of an output, perhaps only the counts of the lower epoch are
-    valid. So the bucket is unknown."""
+    """Usually the counts of a loader's higher epoch replace those of a lower epoch. But if an
+    operator started the output anew, so that the loader used the lower epoch a second time, perhaps
+    only the new counts of the lower epoch are valid. So the audit calls the bucket unknown."""
     higher = replace(HDFS, epoch=2)
     found = verdict([*good(), delta(higher, 1, count())])
     assert found.status is Status.COMPLETE

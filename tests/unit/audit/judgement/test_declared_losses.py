@@ -1,5 +1,5 @@
 """Tests losses that agents declare. A loss affects every bucket to which the lost lines may belong,
-whichever hosts the audit expects to report."""
+even if the audit does not expect the host of these lines to report."""
 
 from __future__ import annotations
 
@@ -113,8 +113,9 @@ def test_a_loss_may_belong_to_all_that_was_touched_since_the_seal(
 
 @pytest.mark.parametrize("loser", [1, 2])
 def test_a_loss_belongs_to_nothing_that_its_agent_did_not_touch_since_the_seal(loser: int) -> None:
-    """A loss does not affect an old bucket in which the agent has counted nothing since its last
-    seal, even if other agents have counted lines in this bucket since."""
+    """A loss does not affect an old bucket if the agent that lost the lines has counted nothing in
+    this bucket since its last seal. It does not matter what other agents or counters have counted
+    there."""
     lost = Loss(LOGS, loser, 3, 40, 50, Certainty.LOST, "refused", START, START)
     said: list[Message] = [
         Delta(_agent(1), 1, START, counts=(_count(1, OLD),)),
@@ -156,9 +157,9 @@ def test_a_loss_may_belong_to_what_was_touched_since_the_look_of_the_seal(
 def test_what_was_touched_since_the_seal_may_have_been_touched_before_and_behind(
     touched: tuple[int, int],
 ) -> None:
-    """If the agent counted lines of a bucket between its last seal and the loss, the bucket is
-    lost. It does not matter whether the agent also counted lines of the bucket before the seal or
-    after the loss."""
+    """If an agent counted lines of a bucket between its last seal and its loss, the verdict on the
+    bucket is "lost". It does not matter whether the agent also counted lines of the bucket before
+    the seal or after the loss."""
     lost = Loss(LOGS, 1, 3, 40, 50, Certainty.LOST, "refused", START, START)
     first, again = _count(1, OLD), replace(_count(1, OLD), previous=touched[0])
     counts = dict(zip(touched, (first, again), strict=True))

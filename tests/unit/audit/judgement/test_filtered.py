@@ -46,8 +46,8 @@ def ledger(messages: list[Message]) -> Ledger:
 
 def test_what_was_left_out_is_told_with_the_count_of_its_bucket() -> None:
     """A delta (a message with counts) has one entry for a bucket's counts and its filtered records
-    together. Each entry names the bucket's previous delta, so a missing delta is noticed for both.
-    Decoding an encoded delta gives the same values."""
+    together. Each entry names the bucket's previous delta, so a missing delta is noticed for the
+    counts and for the filtered records. Decoding an encoded delta gives the same values."""
     counts = Counts(SIZE)
     counts.put((LOGS, 7, START), Sums(5, 50, 99))
     counts.put((LOGS, 7, START), Sums(filtered=(HEALTH,)))

@@ -98,9 +98,10 @@ def reasons(messages: Sequence[Message], policy: Policy = POLICY, now: int = NOW
 
 
 def test_sealed_behind_the_bucket_and_counted_alike_is_proof() -> None:
-    """A host is proven since a given time if its agent has sent a seal for a time after the end of
-    the bucket with this time, and all tiers have counted the same records of the host. A seal for a
-    few seconds after the bucket's end is enough, because the proof does not wait for late lines."""
+    """A host is proven healthy since a given time if two things hold. Its agent has sent a seal for
+    a time after the end of the bucket that contains the given time. All tiers have counted the same
+    records of the host in this bucket. A seal for a few seconds after the bucket's end is enough,
+    because the proof does not wait for late lines."""
     assert reasons(good()) == ""
 
 
@@ -203,8 +204,7 @@ def test_buckets_too_young_to_be_due_are_not_asked_about() -> None:
 
 
 def test_a_loss_that_was_accepted_does_not_hold_the_gate_back() -> None:
-    """A loss that a person has accepted does not keep a host from being proven, and does not make
-    the report end with status 1."""
+    """A loss that a person has accepted does not keep a host from being proven."""
     loss = Loss(NGINX, 1, 7, 0, 9, Certainty.LOST, "gone", START, START)
     lost = [*good(), delta(APP1, 3, losses=(loss,))]
     later = END + LATENESS + 1
@@ -300,8 +300,8 @@ moments = st.sampled_from(
 
 @st.composite
 def worlds(draw: st.DrawFn) -> list[Message]:
-    """Draws the messages of two hosts and two topics. Most of the deltas, counts and seals are
-    correct."""
+    """Draws the messages of two hosts and two topics. In most cases no message is missing, and the
+    broker's counter has counted the same records as the agent."""
     said: list[Message] = []
     numbers: dict[Sender, int] = {}
 
@@ -336,9 +336,9 @@ def test_a_host_is_never_proven_wrongly(
     messages: list[Message], now: int, topics: tuple[str, ...] | None
 ) -> None:
     """Whatever the messages are: if a host is proven since a given time, its newest agent has
-    sealed each topic for a time after the end of the bucket with the given time. In each later
-    bucket that is due, the host's part is complete, or it lacks nothing but a seal for a time after
-    the bucket's end."""
+    sealed each topic for a time after the end of the bucket that contains the given time. In each
+    later bucket that is due, the host's records are complete, or only a seal for a time after the
+    bucket's end is missing."""
     entries = (
         []
         if topics is None

@@ -69,8 +69,8 @@ def test_a_topic_that_was_never_sealed_is_the_host_s_all_the_same() -> None:
 
 def test_a_topic_that_was_made_again_keeps_its_last_seal() -> None:
     """If a topic was deleted and created again, and the agent could not seal the new topic yet, the
-    host has sealed the topic's name up to the seal of the old topic. The message that only says
-    that the agent has the new topic does not replace this seal."""
+    host's state shows for the topic's name the time of the old topic's last seal. A message that
+    only says that the agent has the new topic does not replace this seal."""
     again = replace(NGINX, topic_id="n9")
     said = [seal(APP1, 1, NGINX, until=NOW - 7), seal(APP1, 2, again, until=NEVER_SEALED)]
     [found] = states([*said])
@@ -226,7 +226,7 @@ def test_hosts_of_the_settings_are_found_in_whatever_cluster_they_are() -> None:
 
 def test_an_agent_of_which_only_counters_know_is_told_by_its_id() -> None:
     """If an agent's records were counted but the agent never sent a message, the audit shows the
-    agent's id as its name."""
+    agent's id in place of the unknown host's name."""
     broker = Sender(Tier.BROKER, "dc1", "b", "c", 1)
     [found] = states([Delta(broker, 1, NOW, counts=(Count(NGINX, 77, 0, 60_000, 1, 1, 1),))])
     assert (found.host, found.status) == ("agent 77", HostStatus.NEVER_HEARD)

@@ -1,6 +1,6 @@
 """Tests which agents of a host the audit waits for, if the host has had several agents. To find the
-newest agent, the audit uses the order of the agents' messages in the log, and not the agents'
-clocks."""
+newest agent, the audit uses the order of the agents' messages in the audit topic's log, and not the
+agents' clocks."""
 
 from __future__ import annotations
 
@@ -84,8 +84,9 @@ def newest(evidence: Evidence) -> list[int]:
 @promise("clocks newest agent")
 @pytest.mark.parametrize("ahead_ms", [-24 * HOUR, -HOUR, 0, HOUR, 24 * HOUR])
 def test_a_dead_agent_does_not_stand_for_the_one_behind_it(ahead_ms: int) -> None:
-    """The audit waits for the agent of a host that began last, even if this agent is silent, and
-    however far ahead the clock was when the previous agent ended."""
+    """If a host has had several agents, the audit waits for the agent that began last, even if this
+    agent is silent. It does not matter how far ahead the host's clock was when the previous agent
+    ended."""
     old = [beat(OLD, NOW - HOUR, ahead_ms), beat(OLD, NOW - HOUR + MINUTE, ahead_ms)]
     for heard_ms in (NOW - 2 * SILENCE, NOW - 10):
         assert newest(folded([*old, beat(NEW, heard_ms)])) == [2]
@@ -95,7 +96,7 @@ def test_a_dead_agent_does_not_stand_for_the_one_behind_it(ahead_ms: int) -> Non
 def test_a_state_that_is_brought_back_counts_beside_the_one_that_began_later(ahead_ms: int) -> None:
     """If the state of an earlier agent is restored, the audit waits both for this agent and for the
     agent that began later. It waits for both agents until the later agent is silent both by the
-    audit's clock and by its own clock."""
+    audit's clock and by the agent's clock."""
     back = beat(OLD, NOW - 5, ahead_ms)
     first = [beat(OLD, NOW - HOUR, ahead_ms)]
     assert newest(folded([*first, beat(NEW, NOW - MINUTE), back])) == [1, 2]
@@ -124,9 +125,10 @@ def test_two_machines_that_are_called_alike_are_both_waited_for(
 @pytest.mark.parametrize("size", [1, 2, 3, 100])
 def test_who_was_alive_side_by_side_does_not_depend_on_what_is_taken_at_once(size: int) -> None:
     """If the messages of two agents of one host alternate in the log, the audit concludes that the
-    agents ran at the same time. (If a state was lost or restored, one agent's messages all come
-    before the other's.) The result does not depend on how many messages the ledger stores at once,
-    or on messages of other hosts."""
+    agents ran at the same time. (If a state was lost, all messages of the new agent follow those of
+    the old agent. If the old state is then restored, messages of the old agent follow.) The result
+    does not depend on how many messages the ledger stores at once, or on messages of other
+    hosts."""
     other = Sender(Tier.AGENT, "dc1", "3", "app2", 1)
     for senders, found in (
         ([OLD, OLD, NEW, NEW], set()),
@@ -142,9 +144,8 @@ def test_who_was_alive_side_by_side_does_not_depend_on_what_is_taken_at_once(siz
 
 @promise("6 expected hosts")
 def test_an_agent_whose_machine_is_alive_is_waited_for_though_it_is_silent() -> None:
-    """If a message of an older agent arrived after the first message of a newer agent, the audit
-    waits for both agents, even if the older agent is silent now. The verdict and the page list both
-    agents."""
+    """If the messages of an older and a newer agent alternate in the log, the audit waits for both
+    agents, even if the older agent is silent now. The verdict and the page list both agents."""
     bucket, early = NOW - 5 * MINUTE, NOW - 20 * MINUTE
     part = Count(LOGS, 2, bucket, MINUTE, 1, 1, 1)
     said: list[Said] = [
@@ -190,9 +191,9 @@ def test_where_no_log_tells_the_order_both_are_waited_for() -> None:
 @promise("clocks replaced agent")
 def test_what_a_replaced_agent_had_unread_was_written_before_the_next_began() -> None:
     """Lines that a replaced agent left unread have times before the beginning of the next agent,
-    which reads all later lines. If the clock was set back between the two, the times may be later:
-    up to the old agent's last message plus the time after which an agent without messages counts as
-    silent."""
+    which reads all later lines. If the clock was set back between the two agents, the lines may
+    have later times: up to the time in the old agent's last message plus the time after which an
+    agent without messages counts as silent."""
     old = [beat(OLD, NOW - HOUR), beat(OLD, NOW - HOUR + MINUTE)]
     evidence = folded([*old, beat(NEW, NOW - 10)])
     assert unread_until(evidence, 1, [1, 2], SILENCE) == NOW - 10
@@ -217,8 +218,8 @@ def _host_whose_clock_was_ahead(*of_new: Message) -> list[Said]:
 
 @promise("6 expected hosts")
 def test_a_bucket_waits_for_the_agent_that_began_last_and_died_too() -> None:
-    """A bucket stays open until the agent that began last has sealed it, even if this agent, like
-    the one before it, has ended. The seals of the previous agent, whose clock was ahead, prove
+    """A bucket is not complete until the agent that began last has sealed it, even if this agent,
+    like the one before it, has ended. The seals of the previous agent, whose clock was ahead, prove
     nothing about the last agent's lines."""
     early = (SealedTopic(LOGS, NOW - 2 * SILENCE - 1, 0),)
     said = _host_whose_clock_was_ahead(Seal(NEW, 1, NOW - 2 * SILENCE, early))

@@ -98,7 +98,7 @@ LOADED = Policy(tiers=(Tier.AGENT, Tier.BROKER, Tier.HDFS), lateness_ms=0)
 
 def test_records_that_are_all_rejects_are_complete_with_a_warning() -> None:
     """A bucket is complete even if all its records were rejected, because no record was lost. It
-    has a warning, because it has no rows."""
+    has a warning, because more records were rejected than the settings allow."""
     sent = [_count(LOGS, 0, 55)]
     found = _judged(sent, sent, [_count(LOGS, 0, 55, rejects=55)], LOADED)
     [topic] = [x for x in found.topics if x.source == LOGS]
@@ -119,8 +119,8 @@ def test_the_share_of_rejects_that_needs_no_warning_is_a_setting() -> None:
 
 
 def test_lines_that_agents_reject_are_held_against_those_that_they_deliver() -> None:
-    """Lines that agents reject go to a separate topic. Their share is computed from all lines of
-    the agents, both rejected and delivered."""
+    """Lines that agents reject go to a separate topic. The share of the rejected lines is computed
+    from all lines of the agents, both rejected and delivered."""
     few = [_count(LOGS, 0, 990), _count(REJECTED, 0, 10)]
     assert _judged(few, few).warned == 0
     many = [_count(LOGS, 0, 45), _count(REJECTED, 0, 55)]
@@ -139,8 +139,8 @@ def _recounted(output: str, faults: int, topic: Source = LOGS) -> RecountResult:
 
 @pytest.mark.parametrize("said", [Ledger, Fold])
 def test_the_newest_recount_of_each_output_counts(said: Callable[[], Ledger | Fold]) -> None:
-    """If a recount of an output found differences, `report` ends with status 1 until a later
-    recount of this output finds no difference."""
+    """If a recount of an output found faults or differences, `report` ends with status 1 until a
+    later recount of this output finds none."""
     found = said()
 
     def tell(*results: RecountResult) -> Standing:

@@ -1,6 +1,6 @@
-"""Tests messages of a newer version on the audit topic. A program that does not know their schema
-does not ignore them: until they are decoded, no bucket is complete. They are decoded as soon as a
-version runs that knows the schema."""
+"""Tests messages on the audit topic that a newer version of Skidway has sent. A program that does
+not know their schema does not ignore them: until they are decoded, no bucket is complete. They are
+decoded as soon as a version of the program runs that knows the schema."""
 
 from __future__ import annotations
 
@@ -132,9 +132,9 @@ def test_what_a_newer_version_said_is_covered_by_no_acceptance_of_before(store: 
 def test_a_version_that_has_the_schema_reads_from_there_on(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """When a version that knows the schema runs, it reads each partition again from an offset
-    before which no message with this schema was left undecoded. No message is lost, and a message
-    that is read twice counts once."""
+    """When a version that knows the schema runs, it reads each partition again, from an offset that
+    is not after the first message with this schema. No message is lost, and a message that is read
+    twice counts once."""
     later = [encoded(SAID_LATER[0]), messages.encode(GOOD[2])]
     ledger = Ledger(store)
     ledger.take(later, {TP: Position(18, "id"), OTHER: Position(5, "other")})

@@ -101,7 +101,8 @@ def test_every_value_survives_the_conversion_and_the_file(
     made: tuple[dict[str, Any], pa.RecordBatch],
 ) -> None:
     """For every Avro type, a column that was converted, written to Parquet and read again has the
-    same values as before. The opposite conversion gives the original column."""
+    same values as before. If the column that was read is converted back, it has the original type
+    and the original values."""
     _, batch = made
     schema = column_schema(batch.schema)
     columns = [

@@ -94,9 +94,10 @@ class Unclear(SkidwayError):
 
 
 def test_an_outcome_may_be_unclear() -> None:
-    """If a request to change something in HDFS fails, HDFS may still have made the change, except
-    when it has refused permission. Errors of the client are replaced by an error that says so. One
-    of Skidway's own errors is passed on unchanged."""
+    """If a request to change something in HDFS fails, HDFS may still have made the change. Then the
+    HDFS client's error is replaced by an error that says so. If the client's error says that
+    permission was refused, the new error only names this reason. An error that Skidway's own code
+    has raised is passed on unchanged."""
     with pytest.raises(Unclear, match="early eof"), failures("rename", PATH, Unclear):
         raise OSError("early eof")
     with pytest.raises(StoreFailed, match="not yours"), failures("rename", PATH, Unclear):

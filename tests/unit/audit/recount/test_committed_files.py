@@ -61,8 +61,8 @@ def test_the_recount_finds_the_same_files_after_folding(
 def test_a_manifest_that_was_created_again_does_not_count(
     folded: MemoryStore, named: NamedFiles
 ) -> None:
-    """A loader that continues after a long pause may create a manifest with a number that was
-    already folded into a checkpoint. The recount ignores this manifest."""
+    """A loader that continues after a long pause may create a manifest whose number is that of a
+    manifest already folded into a checkpoint. The recount ignores this manifest."""
     late = load(2)
     folded.put(late.path, late.to_json())
     assert manifests.loads(folded, TOPIC) == list(range(7, LAST + 1))

@@ -11,8 +11,8 @@ from skidway.audit.recount.manifests import ManifestUnreadable
 
 
 def test_the_load_of_an_unreadable_first_manifest_is_named(tmp_path: Path) -> None:
-    """If the oldest manifest that is left of a topic cannot be read, the error names the manifest's
-    load."""
+    """If the oldest existing manifest of a topic cannot be read, the error names the load to which
+    the manifest belongs."""
     manifest = {
         "format": 1, "number": 5, "producer": "p", "source": {}, "files": [], "audit": {},
         "partitions": [],

@@ -269,8 +269,8 @@ def the_fault(found: Recounted) -> Fault:
 
 
 PLACE = Whereabouts("1970-01-01T00", (7,), 0, 0, 10)
-"""What the recount reports about the rows of the first file, which has ten rows: their hour, their
-agents, their partition, and the range of their offsets."""
+"""What the recount reports about the rows of the file that `output.load(0, 10)` makes: their hour,
+their agents, their partition, and the range of their offsets."""
 
 
 def test_a_file_changed_behind_the_manifest_is_found(output: Output) -> None:
@@ -505,7 +505,7 @@ def test_rows_behind_a_link_to_a_directory_are_found(output: Output, tmp_path: P
 
 
 def test_a_name_that_is_no_text_is_named(output: Output) -> None:
-    """If a file's name is not valid text, the recount reports the name with escaped bytes, and
+    """If a file's name is not valid UTF-8, the recount reports the name with escaped bytes, and
     continues."""
     output.load(0, 10)
     (output.root / TOPIC / os.fsdecode(b"\xff.parquet")).write_bytes(b"rows")
@@ -659,8 +659,8 @@ def test_a_load_can_only_remove_what_belongs_to_the_output(output: Output) -> No
 
 
 def test_a_removed_file_that_a_load_adds_again_is_named(output: Output) -> None:
-    """If a manifest adds a file that was removed before, the recount reports a fault, because any
-    loader may delete the removed file at any time."""
+    """If a manifest adds a file that an earlier manifest removed, the recount reports a fault,
+    because a loader that finishes the removal may delete the file at any time."""
     path = output.load(0, 10)
     [file] = json.loads((output.root / f"_skidway/{TOPIC}/{1:020}.json").read_text())["files"]
     output.rewrite(path)
@@ -671,9 +671,9 @@ def test_a_removed_file_that_a_load_adds_again_is_named(output: Output) -> None:
 
 @promise("6 recount")
 def test_a_removed_file_that_is_still_there_is_named(output: Output) -> None:
-    """If a removed file is still in the directory, the recount reports a fault, because programs
-    that read the directory get the file's rows twice. The report names the file, the load that
-    removed it, and the partition and offsets of its rows."""
+    """If a manifest removes a file, but the file is still in the directory, the recount reports a
+    fault, because programs that read the directory get the file's rows twice. The report names the
+    file, the load that removed it, and the partition and offsets of its rows."""
     path = output.load(0, 10)
     output.rewrite(path, deleted=False)
     found = output.recount()
@@ -687,9 +687,9 @@ def test_a_removed_file_that_is_still_there_is_named(output: Output) -> None:
 
 @promise("6 recount")
 def test_a_removal_that_is_not_finished_is_no_fault(output: Output) -> None:
-    """If a removed file is still there, and the load that removed it still has files in staging,
-    the recount reports no fault, because the next load will finish the removal. If only other loads
-    have files in staging, it reports a fault."""
+    """If a file that a load's manifest removes is still in the directory, and this load still has
+    files in staging, the recount reports no fault, because the next load will finish the removal.
+    If only other loads have files in staging, it reports a fault."""
     path = output.load(0, 10)
     output.rewrite(path, moved=False, deleted=False)
     found = output.recount()
@@ -701,8 +701,8 @@ def test_a_removal_that_is_not_finished_is_no_fault(output: Output) -> None:
 
 
 def test_a_removed_file_that_vanishes_meanwhile_is_no_fault(output: Output) -> None:
-    """If a removed file is in the listing but is gone when the recount looks at it again, the
-    recount reports no fault."""
+    """If a file that a manifest removes is in the listing of the output, but is gone when the
+    recount opens it, the recount reports no fault."""
     path = output.load(0, 10)
     output.rewrite(path, deleted=False)
     moving = Moving(output.root)
@@ -712,10 +712,10 @@ def test_a_removed_file_that_vanishes_meanwhile_is_no_fault(output: Output) -> N
 
 
 def test_a_move_that_ends_during_the_looks_is_no_fault(output: Output) -> None:
-    """A removed file that is still there is no fault while the load that removed it has files in
-    staging. The recount lists the staging directory before it looks for removed files. So it
-    reports no fault if the loader moves the last staged files and deletes the removed file between
-    these two steps."""
+    """If a file that a manifest removes is still there, this is no fault while the manifest's load
+    has files in staging. The recount lists the staging directory before it looks for removed files.
+    So it reports no fault if the loader moves the last staged files and deletes the removed file
+    between these two steps."""
     path = output.load(0, 10)
     new = output.root / output.rewrite(path, moved=False, deleted=False)
     staged = output.root / f"_skidway/{TOPIC}/staging/2-x/rows.parquet"
@@ -732,8 +732,8 @@ def test_a_move_that_ends_during_the_looks_is_no_fault(output: Output) -> None:
 
 
 def test_a_removed_file_that_cannot_be_opened_is_named(output: Output) -> None:
-    """The recount reports a removed file that is still there even if it cannot open the file. The
-    report then says about the file's rows only what the file's name says."""
+    """The recount reports a file that a manifest removes and that is still there, even if it cannot
+    open the file. About the file's rows it then reports only what the file's name says."""
     path = output.load(0, 10)
     output.rewrite(path, deleted=False)
 
@@ -998,7 +998,7 @@ def test_the_hours_since_a_moment_are_counted_alone(output: Output) -> None:
 
 def test_what_was_found_comes_as_a_message(output: Output) -> None:
     """The result of a recount becomes a message for the collector. The message contains the first
-    of the differences and faults as sentences."""
+    few differences and faults, as sentences."""
     output.load(0, 100)
     [good] = recount_report.results(output.compared(), "/out", None, 5)
     assert (good.is_good, good.source, good.rows, good.reasons) == (True, LOGS, 100, ())
@@ -1035,8 +1035,9 @@ def test_the_collector_is_told_what_a_night_s_recount_found(
 
 
 def test_a_file_of_a_reload_shows_no_offsets() -> None:
-    """A load that only replaced files read no offsets, and the counts in its manifest, if any, are
-    corrections. So the recount cannot learn the offsets and agents of its files from this manifest.
+    """A load that only replaced files read no records of the topic, and the counts in its manifest,
+    if any, only correct earlier counts. So the recount cannot learn the offsets and agents of its
+    files from this manifest.
     """
     path = f"{TOPIC}/dt=1970-01-01/hour=00/part-3-1-20.parquet"
     manifest = {"removed": ["x"], "audit": {}, "partitions": [{"partition": 1, "end": 90}]}

@@ -83,8 +83,8 @@ def test_what_is_accepted_is_named() -> None:
 
 
 def test_topics_that_were_made_again_are_told_apart() -> None:
-    """If a topic was deleted and created again, the sentences contain the topic ids, as in the
-    report."""
+    """If a topic was deleted and created again, the sentences about the old and the new topic
+    contain the topics' ids."""
     again = replace(LOGS, topic_id="other")
     lines = Delta(AGENT, 3, START, counts=(count(source=again),))
     first, second = said([*good(), HEARD, lines, seal(AGENT, 4, DUE, 3)])

@@ -22,20 +22,22 @@ def latencies(**arrivals: Arrival) -> dict[str, int | None]:
 
 def test_a_latency_counts_from_the_end_of_the_bucket() -> None:
     """The latency of a place is the time between the end of the bucket and the moment since which
-    the place has had all records. It is negative before the end, and None without an arrival."""
+    the place has had all records. It is negative if this moment is before the end. It is None if
+    the place has no arrival, that is, if the collector has not noted this moment."""
     found = latencies(broker=Arrival(5, END - 7), hdfs=Arrival(5, END + 90))
     assert found == {"agent": None, "broker": -7, "mirror": None, "hdfs": 90}
 
 
 def test_an_arrival_of_another_count_says_nothing() -> None:
-    """If the arrival has another count than the verdict, the latency is not known."""
+    """An arrival says how many records a place has, and since when. If this number is not the count
+    in the verdict, the latency is not known."""
     found = latencies(broker=Arrival(4, END), mirror=Arrival(6, END), hdfs=Arrival(5, END))
     assert found == {"agent": None, "broker": None, "mirror": None, "hdfs": 0}
 
 
 def test_arrivals_are_read_from_an_answer() -> None:
-    """Arrivals in an answer of a collector are read as the collector's store has them. An answer
-    that has none or is not understood has no arrivals."""
+    """A command that reads arrivals from a collector's answer gets the arrivals that the
+    collector's store has."""
     arrivals = {(Tier.HDFS, "/logs"): Arrival(5, END), (Tier.AGENT, ""): Arrival(6, END + 1)}
     assert arrivals_in(documents(arrivals)) == arrivals
 
@@ -46,5 +48,6 @@ def test_arrivals_are_read_from_an_answer() -> None:
      [{"tier": "hdfs", "place": "", "records": "x", "time_ms": 1}]],
 )  # fmt: skip
 def test_an_answer_that_is_not_understood_has_no_arrivals(answer: Any) -> None:
-    """A collector of another version may answer anything; the command then knows no latencies."""
+    """If a collector's answer does not have the expected form, for example because the collector
+    has another version, the command reads no arrivals from it."""
     assert arrivals_in(answer) == {}

@@ -73,8 +73,8 @@ def _complete(source: Source, counted: Sums, *warnings: str) -> BucketVerdict:
 
 
 def test_what_was_rejected_or_repeated_stands_in_the_sentence() -> None:
-    """A bucket is complete if every record arrived. The report's sentence also says how many
-    records were rejected or repeated."""
+    """A bucket with rejected or repeated records is complete if every record arrived. The report's
+    sentence says how many records were rejected or repeated."""
     found = standing(
         [
             _complete(LOGS, Sums(55, 500, 1, rejects=55, repeats=1), "too many rejects"),

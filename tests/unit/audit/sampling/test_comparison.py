@@ -1,5 +1,6 @@
 """Tests which sampled lines count as equal to their rows, which count as different, and which
-cannot be compared. A sample is an agent's message with the content sums of some lines."""
+cannot be compared. A sample is an agent's message with the content sums of some lines. A content
+sum is a hash of a record's event time, length and datum."""
 
 from __future__ import annotations
 
@@ -66,8 +67,8 @@ CHANGED = found(10, b"other")
     ],
 )
 def test_no_row_hides_another_row_of_its_line(rows: list[Found], words: str) -> None:
-    """A changed row is a difference even if another row of the line is a reject or cannot be
-    compared. So are two rows of a line."""
+    """A row with other content than its line is a difference, even if another row of the line is a
+    reject or cannot be compared. Two rows of one line are a difference, too."""
     result = compare(WANTED, [found(0), *rows, found(20)], [], {})
     (differing,) = result.differing
     assert differing.words.startswith(words)
@@ -77,8 +78,8 @@ def test_no_row_hides_another_row_of_its_line(rows: list[Found], words: str) -> 
 
 
 def test_a_line_with_a_row_and_a_reject_is_not_equal() -> None:
-    """If a line has a right row and also a reject, the line counts as neither equal nor
-    different."""
+    """If a line has both a row with the right content and a rejected record, the line counts as
+    neither equal nor different."""
     for rows in ([REJECT, found(10)], [found(10), REJECT], [REJECT, LACKING]):
         result = compare(WANTED, [found(0), *rows, found(20)], [], {})
         assert (result.equal, result.differing) == (2, [])
@@ -89,8 +90,8 @@ def test_a_line_with_a_row_and_a_reject_is_not_equal() -> None:
 def test_the_event_time_of_a_line_is_proven_by_its_sum_only() -> None:
     """A sample says only the least and the greatest event time of its lines. So a row is known to
     have its line's event time if it has the line's content sum, or if all lines of the sample have
-    one time. The difference counts in a bucket in which the line can be. A row without a line
-    counts at its own time."""
+    one time. A difference counts in a bucket in which the line can be. If no line belongs to the
+    row, the difference counts in the bucket of the row's own time."""
     part = replace(PART, least_ms=100, greatest_ms=900)
     wide, narrow = (Wanted(SAMPLE, x) for x in (part, replace(part, greatest_ms=100)))
     moved = replace(CHANGED, time_ms=5_000)
@@ -112,8 +113,8 @@ def test_the_event_time_of_a_line_is_proven_by_its_sum_only() -> None:
 @promise("6 content")
 def test_host_and_path_of_a_row_are_compared() -> None:
     """A row whose host or path is not the one that the sample names is a difference, even if its
-    content is right and another row of the line is right. A row of a file without these columns is
-    compared by its content only."""
+    content is right and another row of the line is right. If a Parquet file has no columns for host
+    and path, its rows are compared by their content only."""
     rows = [found(at, host="web1", path="/log/a") for at in (0, 10, 20)]
     assert compare(WANTED, rows, [], {}).equal == 3
     for wrong in ({"host": "web2"}, {"path": "/log/a.1"}, {"host": ""}, {"path": ""}):
@@ -128,9 +129,9 @@ def test_host_and_path_of_a_row_are_compared() -> None:
 
 @promise("6 content")
 def test_records_are_compared_if_there_is_no_row() -> None:
-    """If a line has no row, the line's record is compared. If the topic is loaded beyond the
-    record's offset, the missing row is a difference. If there is a row, only the row is compared,
-    and the record does not matter."""
+    """If a line has no row, its record is compared with the line's content sum. If the topic is
+    loaded beyond the record's offset, the missing row is a difference. If there is a row, only the
+    row is compared, and the record does not matter."""
     fresh = compare(WANTED, [], [found(0), found(10, b"other"), found(20)], {})
     assert (fresh.records, fresh.equal) == (3, 2)
     assert [x.words for x in fresh.differing] == [comparison.OTHER_RECORD]

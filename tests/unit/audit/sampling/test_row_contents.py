@@ -1,5 +1,5 @@
 """Tests how rows of Parquet files are converted back to the datums of their records, for every
-schema."""
+schema. The content sum of a record or a row is a hash of its event time, length and datum."""
 
 from __future__ import annotations
 
@@ -127,8 +127,7 @@ def test_time_and_length_of_a_row_count(column: str) -> None:
 
 
 def test_only_rows_of_the_span_are_read() -> None:
-    """Only rows of the sample's agent, file and byte range are read. Other rows do not belong to
-    the sample."""
+    """Only rows of the requested span (an agent, a file and a byte range) are read."""
     file = output_file(texts("a", "b", "c", "d", "e"))
     chosen = found_in(file, CODEC, Span(AGENT, FILE, LENGTH, 3 * LENGTH))
     assert [x.first for x in chosen] == [LENGTH, 2 * LENGTH]
@@ -141,8 +140,8 @@ def test_only_rows_of_the_span_are_read() -> None:
 
 
 def test_host_and_path_of_a_row_are_read() -> None:
-    """Host and path of a row are read with its content: also if the file stores them as a
-    dictionary, and as empty texts if they are null. If the file lacks the columns, they are
+    """Host and path of a row are read with its content, even if the file stores these columns as
+    dictionaries. A null is read as an empty text. If the file lacks the columns, host and path are
     unknown."""
     hosts = pa.array(["web1", None]).dictionary_encode()
     file = output_file(texts("a", "b"), _host=hosts, _file=pa.array([None, "/log/b"]))

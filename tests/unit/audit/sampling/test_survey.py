@@ -1,5 +1,6 @@
 """Tests how rows and records are compared with the samples of an agent, and how the result is
-reported. A sample has the content sums of some lines. The clusters and the output are simulated."""
+reported. A sample has the content sums (hashes) of some lines. The clusters and the output are
+simulated."""
 
 from __future__ import annotations
 
@@ -192,8 +193,8 @@ def test_a_result_takes_back_only_what_was_compared_again(world: LineWorld) -> N
 def test_a_row_without_a_line_counts_until_it_is_removed(world: LineWorld) -> None:
     """If a comparison found a row for which there is no line, the row counts as a difference until
     a later run reads the same sampled bytes and all files, and finds no such row. A run that did
-    not look for the row does not remove the difference. A record without a line still counts,
-    because a run looks for no records if each line has a row."""
+    not look for the row does not remove the difference. A difference about a record without a line
+    is not removed by such a run, because a run looks for no records if each line has a row."""
     world.append(batch(VALUES))
     path = world.root / world.load(*placeholders(), (FIRSTS[1] + 1, b"x"), offset=0)
     pq.write_table(_with_messages(path, [*TEXTS, "extra"]), path)
@@ -226,9 +227,9 @@ def test_a_row_without_a_line_counts_until_it_is_removed(world: LineWorld) -> No
 @promise("6 content")
 def test_a_run_that_left_rows_out_takes_nothing_back(world: LineWorld) -> None:
     """By mistake, a line may have several rows, in different files. If a run could not read all
-    files, it may have read only one of these rows. So it keeps an earlier difference of the line,
-    even if this row is right. A result may count more differences than it lists. Later results
-    include the unlisted ones until a run has compared all lines."""
+    files, it may have read only one of these rows. So it keeps a difference that an earlier run
+    found for the line, even if this row is right. A result may count more differences than it
+    lists. Later results include the unlisted ones until a run has compared all lines."""
     world.append(batch(VALUES))
     path, output = load(world, "first", "2nd", "third"), str(world.root)
     (first,) = sample_report.results([surveyed(world)], Told(), [], 1, "l1", output)
@@ -245,10 +246,10 @@ def test_a_run_that_left_rows_out_takes_nothing_back(world: LineWorld) -> None:
 @promise("6 content")
 def test_unlisted_differences_stay_until_their_lines_were_compared(world: LineWorld) -> None:
     """A result does not say which lines it compared. So differences that an earlier result did not
-    list stay if this run has compared fewer lines, or may have missed a sample of the day, because
-    samples are missing, damaged, left out or perhaps expired. The number of compared lines never
-    becomes smaller as long as they stay. Their number does not grow, because they may be the same
-    lines in each run."""
+    list stay if a later run has compared fewer lines, or if samples of the day may be missing,
+    damaged, left out or expired. As long as these differences stay, the result's number of compared
+    lines does not become smaller. The number of unlisted differences does not grow, because they
+    may be about the same lines in each run."""
     world.append(batch(VALUES))
     path, output = load(world, "first", "2nd", "third"), str(world.root)
     (first,) = sample_report.results([surveyed(world)], Told(), [], 1, "l1", output)
@@ -282,8 +283,9 @@ def test_unlisted_differences_stay_until_their_lines_were_compared(world: LineWo
 
 
 def test_messages_of_a_day_may_have_expired_unless_an_older_one_is_there() -> None:
-    """If the first message of a partition is one of the day, messages of the day before it may have
-    expired, unless it is the first message of all. It is enough that one copy has all."""
+    """A partition's log certainly has all messages of a day if it begins at offset 0, or with a
+    message from before the day. Otherwise, messages of the day may have expired. If one copy of the
+    partition, for example in a mirror, has all of them, this is enough."""
     for first, begin, has_all in ((0, 0, True), (5, 6, True), (5, 5, False)):
         told = Told()
         told.found_copy(("dc1", 0), first, begin)
@@ -295,8 +297,8 @@ def test_messages_of_a_day_may_have_expired_unless_an_older_one_is_there() -> No
 
 
 def test_samples_of_one_agent_do_not_stand_for_those_of_another() -> None:
-    """If two agents have one id, there are more samples than each of them says. These do not make
-    up for missing samples of another agent."""
+    """If two agents use the same id, more samples arrive than each of the two has announced. The
+    surplus does not make up for missing samples of a third agent."""
     doubled = [replace(SAMPLE, first=n, count=1) for n in range(2)]
     lacking = replace(SAMPLE, agent=OTHER_AGENT, count=2)
     assert Told({x.key: x for x in (*doubled, lacking)}).missing == 1

@@ -58,8 +58,8 @@ def test_columns_are_the_sequence_they_were_made_of() -> None:
 
 
 def damaged(message: Message, part: str, **changes: Any) -> bytes:
-    """Encodes the message with changed fields. part: the field of the message that is a record.
-    changes: new values for fields of this record."""
+    """Encodes the message with changed fields. part: the name of a field of the message whose value
+    is an Avro record. changes: new values for fields of this record."""
     name, record = single_object.decode(encode(message))
     return single_object.encode(name, record | {part: record[part] | changes})
 
@@ -79,8 +79,8 @@ def damaged(message: Message, part: str, **changes: Any) -> bytes:
     ],
 )
 def test_damaged_columns_are_refused(changes: dict[str, Any]) -> None:
-    """If the columns of a message do not fit together, decoding raises MessageRefused, with a
-    sentence."""
+    """If the columns of a message are damaged or do not fit together, decoding raises
+    MessageRefused."""
     for value in (
         damaged(Delta(SENDER, 1, 0, counts=COUNTS), "columns", **changes),
         damaged(Seal(SENDER, 1, 0, SEALS), "sealed", **changes),

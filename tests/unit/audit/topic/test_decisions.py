@@ -53,7 +53,7 @@ def delta(sender: Sender, records: int, number: int = 1, losses: tuple[Loss, ...
 
 def said(old: int | None = 5, new: int | None = None, *losses: Loss) -> list[Message]:
     """The messages about a bucket of five records. old, new: how many of these records an old
-    output and a new output have counted; None if an output has sent no count. losses: what the
+    output and a new output have counted; None if an output has sent no message. losses: what the
     agent declares lost."""
     outputs = [delta(x, n) for x, n in ((OLD, old), (NEW, new)) if n is not None]
     seal = Seal(AGENT, 2 + len(losses), NOW, (SealedTopic(LOGS, NOW, 1 + len(losses)),))
@@ -169,7 +169,7 @@ def _with_checksum(message: Message, checksum: int) -> Message:
 def test_of_a_place_that_counted_nothing_the_acceptance_is_of_what_others_had() -> None:
     """If a person accepts that a place (a tier of one cluster, or an output) has counted nothing,
     the acceptance covers only the records that other places had counted at that time. It does not
-    cover records that they count later and that this place lacks, too."""
+    cover records that the other places count later, and that the accepted place lacks, too."""
     early = said(None)
     assert "tier hdfs never reported this topic" in bucket(early).reasons[0]
     [acceptance] = acceptances.acceptances([bucket(early)], SIGNED)
@@ -230,8 +230,8 @@ def test_unknown_and_incomplete_buckets_can_be_accepted() -> None:
 
 @promise("6 acceptance")
 def test_a_host_that_never_reported_is_accepted_by_its_name_too() -> None:
-    """An acceptance also applies to an expected host that never reported, but only if the audit
-    already expected the host when the person accepted the bucket."""
+    """An acceptance of a bucket also covers the finding that an expected host never reported, but
+    only if the audit already expected the host when the person accepted the bucket."""
     missed = replace(POLICY, silence_ms=0, roster=Roster([RosterEntry("web1"), WEB9]))
     lost = said(5, None, LOSS)
     found = bucket(accepted(lost), missed)
@@ -286,8 +286,8 @@ def test_an_output_that_is_retired_keeps_nothing_incomplete(texts: tuple[str, ..
     ],
 )
 def test_other_places_are_not_retired(texts: tuple[str, ...]) -> None:
-    """A retirement applies only to an output with exactly the given folder names, or to the tier or
-    cluster that it names. All other places stay active."""
+    """A retirement applies only to the output, tier or cluster that it names. The path of an output
+    must have exactly the given folder names: `/ol` does not retire `/old`."""
     found = bucket(said(3, 5), replace(POLICY, retired_places=texts))
     assert found.status is Status.INCOMPLETE
 
@@ -342,9 +342,9 @@ def test_of_a_count_that_nothing_confirms_the_acceptance_is_of_what_was_counted_
 
 @promise("6 retired place")
 def test_a_topic_that_no_newer_output_has_yet_waits_for_one() -> None:
-    """If a retired output lacks records, the bucket stays open until a newer output has counted
-    records of the topic. If the whole cluster or the whole tier is retired, the audit does not wait
-    for a newer output."""
+    """If a retired output lacks records, and there is a newer output that has counted nothing of
+    the topic yet, the bucket is not complete. The audit does not wait for the newer output if this
+    output, its tier or the topic's cluster is retired, too."""
     other = replace(LOGS, topic="other")
     newer = [
         Delta(replace(NEW, producer="/new/dc1.other"), 1, NOW, ranges=(Range(other, 0, 0, 1),))
@@ -484,9 +484,9 @@ decisions: st.SearchStrategy[Decision] = st.one_of(
 def test_order_and_repetition_of_decisions_do_not_matter(
     drawn: tuple[list[Decision], list[Decision]],
 ) -> None:
-    """The effect of decisions does not depend on the order in which they are read or on
-    repetitions, because they come from several clusters. The ledger (in SQLite) and the fold (in
-    memory) have the same evidence."""
+    """Decisions come from the audit topics of several clusters, so they may be read in any order
+    and more than once. Their effect does not depend on this. The ledger (in SQLite) and the fold
+    (in memory) have the same evidence."""
     found, shuffled = drawn
     again = [*shuffled, *found[:2]]
     assert not_revoked(again) == not_revoked(found)

@@ -77,9 +77,9 @@ def test_a_seal_of_before_last_words_is_none() -> None:
 
 
 def test_a_message_of_before_bounds_says_nothing_of_them() -> None:
-    """A message in an old schema has no bounds of event times. It can still be read, and the audit
-    uses its own bounds. A message without bounds and the same message with bounds count as two
-    messages."""
+    """A message in an old schema does not say how late, or how far ahead of the agent's clock,
+    event times may be (the bounds). It can still be read. A message without bounds and the same
+    message with bounds count as two messages."""
     said = Sender(Tier.AGENT, "dc1", "7", "host", 1, Bounds(120_000, 3_600_000))
     unsaid = Sender(Tier.AGENT, "dc1", "7", "host", 1)
     _, record = single_object.decode(messages.encode(Delta(unsaid, 5, 0)))

@@ -158,8 +158,8 @@ def test_a_retention_is_known_if_only_time_decides(
 
 
 def test_retentions_are_read_as_they_were_sent() -> None:
-    """Decoding a note about retention gives the times that were encoded. It has a bounded number of
-    topics: those whose records expire first."""
+    """Decoding a note about retention gives the times that were encoded. The note has a bounded
+    number of topics: those whose records expire first."""
     found = {Source("dc1", "cid", f"t{n}", "tid"): 1_000 + n for n in range(RETENTIONS_MAX + 3)}
     note = replace(NOTE, kind="retention", body=json.loads(json.dumps(retention_body(found))))
     assert retention_of(note) == {x: ms for x, ms in found.items() if ms < 1_000 + RETENTIONS_MAX}

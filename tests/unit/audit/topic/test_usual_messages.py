@@ -78,7 +78,8 @@ def test_every_changed_byte_is_the_same_to_both_decoders(message: Message) -> No
 def test_the_generic_decoder_is_not_asked_for_usual_messages(
     message: Message, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The fast decoder reads the messages of a healthy fleet without the generic decoder."""
+    """The fast decoder reads a usual seal, delta or heartbeat without calling the generic
+    decoder."""
     value = encode(message)
     monkeypatch.setattr(messages, "decode", None)
     assert usual_messages.decode(value) == message

@@ -58,8 +58,8 @@ def on_host(world: LineWorld, path: Path, data: bytes, position: int) -> None:
 
 
 def test_a_text_is_found_in_all_tiers(world: LineWorld) -> None:
-    """The search finds the line of each record of the host that contains the text, and no line of
-    another host. For every tier it says whether the tier has the line."""
+    """The search finds each line of the host whose record contains the text, and no line of another
+    host. For every tier it says whether the tier has the line."""
     world.append(batch(LINES, agent=OTHER_AGENT, file=9))
     world.append(batch(LINES))
     world.load((0, LINES[0]), (16, LINES[1]), (32, LINES[2]), offset=3)
@@ -82,8 +82,9 @@ def test_a_text_is_found_where_only_rows_are_left(world: LineWorld) -> None:
 
 
 def test_a_line_of_the_host_that_no_tier_has(world: LineWorld, tmp_path: Path) -> None:
-    """If only the host's file has a line, the search finds the line there, and names the broker as
-    the first tier that lacks it."""
+    """If only the host's file has a line, the search finds the line there. If the agent's position
+    in the file is after the line, the broker lacks the line. Otherwise the agent has not delivered
+    the line yet."""
     world.append(batch(LINES[:2]))
     on_host(world, tmp_path / "app.log", b"\n".join(LINES) + b"\n", position=1_000)
     found = find.find(world.site(clusters=("dc1",)), question("order 3"))
@@ -120,7 +121,7 @@ def test_a_file_without_an_agents_state(world: LineWorld, tmp_path: Path) -> Non
 
 def test_lines_before_the_time_span_are_left_out(world: LineWorld, tmp_path: Path) -> None:
     """Lines of the host's file that were written before the searched span of time are not in the
-    result, whether or not the span has later records of the file."""
+    result, even if records of later lines of the file are in the span."""
     world.append(batch(LINES[:1], time_ms=NOW_MS - 9 * HOUR_MS))
     on_host(world, tmp_path / "app.log", LINES[0] + b"\n", position=16)
     assert find.find(world.site(clusters=("dc1",)), question("order 1")).count == 0
@@ -216,9 +217,9 @@ def test_records_sent_again_are_one_line(world: LineWorld) -> None:
 
 
 def test_batches_of_other_agents_are_not_unpacked() -> None:
-    """If one batch shows that a producer belongs to another agent, the search reads only the
-    headers of the producer's further batches. So it does not notice if the records of these batches
-    are damaged."""
+    """If one batch shows that a producer id belongs to another agent, the search reads only the
+    headers of further batches with this producer id. So it does not notice if the records of these
+    batches are damaged."""
     search = LogSearch([AGENT], text=b"order")
     mine, other = batch(LINES, producer_id=1), batch(LINES, agent=OTHER_AGENT, producer_id=2)
     for each, count in ((mine, 3), (other, 0), (mine, 3)):

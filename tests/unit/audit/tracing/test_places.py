@@ -31,8 +31,8 @@ def test_no_byte_of_a_file(text: str) -> None:
 
 def test_the_columns_of_a_row() -> None:
     """The columns that the loader adds to a row name the row's line. They may be given as text or
-    as JSON. It is enough to give the file id, or host and path, each with the first byte, or
-    partition and offset."""
+    as JSON. Any of these is enough: the file id and the first byte; the host, the path and the
+    first byte; the partition and the offset."""
     by_origin = FilePlace(9, None, None, 3, 7)
     assert row_place("_agent=7, _file_id=3,_offset=9", None) == by_origin
     assert row_place('{"_agent": 7, "_file_id": 3, "_offset": 9, "x": null}', None) == by_origin

@@ -90,7 +90,8 @@ def test_a_line_is_named_by_its_record_or_by_its_file_id(world: LineWorld) -> No
 
 def test_a_line_before_the_announcement_is_found_too(world: LineWorld) -> None:
     """A record whose event time is long before the announcement of its file (the message that the
-    agent has found the file) is found, although the search begins with newer records."""
+    agent has found the file) is found, although the search first reads the newer part of the
+    log."""
     world.append(batch(LINES, time_ms=5))
     world.append(batch([b"new"], agent=OTHER_AGENT, file=9))
     world.load((11, LINES[1]), offset=1, time_ms=5)
@@ -175,8 +176,9 @@ def test_a_line_on_the_way(world: LineWorld, tmp_path: Path) -> None:
 
 def test_files_that_have_had_the_same_path(world: LineWorld, tmp_path: Path) -> None:
     """After a rotation, a path may mean every file that has had this path, so the result has a line
-    of each of them, the newest file first. If the command runs on the files' host, a path means
-    only the file that is there now. A person can name the other files by their file ids."""
+    of each of them. The file that was announced last comes first. If the command runs on the files'
+    host, a path means only the file that is there now. A person can name the other files by their
+    file ids."""
     world.announce(file=4, time_ms=NOW_MS)
     world.append(batch(LINES))
     world.append(batch([b"later"], file=4))
