@@ -1,4 +1,4 @@
-"""Reports on wrong clocks, as sentences and as JSON."""
+"""Reports on wrong clocks of senders and of this host, as sentences and as JSON."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ def sentences(clocks: Clocks) -> list[str]:
 
 
 def document(clocks: Clocks) -> dict[str, Any]:
-    """The whole report as JSON. The difference of a clock is in ms: positive if the clock is ahead,
-    negative if it is behind.
+    """The whole report as JSON. The difference of a clock is in ms: positive if the clock is ahead
+    of the others, negative if it is behind.
     """
     return {
         "sentences": sentences(clocks),
