@@ -100,8 +100,8 @@ class CounterSettings:
 
     @property
     def producer_name(self) -> str:
-        """The name under which the counter numbers its messages: the producer's name in the
-        messages."""
+        """The value of the field `producer` in the counter's messages. The messages of each
+        producer are numbered."""
         return self.producer or f"{self.tier}-{self.cluster}"
 
 
