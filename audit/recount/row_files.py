@@ -1,5 +1,5 @@
-"""Reads one Parquet file of rows or rejects: its bytes, to compute their CRC, and its rows. Neither
-are in memory as a whole.
+"""Reads one Parquet file of rows or rejects: its bytes, to compute their CRC, and its rows. Reads
+both part by part, so that the whole file is never in memory.
 
 Callers pass a file as a Python object. If one of Arrow's threads released its reference to such an
 object while the interpreter ends, the process would abort. So rows are read without these threads.

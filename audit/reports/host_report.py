@@ -100,8 +100,8 @@ def _missed_name(state: HostState) -> str:
 
 
 def status_of(state: HostState) -> Status | None:
-    """The status of buckets that is as grave as the host's state. None if the host does not report
-    and is not expected to do so."""
+    """The status of buckets that is as grave as the host's state. None if the host does not report in
+    time, but need not report."""
     if state.status is HostStatus.REPORTING:
         return Status.COMPLETE
     if not state.expected:

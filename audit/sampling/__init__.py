@@ -17,9 +17,9 @@ the content sum of this row or record, and compares the sum with the agent's.
 
 To compute the sum of a row, the package makes the row's record again. It converts the columns back
 to the types of the record's schema, and encodes them with this schema. The resulting datum is the
-canonical form of the values, so agent and audit compute the sum of the same bytes. If the output has a newer
-schema that has renamed or removed a field, the row lacks this field's column. Such a row cannot be
-compared, and the report names the column.
+canonical form of the values, so agent and audit compute the sum of the same bytes. If the output
+has a newer schema that has renamed or removed a field, the row lacks this field's column. Such a
+row cannot be compared, and the report names the column.
 
 If the sums are equal, the row has the values that the agent's present version makes from the line,
 with the settings with which the agent sent the line. Equal sums do not prove that these settings

@@ -62,7 +62,7 @@ class Differing:
         """Whether `time_ms` is known to be the line's event time. A sample has no event time of a
         single line, only the least and the greatest of all its lines. But the content sum includes
         the event time. So the time is proven if the sums are equal, or if the least and the
-        greatest event time are equal.
+        greatest event time are equal. If the sample does not name the line, it is not proven.
         """
         part, content = self.wanted.part, self.wanted.sum_at(self.found.first)
         if content is None:
