@@ -100,8 +100,8 @@ def _missed_name(state: HostState) -> str:
 
 
 def status_of(state: HostState) -> Status | None:
-    """The status of buckets that is as grave as the host's state. None if the host does not report in
-    time, but need not report."""
+    """The status of buckets that is as grave as the host's state. None if the audit does not expect
+    the host, and it does not report in time."""
     if state.status is HostStatus.REPORTING:
         return Status.COMPLETE
     if not state.expected:
