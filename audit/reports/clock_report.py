@@ -35,7 +35,8 @@ def document(clocks: Clocks) -> dict[str, Any]:
 
 
 def who(difference: Difference) -> str:
-    """The name of a sender: its tier and host, or its producer if the host is unknown."""
+    """The name of a sender: its tier and its host. If the host is unknown, its tier and its
+    producer (an agent id or a counter's or loader's name)."""
     word = difference.tier.value.lower()
     if difference.host:
         return f"{word} on {difference.host}"

@@ -15,7 +15,7 @@ from skidway.audit.reports.topic_names import is_named, topics_named, with_rejec
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """The answers to a question, and the evidence from which they follow."""
+    """The answers to a question, one for each topic, and the evidence from which they follow."""
 
     found: list[Completeness]
     evidence: Evidence
@@ -43,8 +43,8 @@ def question(
 
 
 def answered(ledger: Ledger, policy: Policy, asked: Question, now_ms: int) -> Answered:
-    """Answers the question from the current content of the ledger. Raises UsageError in the same
-    cases as `completeness`."""
+    """Answers the question from the current content of the ledger. Raises UsageError if the span of
+    the question is empty or too long (see judgement.completeness)."""
     evidence = ledger.evidence(window_of(ledger, asked), topics_of(asked))
     return Answered(completeness(evidence, policy, asked, now_ms), evidence)
 

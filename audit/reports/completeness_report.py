@@ -23,7 +23,8 @@ BUCKETS_SHOWN = 1_000
 
 
 def sentences(found: Sequence[Completeness], question: Question, policy: Policy) -> list[str]:
-    """A few sentences for each topic: what the topic lacks, and which findings were accepted."""
+    """A few sentences for each topic: whether it is complete, what it lacks, and which findings
+    were accepted."""
     names = topic_names(x.source for x in found if x.source is not None)
     said = []
     for each in found:

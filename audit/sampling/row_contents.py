@@ -54,8 +54,8 @@ def rows_in(file: IO[bytes], path: str, codecs: Codecs) -> Iterator[tuple[Span, 
 
 
 def obstacle(schema: pa.Schema, codec: Codec) -> str:
-    """Returns the reason why rows with the columns of `schema` cannot be converted to datums of the
-    codec; an empty text if they can.
+    """Returns the reason why the codec cannot make datums from rows with the columns of `schema`;
+    an empty text if it can.
     """
     for field in codec.arrow_schema:
         at = schema.get_field_index(field.name)

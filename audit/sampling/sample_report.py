@@ -132,13 +132,13 @@ def results(
 
     An earlier result may also count differences that it does not list (see DIFFERENCES_MAX). A
     result does not say which lines were compared, only how many. So nothing proves that this run
-    has compared the lines with unlisted differences. These differences no longer count only if all
-    of these statements are true: This run has read all files and compared all lines of the samples.
-    No sample of the day is known to be missing (see Told.has_all_of). This run has compared at
-    least as many lines as the earlier result. As long as they count, the new result's `compared` is
-    the greater of the two numbers, so the next run must compare at least that many lines. One
-    mistake remains possible: no sample of one agent was read, because an audit topic was not read
-    or a mirror lags, and new samples of other agents have at least as many lines.
+    has compared the lines with unlisted differences. These differences still count unless all of
+    these statements are true: This run has read all files and compared all lines of the samples. No
+    sample of the day is known to be missing (see Told.has_all_of). This run has compared at least
+    as many lines as the earlier result. If the differences still count, `compared` of the new
+    result is the greater of the two numbers, so that the next run must compare at least that many
+    lines. One mistake remains possible: no sample of one agent was read, because an audit topic was
+    not read or a mirror lags, but new samples of other agents have at least as many lines.
 
     If a row or record is not known to have its line's event time, the line may be in any bucket
     between the least and the greatest event time of its sample. The result has these two times in

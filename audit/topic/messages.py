@@ -3,7 +3,7 @@
 Notes are JSON (see module notes). All other messages have one of six schemas:
 
     schemas/audit.avsc           messages of a tier: Delta and Seal, which are numbered, and
-                                 Heartbeat, which repeats the last number
+                                 Heartbeat, which has the number of the sender's last Delta or Seal
     schemas/announcement.avsc    which file a file id stands for
     schemas/decision.avsc        decisions of people (decisions)
     schemas/recount.avsc         results of recounts (recount_result)

@@ -234,9 +234,9 @@ def _newest_in(
     who: tuple[Tier, str],
     clock: Clock,
 ) -> Newest | None:
-    """Returns the newest message of the sender `who` in one partition, or None if there is none.
-    Searches backwards from the end of the partition; each step reads twice as many offsets as the
-    step before."""
+    """Returns the newest message of the sender `who` (tier and producer) in one partition, or None
+    if there is none. Searches backwards from the end of the partition; each step reads twice as
+    many offsets as the step before."""
     (first, end), step = offsets, FIRST_LOOK_OFFSETS
     while end > first:
         begin = max(first, end - step)

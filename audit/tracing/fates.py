@@ -165,9 +165,9 @@ def first_without(fates: Iterable[Fate]) -> Fate | None:
 
 
 def is_everywhere(fates: Sequence[Fate]) -> bool:
-    """Returns whether every tier of the site has the line. A tier that was not searched counts as a
-    tier without the line. The host is not considered, because the records prove that the host had
-    the line.
+    """Returns whether every tier but the host has the line. A tier that was not searched counts as
+    a tier without the line. The host is left out, because the records prove that the host had the
+    line.
     """
     return bool(fates) and all(x.state in HAS_IT for x in fates if x.tier != HOST)
 

@@ -102,7 +102,8 @@ def find(site: Site, question: FindQuestion) -> Found:
 
 
 class _SourceSearch:
-    """The search in one source topic: in its records in all clusters, and in its rows."""
+    """The search for lines of one source topic: in the host's log files, in the topic's log in one
+    cluster, and in the rows. The lines that it finds are then looked for in the other clusters."""
 
     def __init__(
         self, site: Site, question: FindQuestion, source: Source, files: Sequence[AnnouncedFile],
@@ -129,7 +130,7 @@ class _SourceSearch:
         self._found.count += self._lines.count
         self._found.stories += [self._story(each) for each in self._lines.kept.values()]
 
-    # The host's files.
+    # The search in the host's log files.
 
     def _host_lines(self) -> Iterator[_HostLine]:
         """Yields the newest lines that contain the text from each file of the host that is on this
@@ -181,7 +182,7 @@ class _SourceSearch:
             elif known in self._lines.kept:
                 self._lines.kept[known].text = line.text
 
-    # Topics.
+    # The search in the topic's log.
 
     def _search_log(self, cluster: SiteCluster, host_lines: Sequence[_HostLine]) -> None:
         question = self._question
@@ -229,7 +230,7 @@ class _SourceSearch:
                 old |= {x for x in unclear if record.origin and is_at(record.origin, x)}
         return old
 
-    # Rows.
+    # The search in the rows.
 
     def _search_rows(self) -> None:
         question = self._question
@@ -255,7 +256,7 @@ class _SourceSearch:
             line.rows.append(row)
             line.writer = line.writer or topic
 
-    # Stories.
+    # The stories of the lines that were found.
 
     def _story(self, line: _Line) -> Story:
         site, source, point = self._site, self._source, line.point

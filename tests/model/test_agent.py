@@ -1,5 +1,5 @@
-"""The real agent runs under random schedules of writes, rotations, kills, late batches, new
-partitions and new settings.
+"""The real agent runs under random schedules of writes, rotations, kills, batches that arrive late,
+new partitions and new settings.
 
 All decisions are made by the agent's own code, which uses a real SQLite database. The host, the
 cluster and the clock are simulated (support.agent_world, support.agent_schedule). The model reads

@@ -95,7 +95,7 @@ class Fleet:
             out.writelines(f"line {index}\n" for index in range(count))
 
     def publish(self, value: bytes) -> None:
-        """Produces a message to the audit topic."""
+        """Appends a record with this value to the audit topic."""
         with Client(self.address) as client:
             producer = Producer(client)
             batch = columns.encode(pa.array([value], pa.binary()), np.array([0], np.int64))

@@ -1,6 +1,6 @@
 """The audit's counter (`skidway audit count`) and its collector (`skidway audit run`) give correct
-counts even if their processes are killed at any moment. The broker is ours, and ZooKeeper is
-real."""
+counts even if their processes are killed at any moment. The tests use Skidway's broker and a real
+ZooKeeper."""
 
 from __future__ import annotations
 
