@@ -87,7 +87,8 @@ class CounterSettings:
     )
 
     def check(self) -> None:
-        """Raises ConfigurationRefused for a combination of settings that cannot work."""
+        """Raises ConfigurationRefused if the cluster's name or a pattern in `topics` is not valid,
+        or if `topics` is empty."""
         check_cluster_name(self.cluster_name)
         topic_patterns.check(self.topics)
         if not self.topics:
@@ -95,13 +96,15 @@ class CounterSettings:
 
     @property
     def cluster(self) -> str:
-        """The cluster's name, from the settings or from the cluster's brokers."""
+        """The cluster's name in these settings; DEFAULT_CLUSTER if they have none. If the
+        configuration has no name, the program adds the brokers' name to the settings at its
+        start."""
         return self.cluster_name or DEFAULT_CLUSTER
 
     @property
     def producer_name(self) -> str:
-        """The name under which the counter numbers its messages: the producer's name in the
-        messages."""
+        """The counter's name in its messages (the field `producer`). Two counters of one tier must
+        not have the same name, because each numbers its own messages."""
         return self.producer or f"{self.tier}-{self.cluster}"
 
 
@@ -250,7 +253,9 @@ class AuditSettings:
     )
 
     def check(self) -> None:
-        """Raises ConfigurationRefused for a combination of settings that cannot work."""
+        """Raises ConfigurationRefused if one of these settings is not valid: tiers, retired places,
+        freshness targets, exempt topics. Also raises it if `exempt.mirror` and `exempt.hdfs` leave
+        fewer than two tiers to compare."""
         check_tiers(self.tiers)
         retired_places.check(self.retired_places)
         self._targets()

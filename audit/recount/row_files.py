@@ -1,7 +1,8 @@
-"""Reads one file of rows or rejects in pieces: its bytes, and the rows in it.
+"""Reads one Parquet file of rows or rejects: its bytes, to compute their CRC, and its rows. Reads
+both part by part, so that the whole file is never in memory.
 
-The files are Python objects. So rows are read without Arrow's threads: if such a thread released
-its reference to a file while the interpreter ends, the process would abort.
+Callers pass a file as a Python object. If one of Arrow's threads released its reference to such an
+object while the interpreter ends, the process would abort. So rows are read without these threads.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ BATCH_ROWS: Final = 65_536
 BUFFER_BYTES: Final = 1 << 20
 
 UNREADABLE: Final = (pa.ArrowException, OSError, ValueError, KeyError)
-"""The errors that reading raises if the file is damaged or is not one of Skidway's Parquet
-files."""
+"""The errors that `count` and `whereabouts` raise if the file is damaged or is not one of
+Skidway's Parquet files."""
 
 _ORIGIN = ("_agent", "_file_id", "_offset", "_length")
 _PLACE = ("_agent", "_partition", "_kafka_offset")
@@ -51,8 +52,8 @@ def measure(file: IO[bytes]) -> Bytes:
 
 
 def count(file: IO[bytes], named: NamedFile, source: Source, counts: Counts) -> tuple[int, int]:
-    """Reads every column of every row in the file, and adds the rows to `counts`. Returns the
-    number of rows and their checksum.
+    """Reads every column of every row in the file, and adds the rows to `counts` as rows of the
+    topic `source`. Returns the number of rows and the checksum of their origins.
     """
     time_column = "timestamp_ms" if named.kind == REJECTS else "_timestamp"
     rows = total = 0
@@ -67,7 +68,8 @@ def count(file: IO[bytes], named: NamedFile, source: Source, counts: Counts) -> 
 
 
 def whereabouts(file: IO[bytes], hour: str) -> Whereabouts:
-    """The agents, partition and offsets of the file's rows, from the file's own columns."""
+    """Returns which agents, partition and offsets the file's rows have, from the columns of the
+    file. Leaves out partition and offsets if the rows are not of exactly one partition."""
     agents, partitions = set[int](), set[int]()
     first, last = np.iinfo(np.int64).max, -1
     for batch in _batches(file, _PLACE):
@@ -83,8 +85,8 @@ def whereabouts(file: IO[bytes], hour: str) -> Whereabouts:
 
 
 def _batches(file: IO[bytes], columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
-    """Yields the rows in batches. Each column is read through a buffer, so that a row group is
-    never in memory as a whole."""
+    """Yields the rows of a Parquet file in batches, with all columns if `columns` is None. Each
+    column is read through a buffer, so that a row group is never in memory as a whole."""
     parquet = pq.ParquetFile(file, buffer_size=BUFFER_BYTES, pre_buffer=False)
     wanted = None if columns is None else list(columns)
     yield from parquet.iter_batches(batch_size=BATCH_ROWS, columns=wanted, use_threads=False)

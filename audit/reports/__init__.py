@@ -8,7 +8,7 @@ The package has these modules:
     clock_report    which senders have wrong clocks
     host_report     the state of hosts, and the result of `skidway audit wait`
     completeness_question
-                    asks a ledger whether topics are complete
+                    asks the ledger whether topics are complete
     completeness_report
                     whether topics are complete, for `skidway audit complete`
     history_report  the history of verdicts in words

@@ -1,4 +1,4 @@
-"""Reports on wrong clocks, as sentences and as JSON."""
+"""Reports on wrong clocks of senders and of this host, as sentences and as JSON."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ def sentences(clocks: Clocks) -> list[str]:
 
 
 def document(clocks: Clocks) -> dict[str, Any]:
-    """The whole report as JSON. The difference of a clock is in ms: positive if the clock is ahead,
-    negative if it is behind.
+    """The whole report as JSON. The difference of a clock is in ms: positive if the clock is ahead
+    of the others, negative if it is behind.
     """
     return {
         "sentences": sentences(clocks),
@@ -35,7 +35,8 @@ def document(clocks: Clocks) -> dict[str, Any]:
 
 
 def who(difference: Difference) -> str:
-    """The name of a sender: its tier and host, or its producer if the host is unknown."""
+    """The name of a sender: its tier and its host. If the host is unknown, its tier and its
+    producer (an agent id or a counter's or loader's name)."""
     word = difference.tier.value.lower()
     if difference.host:
         return f"{word} on {difference.host}"

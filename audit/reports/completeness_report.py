@@ -23,7 +23,8 @@ BUCKETS_SHOWN = 1_000
 
 
 def sentences(found: Sequence[Completeness], question: Question, policy: Policy) -> list[str]:
-    """A few sentences for each topic: what the topic lacks, and which findings were accepted."""
+    """A few sentences for each topic: whether it is complete, what it lacks, and which findings
+    were accepted."""
     names = topic_names(x.source for x in found if x.source is not None)
     said = []
     for each in found:
@@ -43,8 +44,8 @@ def document(
     waited_s: float,
     bounded: report.Bounded | None = None,
 ) -> dict[str, Any]:
-    """The whole answer as a JSON document. waited_s: how long the command has waited. bounded:
-    limits the number of agents in the document; None for no limit.
+    """The whole answer as a JSON document. waited_s: how long the command has waited for the topics
+    to become complete. bounded: limits the number of agents in the document; None for no limit.
     """
     names = topic_names(x.source for x in found if x.source is not None)
     return {
@@ -101,8 +102,9 @@ def _of_short(found: Completeness, name: str, question: Question) -> Iterator[st
 
 
 def _of_accepted(found: Completeness, name: str) -> Iterator[str]:
-    """One sentence for each pair of a person who accepted findings and a reason that this person
-    stated. The sentence names the buckets that this person accepted for this reason."""
+    """Yields a sentence for each person who accepted findings and each reason that this person
+    stated. The sentence names the buckets that the person accepted for this reason. After
+    REASONS_SHOWN sentences, the last one says how many more there are."""
     by_words: dict[str, list[BucketVerdict]] = {}
     for verdict in found.accepted:
         for words in dict.fromkeys(map(accepted_words, verdict.acceptances)):
@@ -120,16 +122,16 @@ def _of_accepted(found: Completeness, name: str) -> Iterator[str]:
 
 
 def _gravity(verdict: BucketVerdict) -> Status:
-    """The status that the bucket's findings give it if the accepted findings are left out. If the
-    bucket is not due yet, the status is at least as grave as OPEN.
+    """The status that follows from those findings of the bucket that nobody accepted. If the bucket
+    is not due yet, the status is at least as grave as OPEN.
     """
     residue = verdict.residue
     return residue if verdict.due else max(residue, Status.OPEN)
 
 
 def _left(verdict: BucketVerdict) -> list[str]:
-    """The reasons why the bucket is not complete. Leaves out remarks, and reasons that somebody
-    accepted.
+    """The reasons why the bucket is not complete. Leaves out findings that somebody accepted, and
+    remarks (findings that leave a bucket complete).
     """
     is_remark = any(x.status is Status.COMPLETE or x.acceptance for x in verdict.findings)
     if not is_remark and not verdict.parts.has_remarks:

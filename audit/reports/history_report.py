@@ -7,8 +7,9 @@ from typing import Any
 
 
 def lines(changes: Iterable[Mapping[str, Any]], left_out: int) -> list[str]:
-    """The lines about one bucket, the oldest change first. changes: the changes in the bucket's
-    JSON document. left_out: how many changes between the first and the second are no longer kept.
+    """The lines about one bucket, the oldest change first. changes: the changes of the verdict in
+    the bucket's JSON document. left_out: how many changes that happened between the first and the
+    second of `changes` are no longer kept.
     """
     found: list[str] = []
     was_complete = False
@@ -30,7 +31,8 @@ def _line(change: Mapping[str, Any], *, was_complete: bool) -> str:
 
 
 def text(document: Mapping[str, Any]) -> list[str]:
-    """The lines that the command prints for an answer of /history.json."""
+    """The lines that the command prints for `document`, the collector's answer of
+    /history.json."""
     found: list[str] = []
     for each in document["buckets"]:
         found.append(f"{each['topic']} {each['bucket']}")

@@ -54,8 +54,8 @@ def sentence(states: Sequence[HostState]) -> str:
 
 
 def remarks(states: Sequence[HostState]) -> list[str]:
-    """The remarks about hosts in a report on buckets. The list is empty if every expected host
-    reports, and no two agents share a host name."""
+    """What a report on buckets says about hosts. The list is empty if every host that must report
+    does so, and no two agents share a host name."""
     is_said = any(state.is_missed or state.namesakes for state in states)
     return [sentence(states)] if is_said else []
 
@@ -82,8 +82,8 @@ def namesakes_sentences(states: Sequence[HostState]) -> Iterator[str]:
 
 
 def _missed_names(missed: Sequence[HostState]) -> str:
-    """Says which of the missed hosts (expected hosts that do not report) are behind, which are
-    silent, and which never sent a message, with some of their names."""
+    """Names some of the missed hosts (expected hosts that do not report in time), divided into
+    those that are behind, those that are silent, and those that never sent a message."""
     parts = []
     for status in MISSED:
         names = [_missed_name(state) for state in missed if state.status is status]
@@ -100,8 +100,8 @@ def _missed_name(state: HostState) -> str:
 
 
 def status_of(state: HostState) -> Status | None:
-    """The bucket status that is as grave as the host's state; None if the audit does not wait for
-    the host."""
+    """The status of buckets that is as grave as the host's state. None if the audit does not expect
+    the host, and it does not report in time."""
     if state.status is HostStatus.REPORTING:
         return Status.COMPLETE
     if not state.expected:
@@ -110,14 +110,13 @@ def status_of(state: HostState) -> Status | None:
 
 
 def status(states: Sequence[HostState]) -> Status:
-    """The gravest status of all hosts."""
+    """The gravest of the hosts' statuses; OPEN if no host has one."""
     return max((found for x in states if (found := status_of(x)) is not None), default=Status.OPEN)
 
 
 def summary(states: Sequence[HostState]) -> dict[str, Any]:
-    """The sentence about all hosts, and the numbers of hosts by state, without a list of the
-    hosts.
-    """
+    """The totals over all hosts as JSON: a text about them, and how many hosts are in each
+    state."""
     by_state = Counter(state.status for state in states)
     return {
         "sentence": sentence(states),
@@ -130,8 +129,8 @@ def summary(states: Sequence[HostState]) -> dict[str, Any]:
 def document(
     states: Sequence[HostState], begin: int = 0, count: int | None = None
 ) -> dict[str, Any]:
-    """The report as JSON: totals over all hosts, and an entry for each host. If `count` is given,
-    there are entries for only `count` hosts, from the host with index `begin` on.
+    """The report as JSON: totals over all hosts, and an entry for each host from index `begin` on.
+    If `count` is given, there are at most `count` entries.
     """
     end = len(states) if count is None else begin + count
     return summary(states) | {"hosts": [host_document(state) for state in states[begin:end]]}
@@ -159,8 +158,8 @@ def host_document(state: HostState) -> dict[str, Any]:
 
 
 def wait_sentences(found: Sequence[Proof], since_ms: int, policy: Policy) -> list[str]:
-    """A sentence for each host that is not proven complete since `since_ms`. If every host is
-    proven complete, the result is one sentence about all hosts.
+    """A sentence for each host of which it is not proven that all its buckets since `since_ms` are
+    complete. If there is no such host, one sentence about all hosts.
     """
     short = [proof for proof in found if proof.is_short]
     if short:
@@ -178,8 +177,8 @@ def wait_sentences(found: Sequence[Proof], since_ms: int, policy: Policy) -> lis
 def wait_document(
     found: Sequence[Proof], since_ms: int, policy: Policy, waited_s: float
 ) -> dict[str, Any]:
-    """The result of `skidway audit wait` as JSON, with every reason why a host is not proven
-    complete.
+    """The result of `skidway audit wait` as JSON. For each host it has all reasons why the host's
+    buckets are not proven complete.
     """
     return {
         "ok": not any(proof.is_short for proof in found),

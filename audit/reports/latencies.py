@@ -1,10 +1,11 @@
 """Says how long after the end of a bucket each place (for example a cluster of brokers) first had
 all records of the bucket, without I/O.
 
-The collector notes since when each place has had its present count of a bucket (`arrivals`). The
-latency of a place is known only if all of these statements are true: The place has as many records
-as the place with the most records. The collector noted an arrival of the place. The arrival has the
-count that the verdict has; otherwise the arrival is older or newer than the verdict.
+The collector notes each place's present count of a bucket, and since when the place has had this
+count (`Arrival`). The latency of a place is known only if all of these statements are true: The
+place has as many records as the place with the most records. The collector noted an arrival of the
+place. The arrival has the same count as the verdict; otherwise the arrival is older or newer than
+the verdict.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from skidway.audit.topic.messages import Tier
 
 
 class Arrival(NamedTuple):
-    """The number of records that a place has of a bucket, and since when it has had this number."""
+    """The number of records of a bucket that a place has, and since when it has had this number."""
 
     records: int
     time_ms: int
@@ -43,7 +44,7 @@ def latencies_ms(verdict: BucketVerdict, arrivals: ByPlace) -> dict[Place, int |
 
 
 def documents(arrivals: ByPlace) -> list[dict[str, Any]]:
-    """The arrivals of a bucket for programs."""
+    """The arrivals of a bucket as JSON."""
     return [
         {"tier": tier.value.lower(), "place": place, "records": x.records, "time_ms": x.time_ms}
         for (tier, place), x in arrivals.items()
@@ -51,8 +52,9 @@ def documents(arrivals: ByPlace) -> list[dict[str, Any]]:
 
 
 def arrivals_in(found: Any) -> dict[tuple[Tier, str], Arrival]:
-    """The arrivals in an answer that `documents` made. Returns no arrivals if the answer has none
-    or is not understood, because a collector of another version may have made it.
+    """Reads the arrivals that a collector's answer has in the form of `documents`. Returns no
+    arrivals if there are none, or if their form is unknown: the collector may be of another
+    version.
     """
     try:
         return {

@@ -17,8 +17,8 @@ Compared = Sequence[tuple[Recounted, Sequence[Difference]]]
 
 
 def is_good(compared: Compared) -> bool:
-    """Whether at least one topic was recounted, no file has a fault, and the rows of all topics
-    agree with the counts.
+    """Whether at least one topic was recounted, no file has a fault (for example, is missing or
+    damaged), and the rows of all topics agree with the counts of the tiers.
     """
     return bool(compared) and not any(_differs(*each) for each in compared)
 
@@ -55,8 +55,8 @@ def sentence(compared: Compared) -> str:
 
 
 def faults(compared: Compared) -> Iterator[str]:
-    """A line for each fault. At most `FAULTS_MAX` faults of a topic have a line of their own; one
-    more line says how many others there are.
+    """A line for each fault of a file. At most `FAULTS_MAX` faults of a topic have a line of their
+    own; one more line says how many others there are.
     """
     for found, _ in compared:
         yield from found.faults.sentences()

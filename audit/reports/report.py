@@ -30,10 +30,10 @@ REASONS_SHOWN = 3
 
 def exit_status(found: Standing, *, everything: bool) -> int:
     """The exit status: 0 if all of the following statements are true, otherwise 1. There are
-    buckets. Every bucket that is due is complete or accepted; with `everything`, every other bucket
-    is, too. Every loss and every warning was accepted. No hour is left whose buckets were not
-    judged yet, and the collector is not rebuilding its store. The newest recount of every output
-    agrees with the counts."""
+    buckets. Every bucket that is due is complete or accepted; with `everything`, also every bucket
+    that is not due yet. Every loss and every warning was accepted. The buckets of every hour were
+    judged, and the collector is not rebuilding its store. The newest recount of every output agrees
+    with the counts."""
     buckets = sum(found.by_status.values())
     good = found.by_status.get(Status.COMPLETE, 0) + sum(found.accepted.values())
     short = good < buckets if everything else bool(found.overdue)
@@ -70,7 +70,8 @@ def table(
 
 
 def _row(run: Sequence[BucketVerdict], tiers: Sequence[Tier], topic: str) -> dict[str, Any]:
-    """One row of buckets that have the same verdict and the same tiers."""
+    """The row that the buckets of `run` share. They have the same verdict, and counts of the same
+    tiers."""
     first, last = run[0], run[-1]
     span = f" .. {time_text(last.bucket)} ({len(run):,})" if len(run) > 1 else ""
     row: dict[str, Any] = {
@@ -90,9 +91,10 @@ def columns(tiers: Sequence[Tier]) -> list[str]:
 
 @dataclass(slots=True)
 class Bounded:
-    """Bounds the number of agents in a document. left: how many more agents the document may have.
-    If a bucket has more than `left` agents, its part of the document has only the agents with the
-    gravest findings, and the URL of a list of all its agents (`agents_at`).
+    """Limits the number of agents in a document. left: how many more agents the document may have.
+    If a bucket has more than `left` agents, the document has only those of the bucket's agents that
+    have the gravest findings, and the URL of a list of all of them (`agents_at`). `address` returns
+    this URL.
     """
 
     address: Callable[[BucketVerdict], str]
@@ -179,8 +181,8 @@ def recount_word(recount: RecountResult) -> str:
 
 
 def bucket_document(verdict: BucketVerdict, bounded: Bounded | None = None) -> dict[str, Any]:
-    """One bucket with its agents, as JSON. (A short verdict has only the agents with the gravest
-    findings.) bounded: limits the number of agents in the document; None for no limit."""
+    """One bucket with its agents, as JSON. bounded: limits the number of agents in the document;
+    None for no limit."""
     source, agents = verdict.source, verdict.agents
     more: dict[str, Any] = {}
     if bounded is not None:
@@ -208,14 +210,14 @@ def bucket_document(verdict: BucketVerdict, bounded: Bounded | None = None) -> d
 
 
 def reasons_text(said: Sequence[str]) -> str:
-    """The first REASONS_SHOWN reasons in one line."""
+    """The first REASONS_SHOWN reasons in one line, and how many more there are."""
     shown = "; ".join(said[:REASONS_SHOWN])
     more = len(said) - REASONS_SHOWN
     return f"{shown}; and {more} more" if more > 0 else shown
 
 
 def time_text(time_ms: int) -> str:
-    """The time as RFC 3339, in UTC, to the second. If the time is outside the calendar's range, the
+    """The time as RFC 3339, in UTC, to the second. If the time is outside the years 1 to 9999, the
     text has the number of ms instead."""
     try:
         moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=time_ms)
@@ -317,7 +319,7 @@ def _acceptance(acceptance: Acceptance) -> dict[str, Any]:
 
 
 def agent_document(verdict: AgentVerdict) -> dict[str, Any]:
-    """One agent's part of a bucket, as JSON."""
+    """The verdict on one agent in one bucket, as JSON."""
     return {
         "agent": verdict.agent,
         "host": verdict.host,

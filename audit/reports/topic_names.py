@@ -43,8 +43,8 @@ def with_id(source: Source, digits: int = 32) -> str:
 
 
 def with_rejects(names: Iterable[str]) -> list[str]:
-    """The given topic names, each followed by the name of its topic of rejects. The latter contains
-    no topic id, so it matches a topic of rejects with any id."""
+    """The given topic names, each followed by the name of its topic of rejects. The name of a topic
+    of rejects gets no topic id, so it matches topics with any id."""
     return [each for name in names for each in (name, _named(name)[0] + REJECTED_SUFFIX)]
 
 

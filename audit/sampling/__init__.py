@@ -3,8 +3,8 @@
 Agents choose random ranges of bytes in the files that they have delivered. They make the records of
 these ranges again, and publish a checksum of each record's content, its content sum
 (agent/sampling, audit/counts/content.py). For each of these records, this package finds the row in
-the output. If the output has no row yet, the package finds the record in a broker. It computes the
-content sum of this row or record, and compares the sum with the agent's.
+the output. If the output has no row yet, the package reads the record from a broker. It computes
+the content sum of this row or record, and compares the sum with the agent's.
 
     told             reads the samples that agents have published on the audit topics
     wanted           values: a sample's sums for one topic, and the rows and records that were found
@@ -17,15 +17,17 @@ content sum of this row or record, and compares the sum with the agent's.
 
 To compute the sum of a row, the package makes the row's record again. It converts the columns back
 to the types of the record's schema, and encodes them with this schema. The resulting datum is the
-canonical form of the values, so agent and audit compute the sum of the same bytes. If the newer
-schema of the output has renamed or removed a field, the row lacks this field's column. Such a row
-cannot be compared, and the report names the column.
+canonical form of the values, so agent and audit compute the sum of the same bytes. If the output
+has a newer schema that has renamed or removed a field, the row lacks this field's column. Such a
+row cannot be compared, and the report names the column.
 
-If the sums are equal, the row has the values that the agent's program makes from the line today,
+If the sums are equal, the row has the values that the agent's present version makes from the line,
 with the settings with which the agent sent the line. Equal sums do not prove that these settings
-are what the operator meant. The sums do not cover columns that other schemas added, or the record's
-key, which neither a row nor a sample has. Host and path of a row are compared with those of the
-sample: both come from the announcement of the file id, so renaming the file changes neither.
+are what the operator meant. The sums do not cover columns that only other schemas have. They do not
+cover the record's key either, which neither a row nor a sample has. Host and path of a row are
+compared with those of the sample: both come from the announcement of the file id, so renaming the
+file changes neither.
 
-The command changes nothing. With --tell, it sends a message with the result to the collector.
+`skidway audit sample` changes neither rows nor records. With --tell, it sends messages with the
+results to the collector.
 """

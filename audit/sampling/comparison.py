@@ -3,17 +3,18 @@ cannot be compared.
 
 For each record that a sample names:
 
-    rows        if the record has rows, all of them are compared. A row that differs is a
-                difference whatever the other rows are. Several rows for one record count as a
-                difference, even if their content is right. A reject is not a row: if the record
-                has a reject and no row that differs, nothing can be compared
-    records     if the record has no row, the record in the log is compared. If the topic is loaded
-                up to an offset after the record, the missing row is a difference
-    neither     if neither row nor record was found, for example because the record has expired
+    rows        if the output has rows of the record, all of them are compared. A row that differs
+                is a difference, even if another row is equal. Several rows of one record count as
+                a difference, even if their content is right. If the loader rejected the record and
+                no row differs, nothing can be compared
+    records     if there is no row, the record itself is read from the brokers and compared. If the
+                topic is already loaded beyond the record's offset, the missing row is a difference
+    neither     if neither row nor record was found, for example because the record expired
                 before it was loaded, nothing can be compared
 
 A row or a record also counts as a difference if its line begins in the sampled bytes, but the
-sample does not name the line: when the agent made the records again, it made none for this line.
+sample does not name this line. When the agent made the records of the sampled bytes again, it made
+none that begins where this row or record begins.
 """
 
 from __future__ import annotations
@@ -41,8 +42,9 @@ Line = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Differing:
-    """A line whose row or record differs from the sample. found: the row or the record. is_row:
-    whether `found` is a row. words: a sentence that says what differs.
+    """A line whose row or record differs from the sample. found: the row or the record that
+    differs. is_row: whether the difference is one of a row; if a row is missing, `found` is the
+    record. words: a sentence that says what differs.
     """
 
     wanted: Wanted
@@ -57,10 +59,10 @@ class Differing:
 
     @property
     def is_time_proven(self) -> bool:
-        """Whether `found` is known to have the line's event time. A sample has the content sum of
-        each line, which includes the event time, but only the least and the greatest event time of
-        its lines. So the time is proven if the sums are equal. If they differ, the time may differ,
-        too, unless `time_ms` is the only time that a line of the sample can have.
+        """Whether `time_ms` is known to be the line's event time. A sample has no event time of a
+        single line, only the least and the greatest of all its lines. But the content sum includes
+        the event time. So the time is proven if the sums are equal, or if the least and the
+        greatest event time are equal. If the sample does not name the line, it is not proven.
         """
         part, content = self.wanted.part, self.wanted.sum_at(self.found.first)
         if content is None:
@@ -69,9 +71,9 @@ class Differing:
 
     @property
     def time_ms(self) -> int:
-        """The event time, in ms, of the bucket in which the difference counts: that of the row or
-        the record, or the nearest time that a line of the sample can have. If the sample names no
-        such line, always that of the row or the record."""
+        """The event time, in ms, that determines in which bucket the difference counts. It is the
+        event time of the row or the record. If the sample names the line, but no line of the sample
+        can have this time, it is the nearest time that a line of the sample can have."""
         part = self.wanted.part
         if not self.has_line:
             return self.found.time_ms
@@ -80,9 +82,9 @@ class Differing:
 
 @dataclass(slots=True)
 class Compared:
-    """The result of a comparison. rows, records: how many rows and records were compared, whether
-    equal or not. lines: the lines that were compared. uncompared: how many records could not be
-    compared, by reason.
+    """The result of a comparison. rows, records: how many rows and records were compared, equal and
+    differing ones together. lines: the lines of which a row or record was compared. uncompared: how
+    many lines could not be compared, by reason.
     """
 
     rows: int = 0
@@ -108,8 +110,8 @@ class Compared:
 
 
 def unfound(wanted: Wanted, rows: Iterable[Found]) -> set[int]:
-    """Returns the positions of the lines that have no row, so that their records must be found. A
-    line's position is the position of its first byte in the file."""
+    """Returns which lines of the sample have no row, so that their records must be read from the
+    brokers. A line is named by the position of its first byte in the file."""
     return set(wanted.part.firsts) - {each.first for each in rows}
 
 
@@ -158,10 +160,10 @@ def _compare_rows(wanted: Wanted, rows: Sequence[Found], content: bytes, result:
 def _row_difference(
     wanted: Wanted, rows: Sequence[Found], content: bytes
 ) -> tuple[Found, str] | None:
-    """Looks at all rows of a line, and returns the row that differs and a sentence that says what
-    differs; None if no row is known to differ. A row whose content sum cannot be computed hides
-    neither another row that differs, nor that the line has several rows. rows: the rows without
-    rejects.
+    """Returns the first row of a line that differs, and a sentence that says what differs. If none
+    differs, but the line has several rows, returns the first row and a sentence about this. None if
+    there is no difference. Rows whose content sum cannot be computed do not count as differing, but
+    are counted as rows. rows: the rows of the line, without rejects.
     """
     for row in rows:
         if row.content is not None and (words := _row_words(wanted, row, content)):
@@ -173,9 +175,9 @@ def _row_difference(
 
 
 def _row_words(wanted: Wanted, row: Found, content: bytes) -> str:
-    """Says what differs in a row; empty if nothing differs. Host and path of the line are those
-    that the agent announced when the file id began. A rotation does not change them, neither in
-    the sample nor in the row.
+    """Says what differs in a row; empty if nothing differs. Sample and row both have the host and
+    the path that the agent announced when the file id began, so a rotation of the file causes no
+    difference.
     """
     if row.content != content:
         return OTHER_CONTENT

@@ -21,9 +21,9 @@ NOBODY: Final = -1
 
 
 class RecordContents:
-    """Takes batches, and yields the records whose lines begin in one of the spans. If the producer
-    id in a batch's header belongs to an agent of which no span is wanted, the batch is skipped
-    without unpacking it (see audit/tracing).
+    """Takes batches, and yields the records whose lines begin in one of the spans. Remembers to
+    which agent each producer id belongs. A batch with a producer id of an agent that has no span is
+    skipped without decompressing it (see audit/tracing).
     """
 
     def __init__(self, ids: Ids) -> None:

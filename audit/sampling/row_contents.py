@@ -1,9 +1,9 @@
-"""Reads those rows of one Parquet file whose lines begin in the wanted spans, and computes their
-content sums.
+"""Reads those rows of one Parquet file whose lines begin in the wanted spans (byte ranges of log
+files), and computes their content sums.
 
 The module skips a row group if the statistics of `_agent`, `_file_id` and `_offset` show that it
-has no such row. In the other row groups, the module first reads these three columns, and reads
-further columns only if they show such a row.
+has no such row. In the other row groups, the module first reads only the columns with the row's
+origin and offset. It reads the other columns only if these columns show such a row.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ Codecs = Mapping[Span, Codec | str]
 
 
 def rows_in(file: IO[bytes], path: str, codecs: Codecs) -> Iterator[tuple[Span, Found]]:
-    """Yields the rows of a Parquet file whose lines begin in one of the spans."""
+    """Yields the rows of a Parquet file whose lines begin in one of the spans, each with its
+    span."""
     parquet = pq.ParquetFile(file, buffer_size=BUFFER_BYTES, pre_buffer=False)
     before = 0
     for number in range(parquet.num_row_groups):
@@ -53,8 +54,8 @@ def rows_in(file: IO[bytes], path: str, codecs: Codecs) -> Iterator[tuple[Span, 
 
 
 def obstacle(schema: pa.Schema, codec: Codec) -> str:
-    """Returns the reason why rows with the columns of `schema` cannot be converted to datums of the
-    codec; an empty text if they can.
+    """Returns the reason why the codec cannot make datums from rows with the columns of `schema`;
+    an empty text if it can.
     """
     for field in codec.arrow_schema:
         at = schema.get_field_index(field.name)
@@ -68,7 +69,7 @@ def obstacle(schema: pa.Schema, codec: Codec) -> str:
 
 def row_sums(table: pa.Table, codec: Codec) -> list[bytes]:
     """Returns the content sum of each row. If a row has a value that does not fit the schema of its
-    record, the row's sum is an empty value.
+    record, the row's sum is empty (no bytes).
     """
     times = int64_of(table.column("_timestamp"))
     lengths = int64_of(table.column("_length"))
@@ -137,7 +138,8 @@ def _found(table: pa.Table, places: Sequence[str], codec: Codec | str) -> Iterat
 
 
 def _texts(table: pa.Table, name: str) -> Sequence[str | None]:
-    """The texts of a column, empty for a null; None for each row if the table lacks the column."""
+    """The values of a text column, "" for a null. If the table lacks the column, None for each
+    row."""
     if name not in table.column_names:
         return [None] * table.num_rows
     return [each or "" for each in table.column(name).to_pylist()]
@@ -161,9 +163,9 @@ def _is_in(columns: Mapping[str, Int64s], span: Span) -> Bools:
 
 
 def _form(arrow: pa.DataType) -> object:
-    """Returns a value by which types are compared: if two types count as the same type, their
-    values are equal. The value leaves out the names of list items, and whether a part is nullable,
-    because Parquet files do not keep these.
+    """Returns a value that represents an Arrow type: if two types count as the same type, their
+    values are equal. The value leaves out the names of list items, and whether a field or an item
+    is nullable, because Parquet files do not keep these.
     """
     if pa.types.is_dictionary(arrow):
         return _form(arrow.value_type)

@@ -48,8 +48,8 @@ def table(found: Sequence[Surveyed]) -> list[dict[str, Any]]:
 
 
 def lines(found: Sequence[Surveyed], gone: Sequence[Sample], told: Told) -> Iterator[str]:
-    """The lines of text below the table: each difference, and the reasons why records were not
-    compared."""
+    """The lines of text below the table: the differences, and the reasons why lines were not
+    compared. gone: the samples whose bytes were gone before the agent could read them again."""
     for each in found:
         for at, differing in enumerate(each.compared.differing[:SHOWN]):
             yield from _difference_lines(each, differing, each.closer.get(at, Closer()))
@@ -121,28 +121,29 @@ def results(
     host: str,
     output: str,
 ) -> Iterator[SampleResult]:
-    """The messages to the collector: one for each topic and day of samples.
+    """Yields the messages to the collector: one for each topic and day of samples.
 
-    earlier: the newest results so far. If a line differed earlier and was not compared this time,
-    it still counts as differing. An earlier row without a line counts no more if this run has read
-    the same sampled bytes and all files, and has found no such row. If this run could not read all
-    files, or if the output does not have the topic, it may have missed rows of any line, so all
-    earlier differences stay.
+    earlier: for each topic, output and day, the newest result published before this run. If a line
+    differs in an earlier result and was not compared in this run, it still counts as differing. An
+    earlier result may name a row for which the agent makes no record. Such a row no longer counts
+    if this run has read the same sampled bytes and all files of the output, and has not found the
+    row. If this run could not read all files, or if the output does not have the topic, it may have
+    missed rows of any line, so all earlier differences still count.
 
-    Earlier results may also count differences that they do not list. A result does not say which
-    lines were compared, only how many, so nothing proves that this run has compared all of them.
-    The unlisted differences go only if nothing speaks against it: this run has read all files and
-    compared all lines of the samples, no sample of the day is known to be missing (see
-    Told.has_all_of), and this run has compared at least as many lines as the earlier one. As long
-    as they stay, `compared` is the greater number, so that a third run is not measured by a run
-    that compared fewer lines. One case is not noticed: an audit topic was not read or a mirror
-    lags, so that no sample of one agent was read, and new samples of other agents have at least as
-    many lines.
+    An earlier result may also count differences that it does not list (see DIFFERENCES_MAX). A
+    result does not say which lines were compared, only how many. So nothing proves that this run
+    has compared the lines with unlisted differences. These differences still count unless all of
+    these statements are true: This run has read all files and compared all lines of the samples. No
+    sample of the day is known to be missing (see Told.has_all_of). This run has compared at least
+    as many lines as the earlier result. If the differences still count, `compared` of the new
+    result is the greater of the two numbers, so that the next run must compare at least that many
+    lines. One mistake remains possible: no sample of one agent was read, because an audit topic was
+    not read or a mirror lags, but new samples of other agents have at least as many lines.
 
     If a row or record is not known to have its line's event time, the line may be in any bucket
-    between the least and the greatest event time of its sample. The result says these times as
-    those of unlisted differences, so that no bucket between them counts as complete. A later result
-    has them as long as it has one of the earlier differences.
+    between the least and the greatest event time of its sample. The result has these two times in
+    `unlisted_least` and `unlisted_greatest`, so that no bucket between them counts as complete.
+    Later results keep the times as long as they have one of the earlier differences.
     """
     for each in found:
         for day, compared in sorted(each.by_day.items()):
@@ -156,8 +157,8 @@ def results(
 def _result(
     surveyed: Surveyed, told: Told, earlier: Sequence[SampleResult], made: SampleResult
 ) -> SampleResult:
-    """The result `made` with its differences, and with those of earlier results of the same topic,
-    output and day that still count."""
+    """The result `made`, with the differences that this run found, and with those differences of
+    `earlier` that still count. earlier: the earlier results for the same topic, output and day."""
     compared = surveyed.by_day[made.day]
     is_blind = bool(surveyed.unread or (made.output and not surveyed.output))
     differences = [_difference(surveyed, x) for x in compared.differing]
@@ -185,9 +186,9 @@ def _unproven_times(compared: Compared) -> list[int]:
 
 
 def _is_removed(surveyed: Surveyed, earlier: ContentDifference) -> bool:
-    """Whether the difference was a row without a line, and this run would have found the row again
-    if it were still there. A record without a line is not looked for if each line has a row, so it
-    is never removed.
+    """Whether the earlier difference was a row for which the agent makes no record, and this run
+    would have found the row if it were still in the output. A record for which the agent makes no
+    record is never removed: records are read only if a line of the sample has no row.
     """
     if earlier.tier != Tier.HDFS or surveyed.unread or not surveyed.output:
         return False
@@ -201,10 +202,12 @@ def _with_differences(
     earlier: Sequence[SampleResult],
     times_ms: Sequence[int],
 ) -> SampleResult:
-    """The result `made`, with the given differences added, and with the number of differences that
-    the earlier results count but do not list. Such a difference may be one that this run has found
-    again, so the greater number counts, not the sum. times_ms: event times between which a line
-    with a difference may be, although no listed difference has its time."""
+    """The result `made`, with the given differences and the unlisted ones of `earlier`.
+
+    Lists the first DIFFERENCES_MAX of the given differences. The others may be the same as those
+    that `earlier` counts but does not list. So the number of unlisted differences is the greater of
+    the two numbers, not the sum. times_ms: lines with differences may have any event time between
+    the least and the greatest of these times."""
     listed, others = differences[:DIFFERENCES_MAX], differences[DIFFERENCES_MAX:]
     times = [*times_ms, *(x.time_ms for x in others)]
     return replace(

@@ -25,8 +25,8 @@ from skidway.schemas.codec import Codec
 from skidway.schemas.topic_reading import MAX_BYTES
 
 CLOSER_MAX: Final = 20
-"""For at most this many differences of a topic, the survey also reads the record, its values and
-the line of the log file, to show them.
+"""For the first CLOSER_MAX differences of a topic, the survey also reads the values of the row, the
+record, and the line of the log file, to show them.
 """
 
 CodecOf = Callable[[int], Codec | str]
@@ -51,11 +51,12 @@ class Closer:
 
 @dataclass(slots=True)
 class Surveyed:
-    """The result of a survey of one source topic. output: the topic's name in the output; empty if
-    the output does not have the topic. compared: the result of comparing all samples. by_day: the
-    same result, divided by the day of the samples. unread: sentences about files of the output that
-    could not be read. closer: details of the first differences; the key is the difference's index
-    in `compared.differing`.
+    """The result of a survey of one source topic. wanted: the parts of samples for this topic.
+    compared: the result of comparing all of them. by_day: the same result, divided by the day of
+    the samples. output: the topic's name in the output; empty if the output does not have the
+    topic. cluster: the cluster in which records were looked for; empty if there is none. unread:
+    sentences about files of the output that could not be read. closer: details of the first
+    differences; the key is the difference's index in `compared.differing`.
     """
 
     source: Source
@@ -74,8 +75,8 @@ class Surveyed:
 
 
 def survey(site: Site, wanted: Sequence[Wanted], codec_of: CodecOf) -> list[Surveyed]:
-    """Compares all parts of samples with rows and records, topic by topic. Returns a result for
-    each topic."""
+    """Compares all parts of samples with the rows of the output and the records of the brokers,
+    topic by topic. Returns a result for each topic."""
     by_source: dict[Source, list[Wanted]] = {}
     for each in wanted:
         by_source.setdefault(each.part.source, []).append(each)
@@ -122,7 +123,8 @@ def _loaded(site: Site, source: Source, result: Surveyed) -> list[LoadedTopic]:
 def _rows(
     topics: Iterable[LoadedTopic], wanted: Sequence[Wanted], codec_of: CodecOf, result: Surveyed
 ) -> dict[Span, list[Found]]:
-    """Returns the rows of the output whose lines begin in the sampled bytes."""
+    """Returns the rows of the output whose lines begin in the sampled bytes, by span of these
+    bytes. Adds sentences about files that cannot be read to `result`."""
     rows: dict[Span, list[Found]] = {}
     for topic in topics:
         for named in topic.files:
@@ -174,7 +176,8 @@ def _cluster(site: Site, source: Source) -> SiteCluster | None:
 def _records(
     cluster: SiteCluster, source: Source, wanted: Sequence[Wanted]
 ) -> dict[Span, list[Found]]:
-    """Returns the records of lines that have no row in the output."""
+    """Returns the records in the cluster whose lines begin in the sampled bytes of `wanted`, by
+    span of these bytes."""
     if not wanted:
         return {}
     search = RecordContents({each.span: each.part.schema_id for each in wanted})
@@ -219,8 +222,8 @@ def _closer(
 
 
 def _record(cluster: SiteCluster, source: Source, wanted: Wanted, found: Found) -> Found | None:
-    """Returns the record at the offset of a row, or None if the log does not have the record any
-    more.
+    """Returns the record from which the row `found` was made, or None if the cluster no longer has
+    the record.
     """
     name = cluster.topics[source.cluster, source.topic]
     tp, offset = TopicPartition(name, found.partition), found.offset
@@ -236,7 +239,7 @@ def _record(cluster: SiteCluster, source: Source, wanted: Wanted, found: Found) 
 
 
 def _decoded(record: Found, codec: Codec) -> dict[str, Any] | None:
-    """Returns the values of a record, or None if the record is no datum of its schema."""
+    """Returns the values of a record, or None if its datum does not fit its schema."""
     rows = codec.decode(pa.array([record.datum], pa.binary())).batch.to_pylist()
     return dict(rows[0]) if rows else None
 

@@ -20,11 +20,14 @@ SAMPLES_MAX: Final = 100_000
 
 @dataclass(slots=True)
 class Told:
-    """The samples of a span of time. refused: the number of damaged messages on the audit topics.
-    is_cut: whether the span has more than SAMPLES_MAX samples, so that some were left out. expired:
-    the partitions of audit topics of which messages of the span may have expired. kept: those of
-    which a copy still has all messages of the span. A partition is named by the cluster whose audit
-    topic it belongs to, and its number, so all its copies have one name.
+    """The samples of a span of time, as agents have published them. refused: the number of damaged
+    messages on the audit topics. is_cut: whether the span has more than SAMPLES_MAX samples, so
+    that some were left out.
+
+    Mirrors copy the partitions of audit topics. A partition is named by the cluster whose audit
+    topic it belongs to, and its number, so all its copies have the same name. expired: the
+    partitions with a copy from which messages of the span may have expired. kept: the partitions
+    with a copy that still has all messages of the span; a partition may be in both sets.
     """
 
     samples: dict[tuple[int, int, int, int], Sample] = field(default_factory=dict)
@@ -35,8 +38,9 @@ class Told:
 
     def found_copy(self, partition: tuple[str, int], first: int, begin: int) -> None:
         """Notes whether a copy of a partition still has all messages of the span. first: the first
-        offset that the copy has. begin: the offset of its first message of the span, or its end.
-        If the copy has a message from before the span, no message of the span has expired.
+        offset that the copy has. begin: the offset of the copy's first message of the span; the
+        copy's end if there is none. If the copy has an older message, no message of the span has
+        expired from the copy.
         """
         has_all = first == 0 or first < begin
         (self.kept if has_all else self.expired).add(partition)
@@ -60,22 +64,23 @@ class Told:
 
     @property
     def missing(self) -> int:
-        """How many of the ranges that agents have chosen are missing, because their messages have
-        not arrived."""
+        """How many ranges are missing here, although agents have chosen them."""
         return _missing_of(self.samples.values())
 
     def has_all_of(self, day: int) -> bool:
-        """Whether no sample of a day is known to be missing. It is not, if each agent's samples
-        are as many as the agent says, none was refused or left out, and no message of the span may
-        have expired. If an audit topic was not read, or a mirror lags, this is not noticed. day:
-        the begin of the day (UTC), in ms.
+        """Whether no sample of a day is known to be missing. This is so if all of these statements
+        are true: For each agent that has samples here, there are as many as the agent says. No
+        sample was refused or left out. No message of the span may have expired from all copies.
+        The method does not notice that an audit topic was not read, or that a mirror lags. day: the
+        begin of the day (UTC), in ms.
         """
         missing = _missing_of(x for x in self.samples.values() if x.day == day)
         return not (missing or self.refused or self.is_cut or self.expired - self.kept)
 
 
 def _missing_of(samples: Iterable[Sample]) -> int:
-    """How many ranges are missing of the agents and periods that have at least one sample here."""
+    """How many ranges are missing. Each sample says how many ranges its agent has chosen in its
+    period, so agents and periods without a sample here count nothing."""
     found: Counter[tuple[int, int]] = Counter()
     chosen: dict[tuple[int, int], int] = {}
     for each in samples:
@@ -89,7 +94,7 @@ def read(
 ) -> None:
     """Reads the audit topics of a cluster, and adds to `told` the samples of periods that begin in
     [since_ms, until_ms). cluster: the name of the cluster. An agent publishes a sample after
-    the end of the sample's period, so messages before `since_ms` need not be read. Raises
+    the end of the sample's period, so messages from before `since_ms` need not be read. Raises
     Unreachable.
     """
     names = [name for name in client.metadata().topics if topic.is_audit_topic(name)]

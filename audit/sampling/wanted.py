@@ -1,5 +1,5 @@
-"""The values that are compared: a sample's part for one topic, and the rows and records that were
-found.
+"""The values that `comparison` compares: a sample's part for one topic, and the rows and records
+that were found for it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from skidway.audit.topic.sample import Sample, SamplePart
 
 
 class Span(NamedTuple):
-    """The bytes [begin, end) of a file. agent, file: the agent's id and the file id."""
+    """The bytes [begin, end) of a log file. agent, file: the agent's id and the file id."""
 
     agent: int
     file: int
@@ -36,8 +36,8 @@ class Wanted:
         return Span(self.sample.agent, self.sample.file, self.sample.first, self.sample.end)
 
     def has_no_line(self, agent: int, file: int, first: int) -> bool:
-        """Whether this position of the file is in the sampled bytes, but the agent makes no record
-        of a line that begins there.
+        """Whether the position `first` of the file is in the sampled bytes, but the agent makes no
+        record from a line that begins at this position.
         """
         span = self.span
         is_sampled = (agent, file) == (span.agent, span.file) and span.begin <= first < span.end
@@ -61,10 +61,12 @@ class Found:
     """A row or a record whose line begins in a span.
 
     first, length: from the origin of the row or record. time_ms: the event time. content: the
-    content sum; None if the sum cannot be computed, and then `obstacle` says why. place: for a row,
-    the file and the row's number in the file; for a record, the topic. is_reject: whether the
-    loader made a reject of the record. datum: the datum of a record. host, path: a row's `_host`
-    and `_file`; empty if the column is null; None for a record, and if there is no such column.
+    content sum. For a row whose columns do not fit the record's schema, it is None, and `obstacle`
+    says why. It is empty if a value does not fit this schema, or a record has another schema.
+    place: for a row, the file and the row's number in the file; for a record, the topic. is_reject:
+    whether the loader rejected the record. datum: the datum of a record. host, path: a row's
+    `_host` and `_file`; empty if the column is null; None for a record, and if there is no such
+    column.
     """
 
     first: int
@@ -91,5 +93,5 @@ def wanted_of(samples: Iterable[Sample]) -> Iterator[Wanted]:
 
 
 def least_ms(wanted: Sequence[Wanted]) -> int:
-    """The least event time of the records that these samples name."""
+    """The least event time of the records in these parts of samples."""
     return min(each.part.least_ms for each in wanted)

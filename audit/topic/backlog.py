@@ -1,15 +1,16 @@
-"""The report of an agent about its unsafe bytes: the bytes that it has not read yet, and the bytes
-that it has read but that no broker has acknowledged. The report is the body of a note (see module
-notes).
+"""The report of an agent about its unsafe bytes: the bytes of log files that it has not read yet,
+and those that it has read but that no broker has acknowledged. The report is the body of a note
+(see module notes).
 
     {"topics": [{"topic": NAME, "unread": BYTES, "unacknowledged": BYTES, "oldest": MS,
                  "loss": MS, "files": [{"path": PATH, "bytes": BYTES, "oldest": MS, "loss": MS}]}],
      "more": {"topics": N, "bytes": BYTES}}
 
-`oldest` is the time since which the oldest unsafe byte is known to be in its file. `loss` is the
-time at which the first file with unsafe bytes will be deleted. A value that is not known is null.
-The note names only the topics that will lose bytes first, and for each topic only the files that
-will lose bytes first. `more` has the number of the other topics, and the sum of their bytes.
+Of a file, `oldest` is a time at which its oldest unsafe byte was already in the file, and `loss` is
+the time at which the file will be deleted. Of a topic, each is the earliest of these times of its
+files. A value that is not known is null. The note names only the topics that will lose bytes first,
+and for each topic only the files that will lose bytes first. `more` has the number of the other
+topics, and the sum of their unsafe bytes.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ PATH_LENGTH_MAX: Final = 256
 
 @dataclass(frozen=True, slots=True)
 class FileBacklog:
-    """The unsafe bytes of one file. oldest_ms, loss_ms: see the module's docstring; None if not
-    known.
+    """The unsafe bytes of one file. oldest_ms, loss_ms: `oldest` and `loss` in the module's
+    docstring; None if not known.
     """
 
     path: str
@@ -57,8 +58,8 @@ class TopicBacklog:
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """The unsafe bytes of one agent. more_topics, more_bytes: the number of topics that are not
-    named, and the sum of their bytes.
+    """The unsafe bytes of one agent. more_topics, more_bytes: the number of topics that `topics`
+    leaves out, and the sum of their unsafe bytes.
     """
 
     topics: tuple[TopicBacklog, ...] = ()
@@ -72,10 +73,10 @@ class Backlog:
 
 
 def urgency(found: FileBacklog | TopicBacklog) -> tuple[bool, int, bool, int, int]:
-    """Returns a sort key that puts the most urgent files or topics first. Those with a known time
-    of loss come before all others, in the order of this time. If two times of loss are equal, or
-    both are unknown, the one with older bytes comes first. If the bytes are equally old, the one
-    with more bytes comes first.
+    """Returns a sort key that puts the most urgent files or topics first. Those with a known
+    `loss_ms` come before all others, the earliest first. If `loss_ms` is equal or unknown, the one
+    with older unsafe bytes comes first. If these are equally old, the one with more unsafe bytes
+    comes first.
     """
     return (
         found.loss_ms is None,
@@ -87,7 +88,8 @@ def urgency(found: FileBacklog | TopicBacklog) -> tuple[bool, int, bool, int, in
 
 
 def bounded(topics: Iterable[TopicBacklog]) -> Backlog:
-    """Returns a backlog of these topics. The backlog names at most TOPICS_MAX of the topics."""
+    """Returns a backlog with the TOPICS_MAX most urgent of these topics, and the number and the
+    bytes of all others."""
     found = sorted(topics, key=urgency)
     rest = found[TOPICS_MAX:]
     return Backlog(tuple(found[:TOPICS_MAX]), len(rest), sum(x.bytes for x in rest))
@@ -120,8 +122,8 @@ def body_of(backlog: Backlog) -> dict[str, Any]:
 
 
 def backlog_of(note: Note) -> Backlog:
-    """Returns the backlog in a note. Leaves out values that the note does not have, or that do not
-    have the form in the module's docstring.
+    """Returns the backlog in a note. Leaves out values that do not have the form that the module's
+    docstring shows.
     """
     more = note.body.get("more")
     more = more if isinstance(more, dict) else {}

@@ -1,8 +1,8 @@
 """The counts of one delta, as columns.
 
-A fleet sends millions of counts in a minute. In columns, thousands of counts are handled with one
-operation of numpy. `CountColumns` is also a sequence of counts, for code that handles one count
-after the other.
+All agents together send millions of counts in a minute. If the counts are in columns, one operation
+of numpy handles thousands of them. `CountColumns` is also a sequence of `Count`, for code that
+handles one count after the other.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ COLUMNS: Final = (
 source topic in the message's list of source topics."""
 
 FARTHEST_MS: Final = 1 << 60
-"""No bucket begins farther from 1970 than this. 2^60 ms are 36 million years. No clock shows such a
-time, but a record's timestamp can be any 64-bit number."""
+"""No valid bucket begins more than this many ms before or after 1970. 2^60 ms are 36 million years.
+No clock shows such a time, but a record's timestamp can be any 64-bit number."""
 
 LONGEST_MS: Final = 86_400_000
-"""No bucket is longer than a day. The collector has no verdict on a bucket before the bucket's end,
-so nobody needs a longer bucket. Some answers of the collector visit each hour that a bucket reaches
-into; this limits their work."""
+"""No bucket is longer than a day. Nobody needs a longer one, because the collector has no verdict
+on a bucket before the bucket's end. Some answers of the collector need work for each hour of a
+bucket; the limit also limits this work."""
 
 _LONG: Final = np.dtype("<i8")
 _EMPTY: Final = np.zeros((len(COLUMNS), 0), _LONG)
@@ -41,8 +41,8 @@ _EMPTY: Final = np.zeros((len(COLUMNS), 0), _LONG)
 @dataclass(frozen=True, slots=True)
 class Filtered:
     """How many records a rule of an agent's setting `shape` left out. bytes: the sum of the lengths
-    in the origins of these records. Both numbers may be negative, like all counts: a delta can take
-    back an earlier count."""
+    in the origins of these records. Both numbers may be negative, like all counts of a delta: a
+    delta can take back what an earlier delta counted."""
 
     rule: str
     records: int
@@ -55,8 +55,8 @@ class Count:
 
     previous: the number of the last earlier delta of the same producer and epoch that has counts
     for the bucket. It is 0 if there is no such delta, and -1 if the producer no longer knows
-    whether there is one. filtered: the records that rules left out, sorted by rule; `count` does
-    not include these records.
+    whether there is one. filtered: how many records each rule left out, sorted by rule; `count`
+    does not include these records.
     """
 
     source: Source
@@ -75,9 +75,9 @@ class Count:
 class CountColumns(Sequence[Count]):
     """Counts in an array with one row for each of COLUMNS and one column for each count.
 
-    names: the source topics, in one text (see source_names); `source` is an index into them.
-    filtered: by the index of a count, how many records each rule left out. An object is equal to
-    any other sequence with equal counts.
+    names: the source topics, in one text (see source_names). The row `source` of the array has
+    indexes into these topics. filtered: by the index of a count, how many records each rule left
+    out. A `CountColumns` is equal to any other sequence of equal counts.
     """
 
     __slots__ = ("filtered", "names", "table")
@@ -94,7 +94,8 @@ class CountColumns(Sequence[Count]):
 
     @classmethod
     def of(cls, counts: Iterable[Count]) -> CountColumns:
-        """Puts counts into columns. Raises ValueError for a bucket that cannot exist."""
+        """Puts counts into columns. Raises ValueError if a bucket's size or start is not valid (see
+        LONGEST_MS and FARTHEST_MS)."""
         if isinstance(counts, CountColumns):
             return counts
         found = list(counts)
@@ -182,8 +183,8 @@ class CountColumns(Sequence[Count]):
 
 def _checked(table: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """Returns the table. Raises ValueError if a bucket has no length, is longer than LONGEST_MS, or
-    begins farther than FARTHEST_MS from 1970. No program counts in such a bucket, and the audit
-    could not compute with it."""
+    begins more than FARTHEST_MS before or after 1970. No program of Skidway counts in such a
+    bucket, and computing with its numbers could overflow."""
     starts, sizes = table[COLUMNS.index("bucket")], table[COLUMNS.index("bucket_ms")]
     if not len(starts):
         return table
@@ -196,8 +197,8 @@ def _checked(table: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
 
 @lru_cache(maxsize=1024)
 def _ascending(count: int) -> bytes:
-    """Returns the bytes of the column `source` with the values 0, 1, 2 ... Most messages have this
-    column, because each of their counts belongs to another source topic.
+    """Returns the bytes of a column `source` with the values 0, 1, 2, ..., `count` - 1. Most
+    messages have such a column, because each of their counts belongs to another source topic.
     """
     return np.arange(count, dtype=_LONG).tobytes()
 

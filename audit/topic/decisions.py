@@ -7,10 +7,10 @@ I/O.
     Revocation    revokes the decision with a given id
 
 Decisions are messages on the audit topic (schemas/decision.avsc), so a collector that starts with
-an empty ledger reads them again. Each decision has a random id. A revocation names this id, and is
-valid even if it arrives before the decision, so neither the order of the messages nor any clock
-matters. An acceptance lists the findings that the person saw, so a finding that appears later is
-not accepted.
+an empty ledger reads them again. Each decision has a random id. A revocation names the id of
+another decision, and is valid even if it arrives before that decision. So neither the order of the
+messages nor any clock matters. An acceptance lists the findings that the person saw. A finding that
+the bucket gets later is not accepted.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from skidway.kafka.source import Source
 
 class FindingName(NamedTuple):
     """The name of a finding of a bucket. agent: the id of the agent, or 0 if the finding belongs to
-    no single agent. finding: the text of judgement.verdict.Finding.name."""
+    no single agent. finding: the finding's `name` (see judgement.verdict.Finding)."""
 
     agent: int
     finding: str

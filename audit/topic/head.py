@@ -1,9 +1,9 @@
 """Reads the first fields of a tier's message (a delta, a seal or a heartbeat), without decoding the
 rest.
 
-Most messages of a busy audit topic are deltas (counts) of agents, which a loader does not need. The
-largest messages are deltas of loaders, with the counts of all agents. For a small load, decoding
-all of these messages would cost more than the rest of the load.
+A loader reads messages of the audit topic. Most of them are deltas (counts) of agents, which the
+loader does not need. The largest are deltas of loaders, with the counts of all agents. Decoding all
+of these messages completely would take longer than the rest of a small load.
 
 In every version of the schema `Audit`, a message begins with its kind and its tier. The kind and
 the tier are Avro enums with few symbols, so each of them is encoded as one byte: the index of the
@@ -57,9 +57,9 @@ def head_of(value: bytes) -> Head:
 
 @cache
 def _sorts(header: bytes) -> dict[bytes, tuple[str, Tier]]:
-    """A message begins with a header that names its schema; the next two bytes are its kind and its
-    tier. Returns a dictionary for messages with this header: from these two bytes to the kind and
-    the tier. It is empty if the schema is not that of a tier's messages."""
+    """Returns a dictionary with which the kind and the tier of a message are found. header: the
+    first bytes of the message, which name its schema. The two bytes after the header are the key in
+    the dictionary. It is empty if the schema is not that of a tier's messages."""
     fields = _first_fields(header)
     if fields is None:
         return {}
@@ -73,8 +73,8 @@ def _sorts(header: bytes) -> dict[bytes, tuple[str, Tier]]:
 
 @cache
 def _first_fields(header: bytes) -> Any:
-    """Returns the schema that this header names, without the fields after the message's number.
-    Returns None if the header does not name a schema of a tier's messages."""
+    """Returns the schema that `header` names, without the fields after `number`. Returns None if
+    the header does not name a schema of a tier's messages."""
     schema = single_object.shipped().with_header(header)
     if schema is None or schema.name != AUDIT_SCHEMA:
         return None

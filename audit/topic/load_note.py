@@ -4,8 +4,8 @@
     {"source": [CLUSTER, CLUSTER_ID, TOPIC, TOPIC_ID], "seconds": SECONDS, "offsets": N, "rows": N,
      "rejects": N, "files": N, "bytes": N, "rejected": [HOUR_MS, PARTITION, OFFSET]}
 
-`rejected` names one record that the load rejected, so that the pages can show an example. It is
-null if the load rejected nothing.
+`rejected` names one record that the load rejected, so that the collector's pages can show an
+example. It is null if the load rejected nothing.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ class RejectedRecord(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """One load of a topic. seconds: how long the load took; None if this is not known. files,
-    bytes: of the files of rows. rejected: one of the records that the load rejected. A value that
-    the loader did not report is None.
+    """One load of a topic. seconds: how long the load took. files, bytes: the number of files with
+    rows that the load wrote, and their bytes. rejected: one of the records that the load rejected.
+    A value that the loader did not report is None.
     """
 
     number: int

@@ -3,8 +3,8 @@
 Notes are JSON (see module notes). All other messages have one of six schemas:
 
     schemas/audit.avsc           messages of a tier: Delta and Seal, which are numbered, and
-                                 Heartbeat, which repeats the last number
-    schemas/announcement.avsc    the meaning of a file id
+                                 Heartbeat, which has the number of the sender's last Delta or Seal
+    schemas/announcement.avsc    which file a file id stands for
     schemas/decision.avsc        decisions of people (decisions)
     schemas/recount.avsc         results of recounts (recount_result)
     schemas/sample.avsc          what the records of a randomly chosen range of a file must contain
@@ -83,7 +83,7 @@ class Tier(StrEnum):
     MIRROR = "MIRROR"
     HDFS = "HDFS"
 
-    __hash__ = str.__hash__  # Enum's __hash__ is slow, and senders are often dictionary keys
+    __hash__ = str.__hash__  # Enum's __hash__ is slow, and tiers are in many dictionary keys
 
 
 class Certainty(StrEnum):
@@ -96,10 +96,10 @@ class Certainty(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """The bounds that an agent assumes for event times. lateness_ms: if a line was lost before the
-    agent could read it, its event time is at most this much older than the last seal before the
-    loss. ahead_ms: the event time of a line is at most this much ahead of the time at which the
-    line was read."""
+    """What an agent assumes about event times. lateness_ms: if a line is lost before the agent can
+    read it, the line's event time is at most `lateness_ms` before the time of the topic's last seal
+    before the loss. ahead_ms: a line's event time is at most `ahead_ms` after the time at which the
+    agent reads the line."""
 
     lateness_ms: int = 0
     ahead_ms: int = 0
@@ -114,10 +114,10 @@ NOTHING_SAID = Bounds()
 
 @dataclass(frozen=True, slots=True)
 class Sender:
-    """The sender of a message. cluster: the cluster where the sender counts; for HDFS, the cluster
-    from which the sender loads.
+    """The sender of a message. cluster: the cluster where the sender counts; for a loader, the
+    cluster from which it loads.
 
-    producer: the agent id in decimal, a counter's name, or the loader's output and topic. bounds:
+    producer: an agent's id in decimal, a counter's name, or a loader's output and topic. bounds:
     what an agent assumes about event times.
     """
 
@@ -131,7 +131,8 @@ class Sender:
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """Offsets [first, end) of a partition. A delta has the ranges whose records it counts."""
+    """Offsets [first, end) of a partition. A delta of a counter or a loader has the ranges whose
+    records it counts."""
 
     source: Source
     partition: int
@@ -142,10 +143,10 @@ class Range:
 @dataclass(frozen=True, slots=True)
 class Loss:
     """Bytes [first, end) of a file that an agent declares lost or possibly lost. end: None if the
-    agent did not see the end.
+    agent does not know where the lost bytes end.
 
-    from_bucket: the first bucket that the agent had not sealed. to_bucket: the bucket of the time
-    at which the agent declared the loss. If one of these two buckets is unknown, it is None. Lost
+    from_bucket: the first bucket that the agent had not sealed when it declared the loss.
+    to_bucket: the bucket that contains the time of the declaration. Each is None if unknown. Lost
     lines can be older than `from_bucket` (see Bounds).
     """
 
@@ -187,8 +188,8 @@ class Delta:
 
 @dataclass(frozen=True, slots=True)
 class Seal:
-    """An agent's seals of its topics. The agent's seals and deltas share one sequence of
-    numbers."""
+    """An agent's seals of its topics. An agent's messages of the kinds Seal and Delta are numbered
+    in one common sequence."""
 
     sender: Sender
     number: int
@@ -208,11 +209,11 @@ class Heartbeat:
 
 @dataclass(frozen=True, slots=True)
 class Announcement:
-    """The meaning of a file id.
+    """Says which file the id `file` of an agent stands for.
 
-    fingerprint: SHA-256 of the first fingerprint_length bytes of the file. source: the topic to
-    which the agent sends the file's records. begin: the position of the first byte to which the id
-    refers. length: the final length of the file; None until the file id has ended. born_ns: when
+    fingerprint: SHA-256 of the first `fingerprint_length` bytes of the file. source: the topic to
+    which the agent sends the file's records. begin: the position of the first byte that belongs to
+    the id. length: the final length of the file; None until the file id has ended. born_ns: when
     the file's inode was created, in ns since 1970; None if unknown.
     """
 
@@ -264,7 +265,8 @@ def encode(message: Message) -> bytes:
 
 
 def encodings(message: Delta | Seal) -> list[bytes]:
-    """The encodings of this message, one for each schema version that this version of Skidway has.
+    """The encodings of this message, one for each version of the schema that this version of
+    Skidway has. Leaves out versions that cannot encode the whole message.
 
     The caller needs all of them, because a program of another version may have sent the same
     message in another encoding.
@@ -306,8 +308,8 @@ def decode(value: bytes) -> Message:
 
 
 def announcement_in(value: bytes) -> Announcement | None:
-    """The announcement in a record's value; None for any other value, which is not decoded. Raises
-    MessageRefused for a damaged announcement."""
+    """The announcement in a record's value; None if the value is not an announcement. Decodes only
+    announcements. Raises MessageRefused for a damaged announcement."""
     if single_object.name_of(value) != ANNOUNCEMENT_SCHEMA:
         return None
     message = decode(value)
@@ -315,8 +317,8 @@ def announcement_in(value: bytes) -> Announcement | None:
 
 
 def sample_in(value: bytes) -> Sample | None:
-    """The sample in a record's value; None for any other value, which is not decoded. Raises
-    MessageRefused for a damaged sample."""
+    """The sample in a record's value; None if the value is not a sample. Decodes only samples.
+    Raises MessageRefused for a damaged sample."""
     if single_object.name_of(value) != SAMPLE_SCHEMA:
         return None
     message = decode(value)
@@ -393,7 +395,8 @@ def _announcement_record(message: Announcement) -> dict[str, Any]:
 
 
 def _sample_result(record: dict[str, Any]) -> SampleResult:
-    """Raises ValueError if a difference names a tier that does not exist."""
+    """The sample result in a record. Raises ValueError if a difference names a tier that does not
+    exist."""
     result = sample_result.result_of(record, _milliseconds(record["time"]))
     for each in result.differences:
         Tier(each.tier)

@@ -1,17 +1,18 @@
 """Notes: messages of `_skidway_audit` that change no verdict.
 
-A note contains information that helps people, for example which bytes are not safe yet. Notes are
-JSON, and not Avro in single-object encoding, so that an older version of the collector, which does
-not know notes, skips them as records that are no messages. If a note had a new Avro schema, the
-older collector could not rule out that it reports a loss, and would call every bucket unknown.
-Fields of the body may be missing, because another version may have written the note. A reader
-treats a missing field as unknown.
+A note contains information that helps people, for example which bytes no broker has acknowledged
+yet. Notes are JSON, and not Avro in single-object encoding. The reason is an older version of the
+collector that does not know notes: it skips JSON as a record that is no message. If a note had an
+Avro schema that this collector does not know, the note could be a report of a loss, so the
+collector would call every bucket unknown. Fields of the body may be missing, because another
+version of Skidway may have written the note. A reader treats a missing field as unknown.
 
     {"note": KIND, "producer": NAME, "host": HOST, "cluster": NAME, "epoch": N, "number": N,
      "time": MS, "body": {...}}
 
-Only the newest note of each kind and producer counts, that is, the note with the greatest (epoch,
-number, time). `number` is normally the number of the producer's last numbered message.
+The audit keeps only the newest note of each kind and producer, that is, the note with the greatest
+(epoch, number, time). It keeps more than one only of loads (see module load_note). `number` is
+normally the number of the producer's last numbered message.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ _NAME_MAX = 255
 
 
 class NoteInvalid(SkidwayError):
-    """Raised for bytes that begin like a note, but are no valid note."""
+    """Raised for bytes that begin like a note (with BEGINNING), but are no valid note."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +96,8 @@ def decode(value: bytes) -> Note:
 
 
 def _is_unicode(record: dict[str, Any]) -> bool:
-    """Whether UTF-8 can encode each text of the record, so that SQLite, pages and metrics can write
-    the text. JSON may contain half of a surrogate pair, which UTF-8 cannot encode.
+    """Whether UTF-8 can encode all texts of the record; otherwise SQLite, pages and metrics could
+    not write them. JSON may contain half of a surrogate pair, which UTF-8 cannot encode.
     """
     try:
         json.dumps(record, ensure_ascii=False).encode()
@@ -106,5 +107,5 @@ def _is_unicode(record: dict[str, Any]) -> bool:
 
 
 def is_count(value: object) -> bool:
-    """Whether a value is a whole number that SQLite can store, and not negative."""
+    """Whether a value is an integer that is not negative and that SQLite can store."""
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _LONG_END

@@ -6,9 +6,10 @@ the message. The message leaves the outbox once every in-sync replica has it. Af
 messages that are still in the outbox are sent again. A message that is sent twice has the same key
 and the same content, and the collector counts it once.
 
-At start the owner reads back its newest message. If that message is newer than the owner's state,
-the state is an old copy: the machine was restored or cloned. In this case the owner stops, because
-its new messages would have the numbers of messages that were published already.
+At start the owner reads its newest message back from the audit topic. If that message is newer than
+the owner's state, the state is an old copy: the machine was restored or cloned. In this case the
+owner stops, because its new messages would have the numbers of messages that were published
+already.
 """
 
 from __future__ import annotations
@@ -62,8 +63,8 @@ class Outbox(Protocol):
 
 
 class MemoryOutbox:
-    """An outbox in memory, for messages that are also stored elsewhere, or that a person can send
-    again."""
+    """An outbox in memory. If the program ends early, its messages are lost. So it is only for
+    messages that are also stored elsewhere, or that a person can send again."""
 
     def __init__(self, values: Sequence[bytes]) -> None:
         self._waiting = list(enumerate(values))
@@ -99,7 +100,7 @@ class Publisher:
     def poll(self, timeout_ms: int = 0, *wake: int) -> None:
         """Sends waiting messages, and waits at most `timeout_ms` for acknowledgements.
 
-        wake: further file descriptors that end the wait when they become readable. Raises
+        wake: further file descriptors; the wait also ends when one of them becomes readable. Raises
         PublishRefused.
         """
         self._send()
@@ -147,9 +148,9 @@ class Publisher:
 
 
 class Heartbeats:
-    """Sends heartbeats, with a producer that nothing else uses. A heartbeat contains the number of
-    the last numbered message, so it must arrive after that message. Therefore heartbeats are sent
-    only while the outbox is empty."""
+    """Sends heartbeats, with a producer (a client of the brokers) that nothing else uses. A
+    heartbeat contains the number of the last numbered message, so it must arrive after that
+    message. Therefore heartbeats are sent only while the publisher's outbox is empty."""
 
     def __init__(
         self, producer: Producer, publisher: Publisher, partition: TopicPartition, clock: Clock
@@ -160,7 +161,8 @@ class Heartbeats:
         self._clock = clock
 
     def poll(self, due: Callable[[], bytes | None]) -> None:
-        """Sends a heartbeat if one is due. A heartbeat that does not arrive is not sent again."""
+        """Sends the heartbeat that `due` returns; nothing if it returns None. A heartbeat that does
+        not arrive is not sent again."""
         self._producer.poll(0)
         if self._producer.pending_count or not self._publisher.is_idle:
             return
@@ -173,7 +175,7 @@ class Heartbeats:
 
 @dataclass(frozen=True, slots=True)
 class Newest:
-    """The newest message of a producer that the search has found so far."""
+    """Epoch, number and time of the newest message of a producer."""
 
     epoch: int
     number: int
@@ -183,8 +185,8 @@ class Newest:
 def newest_own(
     client: Client, fetcher: Fetcher, tier: Tier, producer: str, clock: Clock
 ) -> Newest | None:
-    """The producer's message with the highest (epoch, number). Searches the topic backwards from
-    its end.
+    """The message of `tier` and `producer` with the highest (epoch, number). Searches the audit
+    topic backwards from its end.
 
     Returns None if the topic has no message of this producer or does not exist.
     """
@@ -197,11 +199,11 @@ def newest_own(
 
 
 def check_restored(newest: Newest | None, epoch: int, number: int, state: str) -> None:
-    """Raises StateRefused if the message `newest`, which the program has published, is newer than
-    the program's own state.
+    """Raises StateRefused if `newest`, the program's newest message on the audit topic, is newer
+    than the newest message that the program's state knows.
 
-    epoch, number: of the newest message that the state knows. state: the name and place of the
-    state, for the error's text.
+    epoch, number: of the message that the state knows. state: the name and place of the state, for
+    the error's text.
     """
     if newest is None or (newest.epoch, newest.number) <= (epoch, number):
         return
@@ -232,9 +234,9 @@ def _newest_in(
     who: tuple[Tier, str],
     clock: Clock,
 ) -> Newest | None:
-    """Returns the newest message of the sender `who` in one partition, or None if there is none.
-    Searches backwards from the end of the partition; each step reads twice as many offsets as the
-    step before."""
+    """Returns the newest message of the sender `who` (tier and producer) in one partition, or None
+    if there is none. Searches backwards from the end of the partition; each step reads twice as
+    many offsets as the step before."""
     (first, end), step = offsets, FIRST_LOOK_OFFSETS
     while end > first:
         begin = max(first, end - step)

@@ -23,8 +23,8 @@ _FIELDS = (
 class RecountResult:
     """The result for one topic of one output. since_ms: only rows with event times from this time
     on were recounted; None if all rows were recounted. faults: how many errors were found in files
-    and manifests. differences: how many counts differ from the recounted rows. reasons: the first
-    of these errors and differences, in words."""
+    and manifests. differences: how many counts of tiers differ from the recounted rows. reasons:
+    sentences about the first REASONS_MAX of these errors and differences."""
 
     time_ms: int
     host: str
@@ -40,7 +40,7 @@ class RecountResult:
 
     @property
     def is_good(self) -> bool:
-        """Whether files and rows agree with the manifests and the counts."""
+        """Whether the files agree with the manifests, and the rows with the counts of the tiers."""
         return not (self.faults or self.differences)
 
     @property
@@ -58,7 +58,7 @@ def record_of(result: RecountResult) -> dict[str, Any]:
 
 
 def result_of(record: dict[str, Any], time_ms: int) -> RecountResult:
-    """The result that a record of the schema Recount contains."""
+    """The result in a record of the schema Recount."""
     return RecountResult(
         time_ms=time_ms,
         source=Source(*(record[name] for name in _SOURCE_FIELDS)),

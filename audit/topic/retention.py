@@ -4,9 +4,9 @@ the body of a note (see module notes).
     {"topics": [[CLUSTER, CLUSTER_ID, TOPIC, TOPIC_ID, MS], ...]}
 
 The names are those of the source topic, even if the cluster has only a mirrored copy. MS is the
-value of `retention.ms`. The note leaves out a topic if `retention.bytes` may delete records
-earlier, if `retention.hold` may keep them longer, or if there is no limit: then nobody knows when
-its records expire.
+value of the topic's setting `retention.ms`. If the topic has no such limit, or has the setting
+`retention.bytes` or `retention.hold`, records may expire earlier or later. The note leaves out such
+a topic.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ TOPICS_MAX: Final = 500
 
 
 def known_ms(settings: Mapping[str, str]) -> int | None:
-    """Returns for how long (ms) the brokers keep the records of a topic with these settings, or
-    None if this is not known.
+    """Returns for how long (ms) the brokers keep the records of a topic with these settings. None
+    if the settings do not determine this (see the module's docstring).
     """
     ms, size = settings.get("retention.ms", ""), settings.get("retention.bytes", "-1")
     is_by_time = "delete" in settings.get("cleanup.policy", "delete") and size == "-1"
@@ -34,8 +34,8 @@ def known_ms(settings: Mapping[str, str]) -> int | None:
 
 
 def body_of(found: Mapping[Source, int]) -> dict[str, Any]:
-    """Returns the body of a note. If there are more than TOPICS_MAX topics, the body has only those
-    whose records expire first.
+    """Returns the body of a note, with at most TOPICS_MAX topics: those with the shortest
+    retention. found: the retention of each topic, in ms.
     """
     soonest = sorted(found.items(), key=lambda x: (x[1], astuple(x[0])))[:TOPICS_MAX]
     return {"topics": [[x.cluster, x.cluster_id, x.topic, x.topic_id, ms] for x, ms in soonest]}

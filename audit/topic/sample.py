@@ -1,10 +1,10 @@
-"""A sample says what the records of a range of a file must contain. It is a message of the agent
-that has read the file.
+"""A sample says what the records of a byte range of a file must contain. It is a message of the
+agent that has read the file.
 
-The agent chooses random ranges that it has delivered, makes their records again, and publishes the
-sum of each record's content (audit/counts/content.py). `skidway audit sample` compares these sums
-with rows and records. A sample has no number in the agent's sequence of messages, because no
-verdict waits for it.
+The agent chooses random ranges of the files whose lines it has delivered. It makes their records
+again, and publishes a checksum of each record's content, its content sum (audit/counts/content.py).
+`skidway audit sample` compares these sums with rows and records. A sample has no number in the
+agent's sequence of messages, because no verdict waits for it.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ class SamplePart:
 class Sample:
     """The bytes [first, end) of a file, and the records that the agent makes from them.
 
-    period: the start, in ms, of the period in which the range was delivered. count: how many ranges
-    were chosen in the period. number: the range's number among these ranges, from 1 on. gone: the
-    reason why the agent could not make the records again; empty if it could.
+    period: the start, in ms, of the period in which the agent delivered the lines of the range.
+    count: how many ranges the agent chose of this period. number: the range's number among them,
+    from 1 on. gone: the reason why the agent could not make the records again; empty if it could.
     """
 
     time_ms: int
@@ -69,8 +69,7 @@ class Sample:
 
     @property
     def key(self) -> tuple[int, int, int, int]:
-        """A key that is the same for all copies of one message, so that readers can drop repeated
-        ones."""
+        """A key that all copies of one message share, so that readers can drop repeated copies."""
         return self.agent, self.period, self.file, self.first
 
     @property
@@ -86,9 +85,8 @@ def record_of(sample: Sample) -> dict[str, Any]:
 
 
 def sample_of(record: dict[str, Any], time_ms: int) -> Sample:
-    """The sample that a record of the schema Sample contains. Raises ValueError if the number of
-    sums differs from the number of positions, or if the period does not begin in the years 1970 to
-    9999.
+    """The sample in a record of the schema Sample. Raises ValueError if a part does not have one
+    sum for each position, or if the period does not begin in the years 1970 to 9999.
     """
     if not 0 <= record["period"] < DAYS_END_MS:
         raise ValueError(f"{record['period']} is no time")

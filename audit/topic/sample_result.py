@@ -1,4 +1,4 @@
-"""The result of a comparison of samples, as a message to the collector.
+"""The result of comparing samples with rows and records, as a message to the collector.
 
 For each topic, output and day of samples, only the newest result counts. All results go to one
 partition of the audit topic, so the newest result is the last in the log, and clocks do not matter.
@@ -17,7 +17,7 @@ DIFFERENCES_MAX: Final = 100
 
 DAY_MS: Final = 86_400_000
 DAYS_END_MS: Final = 253_402_300_800_000
-"""The end of the year 9999. The text of a day cannot have a later year."""
+"""The end of the year 9999, in ms. `day_text` cannot write a later year."""
 
 _SOURCE_FIELDS = ("cluster", "cluster_id", "topic", "topic_id")
 _FIELDS: Final = (
@@ -55,14 +55,17 @@ class ContentDifference:
 
 @dataclass(frozen=True, slots=True)
 class SampleResult:
-    """The result for one topic and one output. day: the begin (ms) of the day of the samples, by
-    UTC. compared: how many lines of samples were compared; if unlisted differences of an earlier
-    result still count, at least as many as that result has. equal: how many lines are equal to
-    their samples. differing: at least how many rows and records differ. differences: the first of
-    those that differ.
-    unlisted_least, unlisted_greatest: the least and the greatest event time (ms) of the differences
-    that are not listed, and of the lines whose row or record is not known to have the line's event
-    time; both 0 if there is neither."""
+    """The result for one topic, one output and one day of samples. day: the begin of the day (UTC),
+    in ms.
+
+    compared: how many lines of samples were compared. If differences that an earlier result counts,
+    but does not list, still count, `compared` is not less than in that result. equal: how many rows
+    and records are equal to their samples. differing: how many rows and records differ; there may
+    be more. differences: the first DIFFERENCES_MAX of them.
+
+    unlisted_least, unlisted_greatest: the least and the greatest event time (ms) that these lines
+    can have: lines with a difference that is not listed, and lines whose row or record is not known
+    to have the line's event time. Both are 0 if there are no such lines."""
 
     time_ms: int
     host: str
@@ -83,8 +86,8 @@ class SampleResult:
 
     @property
     def unlisted_times(self) -> tuple[int, int] | tuple[()]:
-        """The times (ms) between which a line may be with a difference that no listed difference
-        puts into its bucket; empty if there is no such line."""
+        """`unlisted_least` and `unlisted_greatest`; empty if there are no lines to which they
+        apply."""
         times = self.unlisted_least, self.unlisted_greatest
         return times if self.unlisted or any(times) else ()
 
@@ -111,8 +114,8 @@ def record_of(result: SampleResult) -> dict[str, Any]:
 
 
 def result_of(record: dict[str, Any], time_ms: int) -> SampleResult:
-    """The result that a record of the schema SampleResult contains. Raises ValueError if its day
-    is not in the years 1970 to 9999."""
+    """The result in a record of the schema SampleResult. Raises ValueError if its day is not in the
+    years 1970 to 9999."""
     if not 0 <= record["day"] < DAYS_END_MS:
         raise ValueError(f"{record['day']} is no day")
     return SampleResult(

@@ -1,4 +1,4 @@
-"""The seals of one message, as columns (for the reason, see count_columns)."""
+"""The seals of one message, as columns. The module count_columns says why columns are used."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _ROWS: Final = 3
 @dataclass(frozen=True, slots=True)
 class SealedTopic:
     """An agent's seal of one topic: the agent has counted all lines that the topic's files had at
-    wall time `sealed_until`, and the counts are in its deltas.
+    wall time `sealed_until` (ms), and the counts are in its deltas.
 
-    If sealed_until is NEVER_SEALED, the seal confirms no lines, and only says that the agent has
+    If `sealed_until` is NEVER_SEALED, the seal confirms no lines, and only says that the agent has
     files of the topic. at: the number of the last delta that the agent had made when it noted
-    `sealed_until`. offsets: (partition, last acknowledged offset). final: whether the agent's host
-    is removed and the agent sends nothing after this seal; if so, `at` is the number of the agent's
-    last delta.
+    `sealed_until`. offsets: for each partition, the last offset that was acknowledged to the agent.
+    final: whether the agent sends nothing after this seal, because its host leaves for good; if so,
+    `at` is the number of the agent's last delta.
     """
 
     source: Source
@@ -42,9 +42,9 @@ class SealedTopic:
 class SealColumns(Sequence[SealedTopic]):
     """An agent's seals of its topics, in arrays.
 
-    names: the topics (see source_names). table: an array of shape (3, n): `sealed_until`, `at` and
-    `final` of each topic. offsets: an array of shape (3, m): index of the topic, partition and
-    offset. An object is equal to any other sequence with equal seals.
+    names: the topics, in one text (see source_names). table: an array of shape (3, n):
+    `sealed_until`, `at` and `final` of each topic. offsets: an array of shape (3, m): index of the
+    topic, partition and offset. A `SealColumns` is equal to any other sequence of equal seals.
     """
 
     __slots__ = ("names", "offsets", "table")

@@ -1,7 +1,7 @@
-"""The source topics of a message in one text: a JSON array with four strings for each topic, in the
-order of the fields of `Source`.
+"""The source topics of a message in one text: a JSON array of strings, four strings for each topic,
+in the order of the fields of `Source`.
 
-Most messages of a sender name the same topics, so a cache of whole texts saves parsing the topics
+Most messages of a sender have the same text. So a cache from texts to topics saves parsing the text
 of each message.
 """
 
@@ -25,7 +25,7 @@ def sources_of(names: str) -> tuple[Source, ...]:
         raise ValueError("the sources are nested") from error
     if not (isinstance(found, list) and all(isinstance(name, str) for name in found)):
         raise ValueError("the sources are no array of strings")
-    "".join(found).encode()  # raises an error for a lone surrogate
+    "".join(found).encode()  # raises an error for half of a surrogate pair
     if len(found) % _WIDTH:
         raise ValueError(f"{len(found)} strings do not name sources")
     return tuple(Source(*found[begin : begin + _WIDTH]) for begin in range(0, len(found), _WIDTH))

@@ -1,7 +1,7 @@
 """Creates the audit topic of a cluster, and reads values from it.
 
-All messages of a producer go to one partition, which the producer's name determines, so they keep
-their order. Readers do not rely on that order, because messages have numbers.
+All messages of a producer go to one partition, so they keep their order. The producer's name
+determines the partition. Readers do not rely on the order, because messages have numbers.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ def partition_of(producer: str, partition_count: int) -> int:
 
 
 def ensure(client: Client, pause: Callable[[float], object]) -> int:
-    """Creates the topic if it is missing, waits for its leaders, and returns the number of its
-    partitions.
+    """Creates the audit topic if it is missing, waits until its partitions have leaders, and
+    returns the number of partitions.
 
     pause: a function that sleeps for the given number of seconds, or for a shorter time if the
     program must stop. Raises Unreachable if the topic is not ready in time.
@@ -90,8 +90,8 @@ def read(
     *,
     stalled_after_s: float = STALLED_AFTER_S,
 ) -> Iterator[tuple[TopicPartition, int, bytes]]:
-    """Yields all values at the offsets [begin, end) that `ranges` has for each partition. If
-    records expire while this function reads, they are skipped.
+    """Yields (partition, offset, value) for the records at the offsets [begin, end) that `ranges`
+    has for each partition. Skips records that expire while this function reads.
 
     Raises Unreachable if nothing arrives for `stalled_after_s`.
     """
@@ -122,11 +122,11 @@ def poll(
     timeout_ms: int = POLL_MS,
     *wake: int,
 ) -> Iterator[Record]:
-    """Waits at most `timeout_ms`, and yields the records that have arrived. `begins` has, for each
-    partition, the first offset from which records are wanted. If a partition no longer has that
-    offset (because it expired, or because the topic was deleted and created again), reading
-    continues at the partition's first offset. If messages are lost in this way, the audit notices
-    that their numbers are missing."""
+    """Waits at most `timeout_ms`, and yields the records that have arrived. begins: for each
+    partition, the first offset that is wanted. If a partition no longer has the offset at which
+    `fetcher` reads (because it expired, or because the topic was deleted and created again), the
+    next call reads from the partition's first offset. If messages are lost in this way, the audit
+    notices that their numbers are missing."""
     try:
         fetched = fetcher.poll(timeout_ms, *wake)
     except OffsetOutOfRange as error:

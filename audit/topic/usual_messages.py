@@ -1,12 +1,13 @@
 """Decodes the most frequent kinds of messages, without the generic Avro decoder.
 
-Nearly all messages of a fleet are deltas, seals and heartbeats that have the current schema, and no
-losses, gaps and filtered records. This module reads only these messages, and only if their bytes
-are exactly those that Skidway writes. It leaves all other bytes to `messages.decode`. So both
-decoders agree about every message, and only `messages.decode` raises errors.
+Nearly all messages are deltas, seals and heartbeats with the current schema, and without losses,
+gaps and filtered records. This module decodes only these messages, and only if their bytes are
+exactly those that Skidway writes. It leaves all other bytes to `messages.decode`. So both decoders
+agree about every message, and only `messages.decode` raises errors.
 
-Most messages of a sender have the same name, the same bounds and the same source topics. So this
-module keeps these values in a cache by their bytes, instead of decoding them again.
+Most messages of a sender have the same names, the same bounds (see messages.Bounds) and the same
+source topics. So this module keeps the decoded values in a cache, by their bytes, instead of
+decoding the same bytes again.
 """
 
 from __future__ import annotations
@@ -128,8 +129,8 @@ def _ranges(value: bytes, at: int) -> tuple[tuple[Range, ...], int]:
 
 @lru_cache(_SENDERS_MAX)
 def _sender(sender: bytes, bounds: bytes) -> Sender:
-    """The sender of a message. sender, bounds: the bytes of the message that encode the sender's
-    names and its bounds; `bounds` are the message's last bytes."""
+    """The sender of a message. sender: the bytes of the message that encode the tier, the names and
+    the epoch. bounds: the last bytes of the message, which encode the sender's bounds."""
     if sender[0] % 2 or sender[0] >= 2 * len(_TIERS):
         raise _Unusual
     cluster, at = _bytes(sender, 1)
@@ -174,8 +175,8 @@ def _bytes(value: bytes, at: int) -> tuple[bytes, int]:
 
 
 def _long(value: bytes, at: int) -> tuple[int, int]:
-    """Returns the number that begins at `at`, and the position after it. Raises _Unusual if the
-    number has more bytes than needed, because Skidway writes no such numbers."""
+    """Returns the integer that begins at `at`, and the position after it. Raises _Unusual if its
+    encoding has more bytes than needed, because Skidway never writes such an encoding."""
     byte = value[at]
     number, shift = byte & 0x7F, 7
     while byte & 0x80:

@@ -4,39 +4,40 @@ A line is identified by its origin (agent id, file id, first byte, length). The 
 and columns of its row contain this origin. So if one tier has a line, the search finds it in the
 other tiers by these numbers, and need not compare texts.
 
-    lines         values: a *point* (a byte of a file), a line that was found, the *fate* of a line
-                  in a tier (whether the tier has it, or why not)
+    lines         values: a *point* (a byte of a file), a record or a row of a line, the *fate* of a
+                  line in a tier (whether the tier has it, or why not)
     places        parses what a person writes: HOST:FILE:BYTE, the columns of a row
     host_files    the log files of this host, as `skidway agent state show` lists them
     log_search    finds records in batches, by text or by points, without I/O
-    logs          the clusters of a site: which of their topics have the records of a source topic,
-                  and searches in these topics
+    logs          which topics of a cluster have the records of a source topic, and searches in
+                  these topics
     row_search    finds rows in one Parquet file, by text or by points
     outputs       the committed files of an output, and searches in them
     fates         decides, without I/O, the fate of a line in each tier, and which tier is the first
                   that lacks the line
-    trace         follows one line through all tiers; the result is the line's *story*
-    find          finds lines with a text, and follows them through all tiers
-    rendering     tables and JSON documents
+    site          the *site*: the evidence, clusters, output and files in which a command searches
+    trace         finds one line in all tiers; the result is its *story* (its fate in each tier)
+    find          finds lines with a text, and then each of them in all tiers
+    rendering     makes tables and JSON documents from stories
 
 Three rules make a search fast:
 
-- All records of an agent's batch come from this agent, and a producer id belongs to one producer
-  only. So when one batch of a producer shows that the producer belongs to another agent, the search
-  reads only the 61-byte headers of this producer's further batches, and skips these batches without
-  decompressing them.
+- The header of a batch has a Kafka producer id, which belongs to one producer only. An agent is a
+  producer, and all records of its batches are its own. So once one batch shows that a producer id
+  belongs to an agent that is not wanted, the search reads only the 61-byte headers of the further
+  batches with this id, and does not decompress these batches.
 - The search looks for a text in the uncompressed bytes of a whole batch. It reads single records
   only if the batch has the text, and decodes only records that have the text.
 - The statistics of a row group in a Parquet file contain the least and the greatest agent, file and
   offset of its rows. If they show that the row group cannot have a wanted row, the search skips it.
-  The search reads columns with text only in row groups that have rows of the host's agents.
+  The search reads columns with text only in row groups that have rows of the wanted agents.
 
 A search by text cannot find a text that a parser has divided into several fields or has changed
-(times, numbers, escapes of JSON, masks, other encodings than UTF-8). The log file on the host has
-the text as it was written. So if the command runs on that host, it finds the lines with the text in
-the file, and looks for each of them in the other tiers by its position in the file.
+(times, numbers, escapes of JSON, masks, other encodings than UTF-8). The log file has the text as
+it was written. So if the command runs on the host of the log file, it searches the file for the
+text, and looks for each line that it finds in the other tiers by its position in the file.
 
-The package only reads: it commits no offsets and changes no files. It does not open the agent's
-state, because the audit does not know the agent's tables. It runs `skidway agent state show --json`
-as a child process instead.
+The package only reads: it commits no offsets and changes no files. It does not open the database
+with the agent's state, because the audit does not know the agent's tables. It runs `skidway agent
+state show --json` as a child process instead.
 """

@@ -26,10 +26,11 @@ EVENT_TIME, ANNOUNCED, COMMITTED = "event time", "file announced", "load committ
 
 @dataclass(frozen=True, slots=True)
 class HostFacts:
-    """What is known on the line's host. name: host, path and topic of the line's file, from its
-    announcement. file: the file in the state of this host's agent; None if the command runs on
-    another host. first, text: the position of the line's first byte, and the line's text, from the
-    file."""
+    """What is known about the line's file. name: host, path and topic of the file, from its
+    announcement. file: the file in the agent's state; None if the command does not run on the
+    file's host. first, text: the position of the line's first byte, and the line's text; None if
+    the line was not read from the file. declared: the ranges of the file that the agent declared
+    lost or uncertain. filtered: by rule, how many of the topic's records the agent left out."""
 
     name: FileName
     file: HostFile | None = None
@@ -42,10 +43,11 @@ class HostFacts:
 @dataclass(frozen=True, slots=True)
 class LogFacts:
     """What a search found out about the line in a cluster. record: the line's record; None if it
-    was not found. begins: the least offset that a searched partition still has; 0 if nothing has
-    expired. is_behind: whether another cluster has the record, at an offset that this cluster's
-    partition has not reached yet. why: why the record was not found, in words; "" if there is
-    nothing to say."""
+    was not found. begins: the first offset that the record's partition still has; if the partition
+    is unknown, the greatest first offset of all searched partitions; 0 if nothing has expired.
+    is_behind: whether another cluster has the record, at an offset that this cluster's partition
+    has not reached yet. why: why the record was not found, in words; "" if there is nothing to
+    say."""
 
     cluster: str
     tier: str
@@ -57,9 +59,10 @@ class LogFacts:
 
 @dataclass(frozen=True, slots=True)
 class RowFacts:
-    """What a search found out about the line in an output. committed_ms: when the load that wrote
-    the row was committed. loaded_to: the offset up to which the record's partition is loaded; None
-    if unknown."""
+    """What a search found out about the line in an output. rows: the line's rows, among them
+    rejects. committed_ms: when the load that wrote the first of them was committed. loaded_to: the
+    offset up to which the partition of the line's record is loaded; None if the record is unknown.
+    unread: sentences about files of the output that could not be read."""
 
     output: str
     rows: Sequence[LineRow]
@@ -69,7 +72,8 @@ class RowFacts:
 
 
 def host_fate(facts: HostFacts, byte: int) -> Fate:
-    """The fate of the line on its host, as far as the agent of this host and the audit know it."""
+    """The fate of the line on its host, as far as the host's agent and the audit know it. byte: the
+    position of a byte of the line."""
     name, file = facts.name, facts.file
     if file is None:
         if name.announced_ms is None:
@@ -85,8 +89,8 @@ def host_fate(facts: HostFacts, byte: int) -> Fate:
 
 
 def log_fate(facts: LogFacts, host: HostFacts, byte: int, sibling: LineRecord | None) -> Fate:
-    """The fate of the line in a cluster. sibling: the line's record in another cluster, if one was
-    found there."""
+    """The fate of the line in a cluster. byte: the position of a byte of the line in its file.
+    sibling: the line's record in another cluster, if one was found there."""
     place = f"cluster {facts.cluster}"
     if facts.record is not None:
         record = facts.record
@@ -127,7 +131,7 @@ def _absent(facts: LogFacts, host: HostFacts, byte: int, place: str) -> Fate:
 
 def row_fate(facts: RowFacts, record: LineRecord | None, above: Fate | None) -> Fate:
     """The fate of the line in an output. record: the line's record; None if no cluster has it.
-    above: the line's fate in the tier before; None if no cluster was searched."""
+    above: the line's fate in the cluster that was searched last; None if none was searched."""
     if facts.rows:
         row, count = facts.rows[0], len(facts.rows)
         words = f"written by load {row.load}"
@@ -149,21 +153,21 @@ def row_fate(facts: RowFacts, record: LineRecord | None, above: Fate | None) -> 
 
 
 def unseen(tier: str, how: str) -> Fate:
-    """The fate in a tier that must have the line, but that was not searched, because no option of
-    the command names it. how: a sentence that names the option."""
+    """The fate in a tier that was not searched, because no option of the command names it. how: a
+    text that names the option."""
     return Fate(tier, State.UNKNOWN, detail=how)
 
 
 def first_without(fates: Iterable[Fate]) -> Fate | None:
-    """The fate in the first of the searched tiers that lacks the line; None if all of them have
-    it."""
+    """The first fate that says that a searched tier lacks the line; None if all searched tiers have
+    the line."""
     return next((x for x in fates if x.state not in HAS_IT | {State.UNKNOWN}), None)
 
 
 def is_everywhere(fates: Sequence[Fate]) -> bool:
-    """Returns whether every tier of the site has the line. A tier that was not searched counts as a
-    tier without the line. The host is not considered, because the records prove that the host had
-    the line.
+    """Returns whether every tier but the host has the line. A tier that was not searched counts as
+    a tier without the line. The host is left out, because the records prove that the host had the
+    line.
     """
     return bool(fates) and all(x.state in HAS_IT for x in fates if x.tier != HOST)
 

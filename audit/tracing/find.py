@@ -1,4 +1,4 @@
-"""Finds the lines of a host that contain a text, and follows each of them through all tiers."""
+"""Finds the lines of a host that contain a text, and looks for each of them in all tiers."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from skidway.errors import UsageError
 from skidway.kafka.source import Source
 
 AHEAD_MS: Final = 3_600_000
-"""The event time of a line is assumed to be at most this much ahead of the time at which the line
-was read."""
+"""The event time of a line is assumed to be at most this much after the time at which the agent
+read the line."""
 HITS_MAX: Final = 100_000
 """If more than this many lines of a topic have the text, the search ends with an error, because it
 stores each line that it finds.
@@ -34,9 +34,10 @@ stores each line that it finds.
 
 @dataclass(frozen=True, slots=True)
 class FindQuestion:
-    """The lines to find: lines of a host that contain this text and have event times in [since_ms,
-    until_ms). paths: log files to search on the machine on which the command runs, even if `host`
-    is another host. limit: at most this many lines are shown."""
+    """The lines to find: lines of a host that contain `text` and have event times in [since_ms,
+    until_ms). topics: only lines of these topics; None for all. paths: log files of `host` that are
+    searched on the machine on which the command runs, even if it is another machine. limit: at most
+    this many lines are shown."""
 
     text: str
     host: str
@@ -49,9 +50,10 @@ class FindQuestion:
 
 @dataclass(slots=True)
 class Found:
-    """The newest lines with the text, and the number of all lines with the text. seen: how many
-    records were searched. skipped: how many records of other hosts were skipped without reading
-    them. notes: sentences that say what was not searched.
+    """The result of `find`. stories: the newest lines with the text, each with its fate in each
+    tier. count: the number of all lines with the text. seen: how many records were searched.
+    skipped: how many records of other hosts were skipped without reading them. notes: sentences
+    that say what was not searched.
     """
 
     stories: list[Story] = field(default_factory=list)
@@ -62,8 +64,8 @@ class Found:
 
 
 class _HostLine(NamedTuple):
-    """A line in a file of this host. points: the point of the line's first byte, once for each file
-    id that the file's path has had."""
+    """A line in a file of this host. points: the line's first byte, as one point for each file id
+    to which the line may belong; a path may have had several file ids."""
 
     points: tuple[Point, ...]
     text: bytes
@@ -100,7 +102,8 @@ def find(site: Site, question: FindQuestion) -> Found:
 
 
 class _SourceSearch:
-    """The search in one source topic: in its records in all clusters, and in its rows."""
+    """The search for lines of one source topic: in the host's log files, in the topic's log in one
+    cluster, and in the rows. The lines that it finds are then looked for in the other clusters."""
 
     def __init__(
         self, site: Site, question: FindQuestion, source: Source, files: Sequence[AnnouncedFile],
@@ -115,8 +118,9 @@ class _SourceSearch:
         self._begins = 0
 
     def run(self) -> None:
-        """Searches for lines. Then adds the stories of the newest lines to the result. A story says
-        which tiers have a line and, if a tier lacks it, why."""
+        """Searches for lines. Then adds their number and the stories of the newest lines to the
+        `Found` of the search. A story says which tiers have a line and, if a tier lacks it,
+        why."""
         host_lines = list(self._host_lines())
         if self._clusters:
             self._search_log(self._clusters[0], host_lines)
@@ -126,10 +130,11 @@ class _SourceSearch:
         self._found.count += self._lines.count
         self._found.stories += [self._story(each) for each in self._lines.kept.values()]
 
-    # The host's files.
+    # The search in the host's log files.
 
     def _host_lines(self) -> Iterator[_HostLine]:
-        """Yields, for each file of the host, the newest lines that contain the text."""
+        """Yields the newest lines that contain the text from each file of the host that is on this
+        machine. Skips files that nobody has written since `since_ms`."""
         text, limit = self._question.text.encode(), self._question.limit
         for path, ids in self._paths().items():
             try:
@@ -144,8 +149,9 @@ class _SourceSearch:
                 self._found.notes.append(f"{path} cannot be read here: {error.strerror}")
 
     def _paths(self) -> dict[str, list[tuple[tuple[int, int], int]]]:
-        """Returns the files to search on this host. Each file has its file ids, the newest first,
-        and for each id the byte at which the id begins.
+        """Returns the files to search on this machine. By path: the file ids that the path may
+        have, each as ((agent, file id), position at which the id begins), the highest position
+        first.
         """
         paths: dict[str, list[tuple[tuple[int, int], int]]] = {}
         for path in self._question.paths:
@@ -164,8 +170,9 @@ class _SourceSearch:
     def _take_host_lines(
         self, host_lines: Iterable[_HostLine], matched: Mapping[Point, Point]
     ) -> None:
-        """Adds lines that were found in the host's files, unless their records were added before.
-        matched: for each point for which a record was found, the point of the record's first byte.
+        """Adds the lines that were found in the host's files, but of which no record was found. If
+        a record was found, only adds the text to its line, which was added before. matched: for
+        each point for which a record was found, the point of the record's first byte.
         """
         for line in host_lines:
             known = next((matched[x] for x in line.points if x in matched), None)
@@ -175,7 +182,7 @@ class _SourceSearch:
             elif known in self._lines.kept:
                 self._lines.kept[known].text = line.text
 
-    # Topics.
+    # The search in the topic's log.
 
     def _search_log(self, cluster: SiteCluster, host_lines: Sequence[_HostLine]) -> None:
         question = self._question
@@ -209,10 +216,11 @@ class _SourceSearch:
     def _older(
         self, cluster: SiteCluster, earlier: Ranges, search: LogSearch, unmatched: set[Point]
     ) -> set[Point]:
-        """Returns the points that belong to lines from before the time span. The records of a file
-        have the order of its bytes. So if a point lies before the file's first record in the span,
-        its line is older than the span. If the span has no record of the file, this function
-        searches the part of the log before the span for the point."""
+        """Returns those points of `unmatched` that belong to lines from before the time span. The
+        agent sends the records of a file in the order of its bytes. So if a point lies before the
+        file's first record with an event time in the span, its line is older. If there is no such
+        record of the file, this function looks for the point's record in the ranges `earlier`: the
+        offsets before the first record in the span."""
         begun = search.begun
         old = {x for x in unmatched if x.byte < begun.get((x.agent, x.file), 0)}
         unclear = {x for x in unmatched if (x.agent, x.file) not in begun}
@@ -222,7 +230,7 @@ class _SourceSearch:
                 old |= {x for x in unclear if record.origin and is_at(record.origin, x)}
         return old
 
-    # Rows.
+    # The search in the rows.
 
     def _search_rows(self) -> None:
         question = self._question
@@ -237,8 +245,9 @@ class _SourceSearch:
                 self._take_row(topic, row, bare.get(row.origin[:2], ()))
 
     def _take_row(self, topic: LoadedTopic, row: LineRow, bare: Iterable[Point]) -> None:
-        """Adds a row to the row's line. bare: points in the same log file for which no record was
-        found."""
+        """Adds a row to the line from which it was made; adds this line if it is new. bare: the
+        points of lines in the same log file of which no record was found. The row may belong to one
+        of them."""
         point = Point(row.origin.agent, row.origin.file, row.origin.first)
         point = next((x for x in bare if is_at(row.origin, x)), point)
         self._lines.add(_Line(point, row.time_ms or 0))
@@ -247,7 +256,7 @@ class _SourceSearch:
             line.rows.append(row)
             line.writer = line.writer or topic
 
-    # Stories.
+    # The stories of the lines that were found.
 
     def _story(self, line: _Line) -> Story:
         site, source, point = self._site, self._source, line.point
@@ -307,8 +316,9 @@ class _Newest:
         return len(self._known)
 
     def add(self, line: _Line) -> None:
-        """Adds a line. Does nothing if the line was added before (because of a repeat, or from
-        another tier). Raises UsageError if there are too many lines."""
+        """Adds a line. Does nothing if the line was added before (because its record is repeated,
+        or because another tier has it, too). Raises UsageError if there would be more than HITS_MAX
+        lines."""
         if line.point in self._known:
             return
         if len(self._known) >= HITS_MAX:
@@ -338,8 +348,9 @@ def _time(story: Story) -> float:
 
 
 def _as_record(line: _Line) -> LineRecord | None:
-    """Returns a record for a line of which only rows were found, or None if there is no row. The
-    record has only the partition and the offset that a row names.
+    """Makes a record from the line's first row, for a line of which no record was found. It has the
+    row's partition, offset, event time and origin, but no value. Returns None if the line has no
+    row.
     """
     for row in line.rows:
         topic = "" if line.writer is None else line.writer.source.topic

@@ -1,9 +1,9 @@
 """The log files of this host, as `skidway agent state show` lists them, and searches in these
 files.
 
-The audit does not know the tables of the agent's state, so this module runs that command with
-`--json` as a child process. The command opens the state read-only, so it also works while the agent
-runs.
+The audit does not know the tables in which the agent stores its state. So this module runs the
+command with `--json` as a child process. The command opens the state read-only, so it also works
+while the agent runs.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from skidway.errors import SkidwayError
 
 SHOW_TIMEOUT_S: Final = 60
 LINE_BYTES_MAX: Final = 64 * 1024
-"""To find the ends of a line, at most this many bytes before and after a position in the line are
-read."""
+"""To find the begin and the end of a line, at most this many bytes before and after a position in
+the line are read."""
 PACKED: Final = (".gz", ".zst", ".bz2", ".xz")
 
 
 @dataclass(frozen=True, slots=True)
 class HostFile:
-    """A file id in the agent's state. begin: the first byte that belongs to the id. position: all
-    bytes below this position are acknowledged or set apart (rejected, lost, uncertain or filtered).
-    path: the file's present path, as far as the agent knows."""
+    """A file id in the agent's state. begin: the position of the first byte that belongs to the id.
+    position: all bytes before this position are acknowledged, rejected, lost, uncertain or
+    filtered. path: the file's present path, as far as the agent knows."""
 
     agent: int
     file: int
@@ -44,8 +44,8 @@ class HostFile:
     size: int
 
     def opened(self) -> IO[bytes] | None:
-        """Opens the file. Returns None if there is now no file at the path, another file, or a
-        compressed file."""
+        """Opens the file. Returns None if no file is at the path now, or another file (with another
+        inode), or a compressed file."""
         if self.path.endswith(PACKED):
             return None
         try:
@@ -100,9 +100,9 @@ def of(shown: dict[str, Any]) -> HostState:
 
 
 def line_at(file: IO[bytes], byte: int) -> tuple[int, bytes] | None:
-    """Returns the position and the bytes of the line that contains this byte, or None if the byte
-    is after the file's end. If the line is very long, returns the position and the bytes of a part
-    of the line around the byte.
+    """Returns the position and the bytes of the line that contains the position `byte`, or None if
+    the file ends before it. If the line is very long, returns only a part of the line (see
+    LINE_BYTES_MAX) and the position of this part.
     """
     begin = max(0, byte - LINE_BYTES_MAX)
     file.seek(begin)

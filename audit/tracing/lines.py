@@ -10,11 +10,12 @@ from skidway.kafka.origin import Origin
 from skidway.kafka.source import Source
 
 REJECTED_SUFFIX: Final = ".rejected"
-"""The end of the names of topics of rejects: agents send rejected lines to these topics."""
+"""The names of topics of rejects, to which agents send rejected lines, end with this text."""
 
 
 class Point(NamedTuple):
-    """A byte of a file, which need not be the first byte of a line."""
+    """A byte of a file, which need not be the first byte of a line. file: the file id. byte: the
+    byte's position."""
 
     agent: int
     file: int
@@ -22,7 +23,7 @@ class Point(NamedTuple):
 
 
 def is_at(origin: Origin, point: Point) -> bool:
-    """Whether the bytes of this origin include the point."""
+    """Whether the origin's bytes include the point. An origin of length 0 counts as one byte."""
     is_same_file = (origin.agent, origin.file) == (point.agent, point.file)
     return is_same_file and origin.first <= point.byte < origin.first + max(origin.length, 1)
 
@@ -39,9 +40,10 @@ class LineRecord(NamedTuple):
 
 
 class LineRow(NamedTuple):
-    """A row of a line. path: its Parquet file below the output. load: the load that wrote the file.
-    is_reject: whether the file has rejects of the loader. text: the value of the row in which the
-    searched text was found; None if there is no such value."""
+    """A row of a line. path: the path of its Parquet file below the output. load: the load that
+    wrote the file. is_reject: whether the file has rejects of the loader. text: the value of the
+    row in which the text of a search was found; None if the search had no text, or found the row
+    only by its origin."""
 
     path: str
     load: int
@@ -73,9 +75,10 @@ HAS_IT: Final = frozenset({State.FOUND, State.REJECTED})
 
 @dataclass(frozen=True, slots=True)
 class Fate:
-    """Whether one tier has a line and, if not, why. tier: host, broker, mirror or hdfs. place: the
-    place of the line in the tier. time_ms: a time that belongs to the fate; `clock` says which time
-    it is (for example the time of the commit). detail: a further explanation in words.
+    """Whether one tier has a line and, if not, why. tier: host, broker, mirror or hdfs. place:
+    where the line is in the tier, for example a partition and an offset; if the tier lacks it, the
+    cluster or output. clock: what happened at `time_ms`, for example "load committed". detail: a
+    further explanation in words.
     """
 
     tier: str

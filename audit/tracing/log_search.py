@@ -2,8 +2,8 @@
 I/O.
 
 All records of an agent's batch come from this agent, and a producer id belongs to one producer
-only. So the search decompresses one batch of each producer. If this batch comes from another agent,
-the search skips the producer's further batches (see the package's docstring).
+only. So the search decompresses one batch of each producer. If this batch does not come from one of
+the wanted agents, the search skips the producer's further batches (see the package's docstring).
 """
 
 from __future__ import annotations
@@ -29,16 +29,17 @@ from skidway.kafka.columns import (
 from skidway.kafka.origin import Origin
 
 NOBODY: Final = -1
-"""The value that stands for an agent id if a producer is not an agent."""
+"""Stands in place of an agent id if a producer is not an agent."""
 
 
 class LogSearch:
-    """Takes batches, and returns the records that match: records of `agents` whose event time is in
-    [since_ms, until_ms) and that have the text or one of the points.
+    """Takes batches, and returns the records of `agents` that match. A record matches if it has the
+    text, and an event time in [since_ms, until_ms). It also matches if its bytes include one of the
+    points, whatever its event time is.
 
     seen: how many records were searched. skipped: how many records were skipped without reading
-    them, because another agent had sent them. begun: for each file with a point, the position of
-    the first byte of its first record in the time span."""
+    them, because another producer had sent them. begun: for each file with a point, the least
+    position at which a record with an event time in [since_ms, until_ms) begins."""
 
     def __init__(
         self,
@@ -62,7 +63,7 @@ class LogSearch:
     def take(
         self, topic: str, partition: int, header: BatchHeader, raw: memoryview
     ) -> list[LineRecord]:
-        """Yields the records of this batch that match. Raises CorruptBatch."""
+        """Returns the records of this batch that match. Raises CorruptBatch."""
         if header.is_control or header.max_timestamp < self._since_ms:
             return []
         producer = (topic, header.producer_id)
@@ -101,8 +102,8 @@ class LogSearch:
 
     def _has_point(self, columns: HeaderColumns, is_meant: Bools) -> Bools:
         """Returns, for each record, whether its bytes include one of the points, whatever its event
-        time is. is_meant: for each record, whether its event time is in the time span. Also updates
-        `begun` by the records in the time span."""
+        time is. is_meant: for each record, whether its event time is in [since_ms, until_ms). Also
+        updates `begun` with these records."""
         chosen = np.zeros(len(columns.offsets), np.bool_)
         origins = columns.origins
         if origins is None:
@@ -128,7 +129,7 @@ def has_bytes(values: pa.BinaryArray, text: bytes) -> Bools:
 
 
 class DecodedBatch:
-    """The records of one batch."""
+    """The records of one batch, decoded once for several calls of `record_at`."""
 
     def __init__(self, batch: UnpackedBatch) -> None:
         self._columns = decode_headers([batch])

@@ -1,5 +1,5 @@
-"""The clusters of a site: which of their topics have the records of a source topic, and searches in
-these topics."""
+"""The clusters in which a command searches for lines: which of their topics have the records of a
+source topic, and searches in these topics."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ Batch = tuple[TopicPartition, BatchHeader, memoryview]
 Read = Callable[[Client, Ranges, int], Iterator[Batch]]
 
 ONE_BATCH: Final = 64 * 1024
-"""The size (in bytes) of a response that is requested if only one record is needed: little more
-than the batch with this record."""
+"""The limit (in bytes) of a fetch response if only one record is needed. It is small, so that the
+response has few other batches. A single batch may be larger than the limit."""
 
 
 @dataclass(slots=True)
@@ -40,8 +40,8 @@ class SiteCluster:
     _last: dict[TopicPartition, DecodedBatch] = field(default_factory=dict)
 
     def tier(self, source: Source) -> str:
-        """The tier (broker or mirror) to which this cluster belongs for the records of a source
-        topic."""
+        """The tier of this cluster for the records of a source topic: broker in the source's own
+        cluster, mirror in all others."""
         return BROKER if source.cluster == self.name else MIRROR
 
     def topics_of(self, source: Source) -> list[str]:
@@ -60,9 +60,9 @@ class SiteCluster:
         return self.known[tp]
 
     def batches_at(self, tp: TopicPartition, offset: int) -> Iterator[DecodedBatch]:
-        """Yields the batches that may contain the record at `offset`. The batch of the partition
-        that was read last comes first, because the lines that a search finds are often in one
-        batch."""
+        """Yields batches, one of which contains the record at `offset` if the log has it. The first
+        is the batch that an earlier call read last from the partition. It is in memory, and often
+        contains the record, because the lines that a search finds are often in one batch."""
         if tp in self._last:
             yield self._last[tp]
         for _, header, raw in self.read(self.client, {tp: (offset, offset + 1)}, ONE_BATCH):
@@ -87,9 +87,9 @@ def topic_here(client: Client, source: Source) -> str | None:
 def look(
     client: Client, wanted: Collection[str], configured_name: str | None = None
 ) -> SiteCluster:
-    """Asks a cluster which of its topics have a name in `wanted`, or are mirrored copies or topics
-    of rejects of such topics. Returns the cluster with these topics. configured_name: the cluster's
-    name in the settings; None to ask the brokers for the name."""
+    """Asks a cluster which of its topics belong to the topics `wanted`: topics of this name, their
+    mirrored copies, and the topics of rejects of both. Returns the cluster with these topics.
+    configured_name: the cluster's name in the settings; None to ask the brokers for the name."""
     name = cluster_name_of(client.broker_configs(), configured_name)
     ends = {each for topic in wanted for each in (topic, topic + REJECTED_SUFFIX)}
     known = client.metadata().topics
@@ -121,7 +121,7 @@ def spans(client: Client, topics: Sequence[str], since_ms: int | None) -> tuple[
 
 
 def searched(cluster: SiteCluster, ranges: Ranges, search: LogSearch) -> Iterator[LineRecord]:
-    """Yields the records in these ranges that match the search."""
+    """Yields the records in `ranges` that match the search."""
     for tp, header, raw in cluster.read(cluster.client, ranges, MAX_BYTES):
         for record in search.take(tp.topic, tp.partition, header, raw):
             if ranges[tp][0] <= record.offset < ranges[tp][1]:
@@ -132,8 +132,8 @@ NO_OFFSET: Final = "the log of {tp} has the offsets {first} to {end} only"
 
 
 def record_of(cluster: SiteCluster, topic: str, partition: int, offset: int) -> LineRecord | str:
-    """Returns the record at an offset. If the log does not have this offset, returns a sentence
-    that says why.
+    """Returns the record at an offset. If the log has no record there, returns a text that says
+    why.
     """
     tp = TopicPartition(topic, partition)
     first, end = cluster.span(tp)

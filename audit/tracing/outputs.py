@@ -1,8 +1,8 @@
 """The committed files of a topic in the loader's output, and searches in them.
 
-The list of files comes from the newest checkpoint of the manifests and the manifests after it, as
-for every reader (docs/loader.md). The recount also compares checkpoints with older manifests. A
-search does not, and so takes less time.
+The list of files comes from the newest checkpoint of the manifests (a file with the content of all
+manifests up to one) and the manifests after it, as for every reader (docs/loader.md). A recount
+also compares this file with older manifests. A search does not, and so takes less time.
 """
 
 from __future__ import annotations
@@ -57,8 +57,9 @@ class LoadedTopic:
     def search(
         self, question: RowQuestion, hours: tuple[int, int] | None = None
     ) -> Iterator[LineRow]:
-        """Yields the rows that match, from files of the hours [first, end) (in ms), the newest hour
-        first. Without `hours`, searches all files.
+        """Yields the rows that match, the newest hour first. hours: search only the files of the
+        hours of event time from `hours[0]` to before `hours[1]` (in ms), and files whose path names
+        no hour; None for all files.
         """
         chosen = [each for each in self.files if _is_in(hour_ms(each.path), hours)]
         for named in sorted(chosen, key=lambda each: hour_ms(each.path) or 0, reverse=True):
@@ -90,8 +91,8 @@ class LoadedTopic:
 
 
 class OutputTopics:
-    """The topics of an output. Reads the names of all topics only once, and the source of each
-    topic only once, because a search for the lines of a host asks about many topics."""
+    """The topics of an output. Keeps the names of all topics and the source of each topic in memory
+    once it has read them, because a search for the lines of a host asks about many topics."""
 
     def __init__(self, output: Output) -> None:
         self._output = output
@@ -120,8 +121,9 @@ class OutputTopics:
 
 
 def read_topic(output: Output, name: str, source: Source) -> LoadedTopic:
-    """Returns a topic of the output with the list of its files, from the newest checkpoint of the
-    manifests and the manifests after it. Raises ManifestUnreadable."""
+    """Returns a topic of the output with the list of its files (see the module's docstring). Tries
+    ATTEMPTS times, because a load may replace checkpoint and manifests meanwhile. Then raises
+    ManifestUnreadable."""
     for left in reversed(range(ATTEMPTS)):
         try:
             return _read(output, name, source)
@@ -132,8 +134,8 @@ def read_topic(output: Output, name: str, source: Source) -> LoadedTopic:
 
 
 def hour_ms(path: str) -> int | None:
-    """The start in ms of the hour of event time to which a file belongs; None if its path names no
-    hour."""
+    """The start (in ms) of the hour of event time of a file's rows, from the file's path; None if
+    the path names no hour."""
     match = _HOUR.search(path)
     if match is None:
         return None
@@ -142,7 +144,8 @@ def hour_ms(path: str) -> int | None:
 
 
 def hours_of(since_ms: int, until_ms: int) -> tuple[int, int]:
-    """Returns the span (in ms) of whole hours that contains the times [since_ms, until_ms)."""
+    """Returns the value of `hours` with which `LoadedTopic.search` finds all rows with event times
+    in [since_ms, until_ms)."""
     return since_ms - since_ms % HOUR_MS, until_ms
 
 

@@ -19,8 +19,8 @@ FORMS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class FilePlace:
-    """A byte of a file. The file is named by host and path, or by its file id. With a file id, host
-    and agent may be unknown."""
+    """A byte of a file. The file is named by host and path, or by its file id. If it is named by
+    its file id, host and agent may be None."""
 
     byte: int
     host: str | None = None
@@ -55,7 +55,7 @@ def file_place(text: str) -> FilePlace:
 
 def record_place(topic: str | None, partition: int | None, offset: int | None) -> RecordPlace:
     """Checks the three values with which a person names a record, and returns them as one value.
-    Raises UsageError if a parameter is missing or invalid."""
+    Raises UsageError if one of them is None or negative."""
     if topic is None or partition is None or offset is None:
         raise UsageError(f"{FORMS[0].upper()}{FORMS[1:]}.")
     if partition < 0 or offset < 0:

@@ -17,7 +17,7 @@ Decode = Callable[[bytes], str]
 
 
 def rows(story: Story) -> list[dict[str, Any]]:
-    """The table of one story: a row for each tier."""
+    """The table of one story: a row for each fate."""
     return [_row(fate) for fate in story.fates]
 
 
@@ -34,7 +34,8 @@ def heading(story: Story, decode: Decode) -> Iterator[str]:
 
 
 def sentence(story: Story) -> str:
-    """Says in one sentence which tier is the first without the line, or that every tier has it."""
+    """Says in one sentence which of the searched tiers is the first without the line, or that all
+    of them have it."""
     lacking = first_without(story.fates)
     if lacking is not None:
         return f"The first tier without the line is {lacking.tier}: {lacking.state.value}."
@@ -77,9 +78,9 @@ def document(story: Story, decode: Decode) -> dict[str, Any]:
 
 
 def text_of(story: Story, decode: Decode, limit: int | None = TEXT_CHARACTERS_MAX) -> str:
-    """The line's text, from the host's file or, if the file does not have it, from the record; ""
-    if neither has it. limit: at most this many characters, with characters that cannot be printed
-    replaced; None for the whole, unchanged text."""
+    """The line's text from the log file; if this is not known, the value of the line's record, as
+    `decode` returns it; "" if neither is known. limit: return at most this many characters, and
+    replace characters that cannot be printed; None for the whole, unchanged text."""
     value = story.record.value if story.record is not None else None
     if story.text is not None:
         text = story.text.decode("utf-8", "replace").rstrip("\r\n")

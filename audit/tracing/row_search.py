@@ -1,12 +1,12 @@
 """Finds rows in one Parquet file of the loader, by a text or by points of files.
 
-The search skips row groups whose statistics of `_agent`, `_file_id`, `_offset` and the event time
-show that they have no matching row. If a row group has no rows of the wanted agents, it does not
-read the group's columns with text. The search covers only columns of text and of bytes, and no
-columns inside structs, lists and maps.
+The search skips row groups whose statistics show that they have no matching row. It reads a row
+group's columns with text only if the group has rows of the wanted agents and event times. A text is
+searched only in columns of text and of bytes, and not inside structs, lists and maps.
 
-The files are Python objects. So row groups are read without Arrow's threads: such a thread may
-release the file only while the interpreter is ending, and this would abort the process.
+Callers pass a file as a Python object. If one of Arrow's threads released its reference to such an
+object while the interpreter ends, the process would abort. So row groups are read without these
+threads.
 """
 
 from __future__ import annotations
@@ -28,14 +28,15 @@ PLACE: Final = ("_agent", "_file_id", "_offset", "_length", "_partition", "_kafk
 OWN: Final = frozenset({*PLACE, "_host", "_file", "_timestamp"})
 BUFFER_BYTES: Final = 1 << 20
 LENGTH_MAX: Final = 1 << 32
-"""Every line has fewer bytes than this."""
+"""Every line has fewer bytes than this. So a line that contains a byte of a file begins at most
+this much before it."""
 
 
 @dataclass(frozen=True, slots=True)
 class RowQuestion:
     """The rows to find: rows of `agents` with event times in [since_ms, until_ms) that have the
-    text, and rows that have one of the points. records: partition and offset of records whose rows
-    are to be found, too."""
+    text, rows whose lines include one of the points, and rows of `records`. records: partition and
+    offset of each record. The agents and the event times limit only the search for the text."""
 
     agents: frozenset[int] = frozenset()
     text: str | None = None
@@ -66,8 +67,8 @@ def rows_in(file: IO[bytes], path: str, load: int, question: RowQuestion) -> Ite
 
 
 def bounds_of(group: Any) -> dict[str, tuple[int, int]]:
-    """Returns, for each column in PLACE, the least and the greatest value in a row group, as its
-    statistics state them. Leaves out columns without statistics.
+    """Returns, for each column in PLACE, the least and the greatest value in a row group, according
+    to the statistics in the file. Leaves out columns without statistics.
     """
     bounds = {}
     for at in range(group.num_columns):
@@ -85,7 +86,7 @@ def is_within(value: int, bounds: tuple[int, int] | None) -> bool:
 
 
 def int64_of(column: pa.ChunkedArray) -> Int64s:
-    """The values of a column of whole numbers or times, as an array of 64 bit numbers."""
+    """The values of a column of integers or times, as an array of 64-bit integers."""
     found = column.cast(pa.int64()).to_numpy()
     return np.asarray(found, np.int64)
 
@@ -140,8 +141,8 @@ def _is_meant(columns: dict[str, Int64s], times: Int64s, question: RowQuestion) 
 def _search_texts(
     parquet: pq.ParquetFile, number: int, text: str, is_meant: Bools, texts: list[str | None]
 ) -> Bools:
-    """Returns, for each of these rows, whether a value contains the text. Stores these values in
-    `texts`."""
+    """Returns, for each row of row group `number`, whether `is_meant` has it and one of its values
+    contains the text. Stores the first such value of each row in `texts`."""
     chosen = np.zeros(len(is_meant), np.bool_)
     rows = np.flatnonzero(is_meant)
     taken = pa.array(rows)

@@ -19,8 +19,8 @@ from skidway.kafka.source import Source
 @dataclass(slots=True)
 class Site:
     """A site. tiers: those of the tiers broker, mirror and hdfs that must have a line. host: the
-    state of this host's agent; None if there is no agent or the command did not ask it. host_name:
-    the name of this host.
+    state of this host's agent; None if there is no agent, or if the command did not read its state.
+    host_name: the name of this host.
     """
 
     evidence: LineEvidence
@@ -32,12 +32,14 @@ class Site:
     _topics: OutputTopics | None = field(init=False, default=None)
 
     def clusters_of(self, source: Source) -> list[SiteCluster]:
-        """The clusters that have a source's topics, the source's own cluster first."""
+        """The clusters that have a source topic or its topic of rejects, the source's own cluster
+        first."""
         having = [each for each in self.clusters if each.topics_of(source)]
         return sorted(having, key=lambda each: each.name != source.cluster)
 
     def loaded(self, source: Source) -> list[LoadedTopic]:
-        """The topics of the output with the rows of a source topic and of its rejects."""
+        """The topics of the output with the rows of a source topic and of its topic of rejects.
+        Raises ManifestUnreadable."""
         rejects = replace(source, topic=source.topic + REJECTED_SUFFIX)
         return [*self.loaded_alone(source), *self.loaded_alone(rejects)]
 
@@ -85,9 +87,9 @@ def name_of(each: AnnouncedFile) -> FileName:
 def with_topic(
     files: Iterable[AnnouncedFile], topics: Collection[str] | None
 ) -> list[AnnouncedFile]:
-    """The files whose source topic has one of these names; all files if `topics` is None. A name is
-    the topic's name in its own cluster, the name of its mirrored copy, or one of these two with the
-    suffix `.rejected`."""
+    """The files whose source topic has one of the names `topics`; all files if `topics` is None. A
+    name is the topic's name in its own cluster, the name of its mirrored copy, or one of these two
+    with the suffix `.rejected`."""
     return [x for x in files if topics is None or is_named(x.source, topics)]
 
 

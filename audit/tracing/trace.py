@@ -1,5 +1,5 @@
-"""Follows one line through all tiers. The result is a *story*: the line, and its *fate* in each
-tier (whether the tier has the line and, if not, why)."""
+"""Looks for one line in all tiers. The result is a *story*: the line, and its *fate* in each tier
+(whether the tier has the line and, if not, why)."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ from skidway.kafka.source import Source
 from skidway.kafka.types import TopicPartition
 
 CANDIDATES_MAX: Final = 20
-"""If a path has had more file ids than this, only the newest ids are followed."""
+"""If a path has had more file ids than this, lines are looked for only under the newest ids."""
 MARGIN_MS: Final = 3_600_000
-"""The search for a record begins in the log this long before the time at which the record's file
-was announced. Older parts of the log are searched only if this search finds nothing."""
+"""A search for a record first reads the part of the log from this long before the time at which the
+record's file was announced. It reads the older part only if it finds nothing."""
 HOW: Final = {
     BROKER: "--cluster HOST:PORT names its brokers",
     "mirror": "--cluster HOST:PORT names its brokers",
@@ -47,8 +47,9 @@ HOW: Final = {
 @dataclass(frozen=True, slots=True)
 class Story:
     """One line and its fate in each tier. first, length: position and length of the line in its
-    file. If no tier has the line, `first` is the byte that was asked for, and `length` is None.
-    text: the line's text, if it can be read on this host."""
+    file. If neither a tier nor this host's file shows where the line begins, `first` is the
+    position that was asked for, and `length` is None. text: the line's text, if it can be read on
+    this host."""
 
     name: FileName
     first: int
@@ -66,12 +67,15 @@ class Story:
 def trace_file(
     site: Site, place: FilePlace, topics: Sequence[str] | None, since_ms: int | None
 ) -> list[Story]:
-    """Returns the story (see the module's docstring) of the line at a byte of a file. If several
-    file ids have had the file's path, each of them may have such a line, so several stories are
-    returned. If some of these lines are in a tier, only their stories are returned. topics: only
-    files of these topics; None for all. since_ms: search the logs from this event time on; None for
-    a time shortly before the file's announcement. Raises UsageError if nobody announced such a
-    file."""
+    """Returns the story (see the module's docstring) of the line that contains `place.byte` of a
+    file. A path may have had several file ids, for example because of rotation, and each of them
+    may have such a line. Returns a story for each of these lines that has a record or a row. If
+    there are none, returns a story for each line that can be read on this host, or else a story for
+    the newest file id only.
+
+    topics: only files of these topics; None for all. since_ms: search the part of the logs from
+    this event time on first; None for a time shortly before the file's announcement. Raises
+    UsageError if nobody announced such a file."""
     names = named(site, place, topics)
     stories = [
         follow(site, each, Point(each.agent, each.file, place.byte), since_ms)
@@ -83,8 +87,8 @@ def trace_file(
 
 
 def trace_record(site: Site, place: RecordPlace) -> Story:
-    """Finds the line from which this record was made, and returns the line's story. Raises
-    UsageError if no cluster has the record."""
+    """Returns the story of the line from which the record at `place` was made. Raises UsageError if
+    no cluster has the record."""
     record, why = None, f"no cluster that was named has a topic {place.topic}"
     for cluster in site.clusters:
         key = cluster.source_named(place.topic)
@@ -141,8 +145,9 @@ def named(site: Site, place: FilePlace, topics: Sequence[str] | None) -> list[Fi
 
 
 def _there_now(site: Site, place: FilePlace) -> list[AnnouncedFile]:
-    """Returns the announced file ids of the file that is at the path now. (Other files may have
-    been there before.) Returns an empty list if the command does not run on the file's host.
+    """Returns the announcements of the file that is at the path of `place` now. (Other files may
+    have been at this path before.) Returns an empty list if the command does not run on the file's
+    host.
     """
     if site.host is None:
         return []
@@ -159,9 +164,10 @@ def follow(
     site: Site, name: FileName, point: Point, since_ms: int | None,
     record: LineRecord | None = None, read_in: str | None = None,
 ) -> Story:  # fmt: skip
-    """Finds the fate of the line at a point in every tier. since_ms: search the logs from this
-    event time on; None for a time shortly before the file's announcement. record, read_in: the
-    line's record and the name of its cluster, if they are known."""
+    """Returns the story of the line that contains `point`. name: the file. since_ms: search the
+    part of the logs from this event time on first; None for a time shortly before the file's
+    announcement. record, read_in: the line's record and the name of the cluster from which it was
+    read, if they are known."""
     source = name.source
     assert source is not None
     line = site.text_here(point.agent, point.file, point.byte)
@@ -194,10 +200,10 @@ def log_facts(
     site: Site, source: Source, point: Point, since_ms: int | None, record: LineRecord | None,
     read_in: str | None = None,
 ) -> list[LogFacts]:  # fmt: skip
-    """Looks for the line in each cluster. A record has the same partition and offset in all
-    clusters. So once one cluster has the record, this function asks the other clusters for the
+    """Looks for the line's record in each cluster. A record has the same partition and offset in
+    all clusters. So once one cluster has the record, this function asks the other clusters for the
     record at this offset. record: the line's record, if it is known. read_in: the cluster from
-    which the record was read; None if its partition and offset come from a row."""
+    which `record` was read; None if it was made from a row."""
     clusters = site.clusters_of(source)
     found: dict[str, LogFacts] = {}
     for cluster in clusters:
@@ -275,7 +281,8 @@ def _row_facts(
 
 
 def loaded_to(topics: Sequence[LoadedTopic], record: LineRecord | None) -> int | None:
-    """The offset up to which the record's partition is loaded; None if `record` is None."""
+    """The offset up to which the record's partition is loaded: 0 if nothing of it is, None if
+    `record` is None."""
     if record is None:
         return None
     is_reject = record.topic.endswith(".rejected")
@@ -296,8 +303,8 @@ def _has_row(story: Story) -> bool:
 
 
 def _without_origin(site: Site, source: Source, record: LineRecord) -> Story:
-    """Returns the story of a record that no agent sent. Finds it in the other tiers by its
-    partition and offset only, because it has no origin."""
+    """Returns the story of a record that no agent sent. Such a record has no origin, so it is found
+    in the other tiers only by its partition and offset."""
     fates = []
     nowhere = Point(-1, -1, 0)
     name = FileName(0, 0, source=source)

@@ -1,5 +1,5 @@
-"""The real agent runs under random schedules of writes, rotations, kills, late batches, new
-partitions and new settings.
+"""The real agent runs under random schedules of writes, rotations, kills, batches that arrive late,
+new partitions and new settings.
 
 All decisions are made by the agent's own code, which uses a real SQLite database. The host, the
 cluster and the clock are simulated (support.agent_world, support.agent_schedule). The model reads
@@ -113,8 +113,8 @@ class Growing(Schedule):
                 self.write()
 
     def shift(self) -> None:
-        """Gives each generation (each rotated file) the next number. With the fault `oldest`,
-        deletes all generations but two."""
+        """Rotates the log: renames each rotated file to the next number, and the log to number 1.
+        With the fault `oldest`, deletes the oldest, so that GENERATIONS rotated files remain."""
         files = self.world.files
         last = 1
         while f"{PATH}.{last}" in files.by_path:
@@ -136,8 +136,8 @@ class Growing(Schedule):
             self.say(f"delete {path}")
 
     def reload(self) -> None:
-        """Reloads the running agent with settings that may have another pattern, another rule for
-        joining lines, another flush interval and another order of sources."""
+        """Reloads the running agent with settings that may have another pattern of the parser,
+        another rule for joining lines, another flush interval and other sources."""
         pattern = PATTERNS[self.random.randrange(3)]
         lines_max = self.random.choice([0, 2, LINES_MAX]) if self.lines_max else 0
         own = source(pattern, self.partitioning, self.path, lines_max=lines_max)
@@ -179,9 +179,9 @@ class Growing(Schedule):
             assert known == message, "a drawn range was told twice"
 
     def check_seal(self, seal: Seal) -> None:
-        """A seal says that the agent has counted all lines up to a time. Asserts that every line
-        that was written before this time is in the brokers' logs, is gone from the host, or was
-        declared uncertain."""
+        """Asserts that the seal is true: every line that was written before the time of the seal is
+        in the brokers' logs, is gone from the host, or was declared uncertain. (A seal says that
+        the agent has counted all lines up to a time.)"""
         known = self.cells_there() | self.gone | self.uncertain
         for topic in seal.topics:
             if topic.source.topic == TOPIC:
@@ -202,9 +202,9 @@ class Growing(Schedule):
         self.check_samples()
 
     def check_samples(self) -> None:
-        """In a sample, the agent reports the records that it made of a range of bytes. Asserts that
-        the brokers have every record of each sample, with the reported content. Also asserts that
-        the brokers have no other record of the sampled bytes."""
+        """Asserts that the brokers have every record of each sample, with the content that the
+        sample reports. (In a sample, the agent reports which records it makes of a range of bytes.)
+        Also asserts that the brokers have no other record of the sampled bytes."""
         sums: dict[tuple[str, int, int], set[bytes]] = {}
         for topic in (TOPIC, f"{TOPIC}.rejected"):
             found = self.world.brokers.records(topic)
@@ -231,7 +231,7 @@ class Growing(Schedule):
         losses = self.world.losses()
         doubt = bool(losses)
         # After a truncation, a deletion or a power loss, the agent cannot know exactly which lines
-        # were destroyed. So these runs leave the check out.
+        # were destroyed. So runs with these faults do not call `check_declared`.
         if self.faults.isdisjoint({"truncate", "delete", "power"}):
             self.check_declared([cell for cell in self.gone if not rows[cell]], losses)
         for cell in self.written:
@@ -248,8 +248,9 @@ class Growing(Schedule):
             assert self.agent_sums() == sums, "the equation does not hold"
 
     def check_declared(self, missing: list[str], losses: list[Loss]) -> None:
-        """Asserts that the bucket (time window) of each missing line is in a declared loss's range
-        of buckets."""
+        """Asserts that a declared loss covers each missing line: the bucket (time window) of the
+        line lies between the loss's `from_bucket` and `to_bucket`, or starts at most `lateness_ms`
+        before `from_bucket`."""
         late_ms = self.world.settings.lateness_ms
         for cell in missing:
             written = bucket.start_of(self.written[cell], BUCKET_MS)

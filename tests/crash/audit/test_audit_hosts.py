@@ -44,8 +44,8 @@ APP2 = {"host": "app2", "cluster": "main", "topics": ["logs"]}
 
 
 class Fleet:
-    """The programs of one host and of the audit: agent, counter and collector. None of them runs
-    yet. The broker and the registry run."""
+    """One host's agent, a counter and a collector, none of which runs until a test starts it. They
+    use the given broker and registry, which run already."""
 
     def __init__(self, folder: Path, broker: SkidwayBroker, registry: Registry) -> None:
         self.folder, self.address = folder, broker.address
@@ -84,8 +84,8 @@ class Fleet:
         )
 
     def write_roster(self, *hosts: dict[str, Any], text: str = "") -> None:
-        """Writes the roster, which is the list of expected hosts, as Ansible does. First writes a
-        new file in the roster's directory, and then renames this file to the roster's name."""
+        """Writes the roster, which is the list of expected hosts. Like Ansible, writes a new file
+        in the roster's directory, and then renames this file to the roster's name."""
         fresh = self.folder / "roster.new"
         fresh.write_text(text or yaml.safe_dump({"hosts": list(hosts)}))
         os.replace(fresh, self.folder / "roster.yml")
@@ -95,7 +95,7 @@ class Fleet:
             out.writelines(f"line {index}\n" for index in range(count))
 
     def publish(self, value: bytes) -> None:
-        """Produces a message to the audit topic."""
+        """Appends a record with this value to the audit topic."""
         with Client(self.address) as client:
             producer = Producer(client)
             batch = columns.encode(pa.array([value], pa.binary()), np.array([0], np.int64))
@@ -177,9 +177,9 @@ def fleet(zookeeper: str, tmp_path: Path) -> Iterator[Fleet]:
 @promise("6 gate")
 def test_waiting_ends_when_the_agent_has_sealed_and_not_without_it(fleet: Fleet) -> None:
     """`skidway audit wait` exits with status 0 as soon as the host's agent has sealed its counts,
-    even if the host has no new lines. A seal says that the agent's counts are final up to a given
-    time. `wait` can read the seal from the cluster or from the collector's store. If the agent is
-    stopped or the counter does not count, `wait` exits with status 1."""
+    even if the host has no new lines. (A seal says that the agent's counts are final up to a given
+    time.) `wait` can read the seal from the audit topic or from the collector's store. If the agent
+    is stopped, or if the counter does not count, `wait` exits with status 1."""
     fleet.start_counter()
     fleet.agent.start()
     assert fleet.wait("--bootstrap-server", fleet.address)[0] == 0, "it has written nothing"

@@ -1,6 +1,6 @@
 """The audit's counter (`skidway audit count`) and its collector (`skidway audit run`) give correct
-counts even if their processes are killed at any moment. The broker is ours, and ZooKeeper is
-real."""
+counts even if their processes are killed at any moment. The tests use Skidway's broker and a real
+ZooKeeper."""
 
 from __future__ import annotations
 
@@ -205,9 +205,9 @@ def test_a_lost_state_stops_the_counter_until_it_is_told(site: Site) -> None:
 
 @pytest.mark.quick
 def test_a_collector_killed_and_rebuilt_says_the_same(site: Site) -> None:
-    """After the collector was killed with kill -9, the dashboard shows the same buckets and
-    verdicts as before. This also holds after the collector's store was lost and rebuilt from the
-    audit topic."""
+    """After the collector was killed with kill -9 and started again, its dashboard shows the same
+    buckets and verdicts as before. This also holds after the collector's store was lost and rebuilt
+    from the audit topic."""
     counter = site.counter().start().wait_until(site.ready)
     collector = site.collector().start()
     site.send(4)
@@ -349,8 +349,8 @@ def test_an_occupied_port_is_one_sentence(site: Site) -> None:
 
 
 def _limited(program: list[str], kilobytes: int) -> list[str]:
-    """Returns a command line that runs the program with a limit on the size of its files. For a
-    database, this limit has the same effect as a full disk."""
+    """Returns a command line that runs the program with a limit on the size of each file that it
+    writes. For a database, this limit has the same effect as a full disk."""
     return ["bash", "-c", f'ulimit -f {kilobytes} && exec "$@"', "-", *program]
 
 
