@@ -30,8 +30,8 @@ def test_times_before_1970_are_cut_alike() -> None:
 
 @given(st.lists(st.integers(-(2**50), 2**50), max_size=20), st.integers(1, 10**8))
 def test_columns_and_single_times_agree(times: list[int], size_ms: int) -> None:
-    """The function that assigns a whole column of times to buckets gives the same buckets as the
-    function that assigns one time."""
+    """For a whole column of times, `start` gives the same buckets as `start_of` gives for each time
+    alone."""
     found = bucket.start(np.array(times, np.int64), size_ms).tolist()
     assert found == [bucket.start_of(time, size_ms) for time in times]
     assert all(start <= time < start + size_ms for start, time in zip(found, times, strict=True))
