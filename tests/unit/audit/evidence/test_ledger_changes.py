@@ -30,7 +30,7 @@ def test_a_bucket_has_changed_once() -> None:
     ledger.take([_delta(1, Count(LOGS, 7, 0, 9, 1, 1, 1), Count(OTHER, 7, 9, 9, 1, 1, 1))])
     ledger.take([encode(Heartbeat(AGENT, 1, 9))])
     assert ledger.changed_buckets() == ({}, {})
-    ledger.rebuild({TopicPartition("_skidway_audit", 0): 9})  # later counts are stored in the table of additions
+    ledger.rebuild({TopicPartition("_skidway_audit", 0): 9})  # counts now go to tally_additions
     ledger.take([_delta(2, Count(LOGS, 7, 0, 9, 1, 1, 1, previous=1))])
     assert ledger.changed_buckets() == ({LOGS: {(0, 9)}}, {})
     rules = (Filtered("drop", 1, 1),)
