@@ -51,7 +51,8 @@ from support.randomness import share_of
 SIZE = 60_000
 POLICY = Policy(tiers=(Tier.AGENT, Tier.BROKER), lateness_ms=0)
 _OPPOSITE = Count(LOGS, 7, 0, SIZE, 1, 1, 1)
-"""Beside a count of -1 for the topic of rejects, the numbers of records and rejects add up to 0."""
+"""A count of 1. Together with a count of -1 in the topic of rejects, the numbers of records and
+rejects add up to 0."""
 _COMPLETE = "/complete.json?topic=dc1.logs&since=2h&until=5m"
 _PAGES = (
     "/", "/index.json", "/buckets", "/topics", "/hosts", "/rejects", "/history.json",
@@ -179,8 +180,8 @@ def test_no_messages_keep_a_page_from_being_made(said: list[Message]) -> None:
 
 def test_the_judge_says_when_buckets_become_due(monkeypatch: pytest.MonkeyPatch) -> None:
     """The judge says how long after the beginning of a step the next bucket becomes due, and how
-    long this bucket is. The time that the step needs to read the evidence does not move this
-    moment. If no bucket will become due, the judge says so."""
+    long this bucket is. The result does not depend on how long the step takes to read the evidence.
+    If no bucket will become due, the judge says so."""
     site = Site()
     assert (site.judge.step(), site.judge.due)[1] is None
     now_ms = site.clock.time_ms()
@@ -206,8 +207,8 @@ def test_the_judge_says_when_buckets_become_due(monkeypatch: pytest.MonkeyPatch)
 
 def test_what_is_due_is_judged_before_what_is_young(monkeypatch: pytest.MonkeyPatch) -> None:
     """If a step has no time for all buckets, it judges the buckets that are due, and leaves the
-    younger buckets for the next step. The verdicts on younger buckets are going to change anyway,
-    when more messages arrive."""
+    younger buckets (not due yet) for the next step. The verdicts on younger buckets are going to
+    change anyway, when more messages arrive."""
     site = Site()
     young = site.clock.time_ms() // SIZE + 5
     for index in (0, 1, young):
@@ -226,8 +227,8 @@ def test_what_is_due_is_judged_before_what_is_young(monkeypatch: pytest.MonkeyPa
 
 def test_only_what_changed_is_judged(monkeypatch: pytest.MonkeyPatch) -> None:
     """The judge judges a bucket again if its counts have changed. It does not do so if only other
-    buckets have changed, or if its agent has sent a newer seal (which says that all earlier lines
-    are counted)."""
+    buckets have changed, or if an agent of the bucket has sent a newer seal (which says that all
+    earlier lines are counted)."""
     site, told = Site(), list[int]()
     site.judge = Judge(
         site.ledger, lambda: POLICY, site.clock, lambda found, _: told.append(len(found))
@@ -297,8 +298,8 @@ def test_blocks_that_are_gone_are_forgotten() -> None:
 
 @promise("6 complete")
 def test_an_acceptance_that_was_taken_back_holds_no_longer(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If a person takes back the acceptance of a bucket, the bucket is overdue again. This is also
-    true if the next step has no time for the bucket."""
+    """If a person takes back the acceptance of a bucket, the bucket is overdue again (due, but not
+    complete). This is also true if the next step has no time to judge the bucket."""
     site = Site()
     for index in (0, 1):
         site.count(LOGS, index, broker=4)
@@ -374,10 +375,10 @@ def test_buckets_of_two_sizes_are_complete_up_to_the_first_that_is_not() -> None
 def test_an_old_bucket_is_judged_although_all_change_again_and_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The judge reaches every bucket, even if all buckets have to be judged again before each step.
-    In this test, an agent declares a loss before each step, which has this effect, and a step has
-    time for only one bucket. The oldest bucket has lost lines. The judge notices these lost lines
-    at the latest when it has judged each bucket once."""
+    """The judge reaches every bucket, even if all buckets must be judged again before each step. In
+    this test, an agent declares a loss before each step, so all buckets must be judged again, but a
+    step has time for only one of them. The oldest bucket has lost lines. The judge notices these
+    lost lines at the latest when it has judged each bucket once."""
     site, count = Site(), 10
     for index in range(count):
         site.count(LOGS, index)
@@ -422,11 +423,11 @@ def test_only_balanced_buckets_get_narrow_checksums() -> None:
 
 @promise("6 complete")
 def test_few_hosts_with_faults_do_not_keep_checksums_wide() -> None:
-    """In a large bucket, at most one agent in ten may lack a seal of the bucket, and at most one in
-    ten may have different numbers of records in two tiers. The bucket's checksums then still become
-    narrow (cut to 24 bits). If there are more such agents, the checksums stay whole. They also stay
-    whole if two tiers have the same number of an agent's records but different checksums, because
-    only the checksum shows this difference."""
+    """The checksums of a large bucket become narrow (cut to 24 bits) even if up to one agent in ten
+    has not sealed the bucket, and up to one in ten has different numbers of records in two tiers.
+    If there are more such agents, the checksums stay whole. They also stay whole if two tiers have
+    the same number of an agent's records but different checksums, because only the checksum shows
+    this difference."""
     cases: list[tuple[dict[int, tuple[int, int]], int, bool]] = [
         ({}, 10, True), ({}, 9, True), ({}, 8, False), ({3: (4, 50)}, 10, True),
         ({3: (4, 50), 5: (4, 50)}, 10, False), ({3: (5, 49)}, 10, False),

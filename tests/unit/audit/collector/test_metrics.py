@@ -193,8 +193,9 @@ def test_what_became_no_row_is_counted_by_topic() -> None:
 
 
 def test_losses_are_counted_by_reason_without_numbers_and_paths() -> None:
-    """The metric of losses counts losses with the same cause together. It removes file names and
-    numbers from their reasons, because otherwise each loss would have a time series of its own."""
+    """The metric of losses counts losses with the same cause together. File names and numbers are
+    removed from the reasons of the losses, because otherwise each loss would have a time series of
+    its own."""
     words = "/var/log/app.log.{0}: it was cut to {0} bytes, {1} were there"
     losses = (loss(words.format(1, 50)), loss(words.format(22, "1,000"), 5, None))
     tell([count(LOGS, 3)], [count(LOGS, 3)], [count(LOGS, 3)], losses)

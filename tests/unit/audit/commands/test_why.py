@@ -296,7 +296,7 @@ def test_if_all_is_well_it_says_so(why: Why) -> None:
 
 
 def test_an_unknown_topic_is_refused(why: Why) -> None:
-    """If no message of the audit names the topic, the command ends with status 2."""
+    """If no audit message names the topic, the command ends with status 2."""
     assert why([Heartbeat(BROKER, 0, NOW)])[0] == 2
 
 

@@ -138,9 +138,9 @@ def test_lines_before_the_records_that_were_read_are_not_compared(log: Log) -> N
 
 
 def test_records_that_expired_from_another_partition_are_not_missed(log: Log) -> None:
-    """If records have expired from one partition, only newer lines can be called missing. A line
-    without a record is missing only if the record of an earlier line has a time from which on no
-    partition has lost records."""
+    """If records have expired from one of several partitions, the record of any line may be among
+    them. So a line without a record counts as missing only if an earlier line has a record with a
+    time after which no partition has lost records."""
     log.write(TEXTS)
     files = [lines.read(path) for path in lines.files_of([f"{log.folder}/*"])]
     records = Records("web7", [each.paths for each in files])
@@ -158,7 +158,8 @@ def test_records_that_expired_from_another_partition_are_not_missed(log: Log) ->
 
 def test_a_changed_line_is_neither_missing_nor_unknown(log: Log) -> None:
     """A line counts as changed if the record with its path and first byte has another text (for
-    example only a part of the line). It counts neither as missing, nor its record as unknown."""
+    example only a part of the line). The line does not count as missing, and the record does not
+    count as unknown."""
     log.write(TEXTS)
     log.ship([*TEXTS[:4], "line 0?", *TEXTS[5:]])
     result = log.compare()

@@ -47,9 +47,9 @@ def test_notes_have_the_same_lines_as_the_file(tmp_path: Path, seed: int) -> Non
 
 @pytest.mark.parametrize(("data", "compared"), [(b"rest\nb\n", [5]), (b"rest", []), (b"x\ny", [])])
 def test_parts_of_lines_are_not_compared(data: bytes, compared: list[int]) -> None:
-    """If a line is divided because it is too long, its last part is not compared, and neither is a
-    line without a line end. The note still contains their lengths, so that all lengths add up to
-    the length of the noted range."""
+    """If a noted range begins inside a line, the rest of this line is not compared, and neither is
+    a last line without a line end. The note still contains their lengths, so that all lengths add
+    up to the length of the range."""
     begins, lengths, hashes = notes.columns(100, notes.lines_of(data, is_divided=True))
     assert begins[hashes != NOT_COMPARED].tolist() == [100 + each for each in compared]
     assert int(lengths.sum()) == len(data)
@@ -198,8 +198,8 @@ def test_lines_that_were_not_shipped_for_an_hour_are_named(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("copy", [f"{LOG}.1", f"{LOG}-20260131", "/log/app-20260131.log"])
 def test_a_copy_that_is_shipped_too_doubles_its_lines(world: Counting, copy: str) -> None:
-    """If the shipper sends both a log and a copy of it (as copytruncate makes it), the lines are
-    doubled, although the notes have them only once."""
+    """If the shipper sends both a log and a copy of it (as copytruncate makes it), the lines count
+    as doubled, although the notes have them only once."""
     world.turn()
     world.write("a1", "a2")
     world.turn()
@@ -286,9 +286,9 @@ def test_what_cannot_be_looked_at_is_not_gone(tmp_path: Path) -> None:
 
 
 def test_a_clock_that_was_set_back_hides_no_line(world: Counting) -> None:
-    """The clock is ahead when the count begins, and is later set back by a day. Lines that are
-    noted after that are compared. No line counts as missing if its record may be older than the
-    records that the comparison reads."""
+    """If the clock was ahead when the count began and is later set back by a day, lines that are
+    noted afterwards are still compared. No line counts as missing if its record may be older than
+    the records that the comparison reads."""
     world.turn()
     world.write("a1", "a2")
     world.turn()

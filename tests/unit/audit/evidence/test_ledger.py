@@ -140,7 +140,7 @@ def test_the_ledger_and_the_fold_know_the_same_files_again(
 ) -> None:
     """The ledger (in SQLite) and the fold (in memory) recognize which announcements are about the
     same file: they compare birth time, first bytes and predecessor. Both find the same files, in
-    whatever order and how often the announcements come."""
+    whatever order, and however often, the announcements come."""
     expected = Fold(_without_clones(chosen)).evidence()
     again = _without_clones(chosen) * 2
     random.shuffle(again)

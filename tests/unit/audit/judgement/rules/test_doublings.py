@@ -1,6 +1,6 @@
-"""Tests which buckets are in doubt because two agents of the same host may both have delivered
-lines, for example because an agent's state was deleted. In the tests, the old agent (FIRST) and the
-new agent (SECOND) announce the same file."""
+"""Tests which counts are in doubt (may be doubled, so that their bucket is unknown) because two
+agents of the same host may both have delivered lines, for example because an agent's state was
+deleted. In the tests, the old agent (FIRST) and the new agent (SECOND) announce the same file."""
 
 from __future__ import annotations
 
@@ -120,8 +120,8 @@ def test_a_predecessor_hides_no_file() -> None:
 @promise("6 doublings")
 def test_what_it_counts_behind_its_first_seal_is_not_in_doubt() -> None:
     """Lines that the new agent counts after its first seal are not in doubt. When the new agent
-    sends this seal, it has delivered all lines of its files that the old agent can have read,
-    too."""
+    sends this seal, it has delivered all lines that the old agent can have read from the same
+    files."""
     said = [*OF_FIRST, *OF_SECOND, *AFTERWARDS]
     assert part(said, SECOND, LATER).status is Status.COMPLETE
 
@@ -154,7 +154,7 @@ def test_a_bucket_in_which_both_counted_is_in_doubt() -> None:
 def test_without_a_seal_that_vouches_later_buckets_stay_in_doubt(change: Message) -> None:
     """Even buckets long after the new agent's beginning stay in doubt in three cases: the old agent
     still sends messages, the new agent later finds a file that the old agent had read, or the new
-    agent has sent no seal yet that ends the doubt."""
+    agent's seal is for a time before the new agent began."""
     said = [*OF_FIRST, announced(FIRST, OLD, file=10, inode=2), *OF_SECOND, *AFTERWARDS]
     if isinstance(change, Seal):
         said.remove(OF_SECOND[-1])

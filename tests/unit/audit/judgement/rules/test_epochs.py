@@ -1,6 +1,7 @@
 """Tests how an agent's epochs are judged. If an agent continues with an older copy of its state, it
 begins a new epoch, and may read lines a second time. Lines that it delivers between the last seal
-of the old epoch and the first seal of the new epoch are in doubt."""
+of the old epoch and the first seal of the new epoch are in doubt: they may be doubled, so their
+bucket is unknown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Tests what an agent's seal proves, and what an agent's last word (its final seal) proves."""
+"""Tests which buckets an agent's seal proves, and which its last word (its final seal) proves. A
+seal proves a bucket if it shows that the agent has counted all its lines of the bucket. Until then
+the bucket is open, or unknown if the agent has been silent for too long."""
 
 from __future__ import annotations
 
@@ -37,9 +39,9 @@ from support.promises import promise
 
 
 def test_who_is_waited_for_is_silent_when_the_silence_is_over() -> None:
-    """The audit waits for an agent that never sent a seal, and for a host of the roster that never
-    sent a message. It waits for the configured silence time after the bucket was due, or after a
-    later message of the agent. The bucket is open during this time, and unknown afterwards."""
+    """If an agent never sent a seal, or a host of the roster never sent a message, the audit waits.
+    It waits for the configured silence time after the bucket was due, or after a later message of
+    the agent. The bucket is open during this time, and unknown afterwards."""
     over = DUE + POLICY.silence_ms
     expected = replace(POLICY, roster=roster("web1", "web9"))
     sealed = [*good(), seal(AGENT, 3, over, 2)]

@@ -40,10 +40,10 @@ from support.promises import promise
 
 @pytest.mark.parametrize("missing", ["the agent's", "a counter's that is called like the agent"])
 def test_only_an_agents_later_epoch_makes_up_for_a_missing_number(missing: str) -> None:
-    """If the message with some number is missing, only a later epoch of an agent can make up for
-    it, and not one of a counter. It does so for buckets that begin at least `ahead_ms` after the
-    time in the epoch's first seal, because no line that was read before this seal can belong to
-    them."""
+    """A later epoch of an agent makes up for a missing message of the same agent, but only for
+    buckets that begin at least `ahead_ms` after the time in the epoch's first seal. No line that
+    was read before this seal can belong to such a bucket. A missing message of a counter is never
+    made up for in this way, even if the counter has the agent's name."""
     new = replace(AGENT, epoch=2)
     first = START - POLICY.ahead_ms
     counters = [delta(sender, 1, count()) for sender in COUNTERS]

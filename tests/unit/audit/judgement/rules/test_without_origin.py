@@ -51,9 +51,9 @@ def test_records_without_origin_are_audited_from_the_broker_on() -> None:
 
 
 def test_without_origin_a_bucket_waits_for_its_counter() -> None:
-    """A bucket of records without origin stays open until a message of the counter of these records
-    arrives after the bucket was due. No seal says that all records are counted, and a counter that
-    has stopped may have counted only some of them."""
+    """A bucket of records without origin stays open until a message of their counter arrives that
+    was sent when the bucket was due, or later. No seal says that all records are counted, and a
+    counter that has stopped may have counted only some of them."""
     stopped = [*from_the_broker_on()[:-1], Heartbeat(BROKER, 1, DUE - 1)]
     found = verdict(stopped)
     assert found.status is Status.OPEN
