@@ -41,9 +41,9 @@ NAME = "dc1.logs"
 
 
 def heard() -> list[Message]:
-    """Messages about one bucket in the first hour. All tiers counted the same records in this
-    bucket. The agent's seal says that all lines of two hours are counted. The newest message of
-    every sender has just arrived."""
+    """Returns messages about one bucket, which lies in the first hour after 1970-01-01T00:00Z. All
+    tiers counted the same records in this bucket. The agent's seal says that all lines of the first
+    two hours are counted. The newest message of every sender has just arrived."""
     return [*good(), seal(AGENT, 3, 2 * BLOCK_MS + LATENESS, 1), Heartbeat(BROKER, 1, NOW - 1)]
 
 
@@ -74,9 +74,9 @@ def test_complete_json_is_the_answer_of_audit_complete() -> None:
 
 @promise("6 complete before a time")
 def test_the_answer_says_up_to_which_message_an_output_was_heard() -> None:
-    """If the query has `output`, the answer contains the epoch and the number of the newest message
-    that the collector has from this output. If the collector has no message from this output, the
-    answer contains null."""
+    """If the query has the parameter `output`, the answer contains the epoch and the number of the
+    newest message that the collector has received from this output's loader. If the collector has
+    no message from it, the answer contains null."""
     later = [*heard(), delta(HDFS, 2)]
     for messages, last in ((heard(), 1), (later, 2)):
         _, found = got(messages, "/complete.json", output=HDFS.producer)
@@ -99,8 +99,9 @@ def test_a_topic_that_was_made_again_is_told_by_its_id() -> None:
 
 @promise("6 complete before a time")
 def test_hours_json_names_each_hour_with_buckets_and_its_last_judgement() -> None:
-    """/hours.json lists the hours in which anything was counted. An hour is complete if all its
-    buckets are complete. An hour without buckets is not in the list."""
+    """/hours.json lists the hours in which anything was counted, each with the time of its last
+    judgement. An hour is complete if all its buckets are complete. An hour without buckets is not
+    in the list."""
     until = report.time_text(3 * BLOCK_MS)
     [hour] = got(heard(), "/hours.json", until=until)[1]["hours"]
     assert hour == {
@@ -114,8 +115,8 @@ def test_hours_json_names_each_hour_with_buckets_and_its_last_judgement() -> Non
 @promise("5 success file")
 def test_an_hour_in_which_lines_may_be_lost_is_not_complete() -> None:
     """If an agent declares a loss whose end is not known, the lost lines may belong to hours in
-    which nothing was counted. The answer /hours.json lists these hours as not complete, although
-    they have no bucket. So the loader learns of these hours and removes their `_SUCCESS` files."""
+    which nothing was counted. /hours.json lists these hours as not complete, although they have no
+    bucket. The loader reads this list, so it removes the `_SUCCESS` files of these hours."""
     until = report.time_text(5 * BLOCK_MS)
     begin = 30 * SIZE
     lost = replace(LOSS, end=None, from_bucket=begin, to_bucket=None)
@@ -148,9 +149,9 @@ def test_a_bucket_that_reaches_into_the_next_hour_belongs_to_both(later: int) ->
 
 
 def test_a_bucket_of_an_older_store_is_looked_for_in_a_day_at_most() -> None:
-    """A store of an older version may have a bucket of any length, because older versions did not
-    refuse the message with it. The collector then looks for buckets in the day before an hour, and
-    not in all hours of the bucket, so it still answers."""
+    """The collector's store may contain a bucket that is longer than a day, because older versions
+    accepted messages with such buckets. To find the buckets that reach into an hour, the collector
+    then searches only the day before the hour, so that an answer does not take too long."""
     ledger = ledger_of(map(encode, heard()))
     ledger._connection.execute("UPDATE tallies SET bucket_ms = ?", (2**63 - 1,))
     clock = ManualClock(NOW)
@@ -174,8 +175,8 @@ def test_a_bucket_of_an_older_store_is_looked_for_in_a_day_at_most() -> None:
 def test_a_question_that_makes_no_sense_is_refused(
     path: str, query: dict[str, str], words: str
 ) -> None:
-    """A request without a topic, or with a span of time that is empty or has no end, is answered
-    with status 400 and one sentence."""
+    """If a request has no topic, a time that cannot be read, or a span of time that is empty or too
+    long, the answer is status 400 and one sentence."""
     status, body = got(heard(), path, **query)
     assert status == 400
     assert words in body

@@ -51,7 +51,8 @@ from support.randomness import share_of
 SIZE = 60_000
 POLICY = Policy(tiers=(Tier.AGENT, Tier.BROKER), lateness_ms=0)
 _OPPOSITE = Count(LOGS, 7, 0, SIZE, 1, 1, 1)
-"""The rejects of a topic and its other records may add up to nothing."""
+"""A count of 1. Together with a count of -1 in the topic of rejects, the numbers of records and
+rejects add up to 0."""
 _COMPLETE = "/complete.json?topic=dc1.logs&since=2h&until=5m"
 _PAGES = (
     "/", "/index.json", "/buckets", "/topics", "/hosts", "/rejects", "/history.json",
@@ -111,9 +112,9 @@ def test_step_by_step_is_everything_at_once(seed: int) -> None:
 
 
 def test_what_was_not_judged_yet_is_never_called_complete(monkeypatch: pytest.MonkeyPatch) -> None:
-    """When the judge starts, it needs several steps for a large store. Until all steps are done,
-    the judge's result says how much is not judged yet, and gives no time up to which a topic is
-    complete."""
+    """The judge gives no time up to which a topic is complete, as long as it has not judged all
+    hours of the store. After its start, it needs several steps for a large store. Until the last of
+    these steps, its result says how many hours are not judged yet."""
     site = Site()
     for hour in range(10):
         site.count(LOGS, hour * BLOCK_MS // SIZE, broker=4 if hour == 0 else 5)
@@ -136,8 +137,8 @@ def test_what_was_not_judged_yet_is_never_called_complete(monkeypatch: pytest.Mo
 @example([Delta(AGENT, 1, 5, (), (Count(LOGS, 7, FARTHEST_MS, LONGEST_MS, 1, 1, 1),))])
 def test_no_message_ends_the_collector(said: list[Message]) -> None:
     """Any program that may write to the audit topic can send messages with any numbers. The
-    collector stores and judges all messages that it does not refuse, however odd their numbers
-    are. It also notes the verdicts in its history, and settles old messages."""
+    collector stores and judges all messages that it does not refuse, however odd their numbers are.
+    It also writes the verdicts into its history, and deletes old data of these messages."""
     site = Site()
     history = HistoryStore(now_ms=0)
     site.judge = Judge(site.ledger, lambda: POLICY, site.clock, history.note)
@@ -179,8 +180,8 @@ def test_no_messages_keep_a_page_from_being_made(said: list[Message]) -> None:
 
 def test_the_judge_says_when_buckets_become_due(monkeypatch: pytest.MonkeyPatch) -> None:
     """The judge says how long after the beginning of a step the next bucket becomes due, and how
-    long this bucket is. The time that the step needs to read the evidence does not move this
-    moment. If no bucket will become due, the judge says so."""
+    long this bucket is. The result does not depend on how long the step takes to read the evidence.
+    If no bucket will become due, the judge says so."""
     site = Site()
     assert (site.judge.step(), site.judge.due)[1] is None
     now_ms = site.clock.time_ms()
@@ -206,8 +207,8 @@ def test_the_judge_says_when_buckets_become_due(monkeypatch: pytest.MonkeyPatch)
 
 def test_what_is_due_is_judged_before_what_is_young(monkeypatch: pytest.MonkeyPatch) -> None:
     """If a step has no time for all buckets, it judges the buckets that are due, and leaves the
-    younger buckets for the next step. The verdicts on younger buckets are going to change anyway,
-    when more messages arrive."""
+    younger buckets (not due yet) for the next step. The verdicts on younger buckets are going to
+    change anyway, when more messages arrive."""
     site = Site()
     young = site.clock.time_ms() // SIZE + 5
     for index in (0, 1, young):
@@ -226,8 +227,8 @@ def test_what_is_due_is_judged_before_what_is_young(monkeypatch: pytest.MonkeyPa
 
 def test_only_what_changed_is_judged(monkeypatch: pytest.MonkeyPatch) -> None:
     """The judge judges a bucket again if its counts have changed. It does not do so if only other
-    buckets have changed, or if its agent has sent a newer seal (which says that all earlier lines
-    are counted)."""
+    buckets have changed, or if an agent of the bucket has sent a newer seal (which says that all
+    earlier lines are counted)."""
     site, told = Site(), list[int]()
     site.judge = Judge(
         site.ledger, lambda: POLICY, site.clock, lambda found, _: told.append(len(found))
@@ -237,7 +238,7 @@ def test_only_what_changed_is_judged(monkeypatch: pytest.MonkeyPatch) -> None:
     site.seal()
     for _ in range(3):
         site.judge.step()
-    assert told == [100, 0]  # all in the second step, none in the others
+    assert told == [100, 0]  # step 1 tells nothing, step 2 all buckets, step 3 none
     site.count(LOGS, 50, agent=4)
     site.count(LOGS, 100)
     site.seal()
@@ -297,8 +298,8 @@ def test_blocks_that_are_gone_are_forgotten() -> None:
 
 @promise("6 complete")
 def test_an_acceptance_that_was_taken_back_holds_no_longer(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If a person takes back the acceptance of a bucket, the bucket is overdue again. This is also
-    true if the next step has no time for the bucket."""
+    """If a person takes back the acceptance of a bucket, the bucket is overdue again (due, but not
+    complete). This is also true if the next step has no time to judge the bucket."""
     site = Site()
     for index in (0, 1):
         site.count(LOGS, index, broker=4)
@@ -317,8 +318,8 @@ def test_an_acceptance_that_was_taken_back_holds_no_longer(monkeypatch: pytest.M
 
 @promise("6 pruning")
 def test_a_deleted_bucket_does_not_come_back_by_a_loss() -> None:
-    """If a loss is declared in a deleted bucket, the bucket gets no verdict. This is true for the
-    judge that was running when the bucket was deleted, and for a judge that starts later."""
+    """If an agent declares a loss in a deleted bucket, the bucket gets no verdict. This is true for
+    the judge that was running when the bucket was deleted, and for a judge that starts later."""
     site = Site()
     for index in (0, 1):
         site.count(LOGS, index)
@@ -337,8 +338,8 @@ def test_a_deleted_bucket_does_not_come_back_by_a_loss() -> None:
 @promise("6 complete")
 def test_rejects_are_judged_again_when_the_bucket_of_their_topic_is_deleted() -> None:
     """The share of rejects depends on the counts of two topics: the topic itself, and its topic of
-    rejects. If the counts of a bucket of one of them are deleted, a running judge gives the same
-    bucket of the other topic the same verdict as a judge that starts later."""
+    rejects. If the counts of one of these topics are deleted in a bucket, a running judge judges
+    the same bucket of the other topic again. Its verdict is that of a judge that starts later."""
     site, policy = Site(), replace(POLICY, rejects_share=0.6)
     site.judge = Judge(site.ledger, lambda: policy, site.clock)
     for source in (LOGS, REJECTED):
@@ -374,9 +375,10 @@ def test_buckets_of_two_sizes_are_complete_up_to_the_first_that_is_not() -> None
 def test_an_old_bucket_is_judged_although_all_change_again_and_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """An agent declares a loss before every step, after which all buckets must be judged again, and
-    a step has time for only one bucket. The oldest bucket has lost lines. The judge notices this at
-    the latest when it has judged each bucket once."""
+    """The judge reaches every bucket, even if all buckets must be judged again before each step. In
+    this test, an agent declares a loss before each step, so all buckets must be judged again, but a
+    step has time for only one of them. The oldest bucket has lost lines. The judge notices these
+    lost lines at the latest when it has judged each bucket once."""
     site, count = Site(), 10
     for index in range(count):
         site.count(LOGS, index)
@@ -396,9 +398,9 @@ def test_an_old_bucket_is_judged_although_all_change_again_and_again(
 
 @promise("6 complete")
 def test_only_balanced_buckets_get_narrow_checksums() -> None:
-    """The checksums of a bucket become narrow (they are cut to 24 bits) when the bucket is due and
-    complete, and only once. Records that come later are compared as before: the bucket stays
-    complete only if all tiers count the same records."""
+    """The checksums of a bucket are made narrow (cut to 24 bits) once, when the bucket is due and
+    complete. If further records of this bucket are counted later, the bucket stays complete only if
+    all tiers count the same records."""
     site = Site()
     site.count(LOGS, 0)
     site.count(LOGS, 1, broker=4)
@@ -421,10 +423,11 @@ def test_only_balanced_buckets_get_narrow_checksums() -> None:
 
 @promise("6 complete")
 def test_few_hosts_with_faults_do_not_keep_checksums_wide() -> None:
-    """In a large fleet, the checksums of a bucket also become narrow (cut to 24 bits) if one agent
-    in ten has other numbers of records in one tier, or has not sealed the bucket. They stay whole
-    if this is true of more agents. They also stay whole if the tiers have equal numbers of an
-    agent's records but different checksums, because only the checksum shows this difference."""
+    """The checksums of a large bucket become narrow (cut to 24 bits) even if up to one agent in ten
+    has not sealed the bucket, and up to one in ten has different numbers of records in two tiers.
+    If there are more such agents, the checksums stay whole. They also stay whole if two tiers have
+    the same number of an agent's records but different checksums, because only the checksum shows
+    this difference."""
     cases: list[tuple[dict[int, tuple[int, int]], int, bool]] = [
         ({}, 10, True), ({}, 9, True), ({}, 8, False), ({3: (4, 50)}, 10, True),
         ({3: (4, 50), 5: (4, 50)}, 10, False), ({3: (5, 49)}, 10, False),

@@ -25,8 +25,9 @@ def test_a_quick_step_is_followed_after_a_second() -> None:
 
 @pytest.mark.parametrize("taken_s", [0.001, 0.2, 0.6, 0.9, 1.1, 1.5, 2.0, 2.5, 2.9, 3.5, 4.5, 5.5])
 def test_each_bucket_is_judged_when_it_becomes_due(taken_s: float) -> None:
-    """If buckets become due each minute, a step begins within a second after each of these moments,
-    although steps usually are further apart. Judging takes at most a tenth of the time."""
+    """If a bucket becomes due each minute, a step of judging begins within a second after each of
+    these moments, although the collector would otherwise wait longer between two steps. Judging
+    takes at most a tenth of the time."""
     for tenth in range(0, 600, 7):
         began, steps = tenth / 10, list[float]()
         while began < 60 * MINUTE_S:

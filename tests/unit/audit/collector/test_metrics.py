@@ -46,7 +46,7 @@ def count(source: Source, index: int, records: int = 5, rejects: int = 0, **more
 def tell(
     agent: list[Count], broker: list[Count], hdfs: list[Count], losses: tuple[Loss, ...] = ()
 ) -> None:
-    """Judges buckets with these counts, and sets the collector's metrics about topics by the
+    """Judges buckets with the given counts, and sets the collector's metrics about topics from the
     verdicts."""
     said = [
         Delta(AGENT, 1, 5, counts=tuple(agent), losses=losses),
@@ -135,8 +135,8 @@ def test_a_line_of_the_future_makes_no_topic_fresh() -> None:
 
 def test_a_topic_says_until_when_it_is_complete() -> None:
     """The metric of completeness is the time up to which all buckets of the topic are complete. If
-    even the oldest bucket is overdue, the metric is the start of this bucket, so that the alert for
-    a metric that is too old fires."""
+    even the oldest bucket is overdue, the metric is the start of this bucket. So the metric still
+    has a value, and the alert about a value that is too old fires."""
     sent = [count(LOGS, index) for index in (3, 4, 5)]
     tell(sent, sent, [*sent[:2], count(LOGS, 5, 4)])
     assert metric("complete_until_timestamp_seconds") == 300
@@ -173,9 +173,10 @@ def test_while_hours_are_unjudged_nothing_is_said_to_be_complete() -> None:
 
 
 def test_what_became_no_row_is_counted_by_topic() -> None:
-    """The metrics count the rejects of agents and loader by topic (the topic to which the lines
-    were to be sent), and filtered records also by rule. Topics without rejects have the value 0, so
-    that Prometheus sees an increase from the first reject on."""
+    """The metrics count rejected lines by the topic to which the agent was to send them, whether
+    the agent or the loader rejected them. Lines that rules left out are counted by topic and rule.
+    Topics without rejects have the value 0, so that Prometheus sees an increase from the first
+    reject on."""
     sent = [
         count(LOGS, 3, 5, filtered=(Filtered("debug", 3, 30),)),
         count(LOGS, 4, 5, filtered=(Filtered("debug", 4, 40), Filtered("health", 1, 9))),
@@ -192,8 +193,9 @@ def test_what_became_no_row_is_counted_by_topic() -> None:
 
 
 def test_losses_are_counted_by_reason_without_numbers_and_paths() -> None:
-    """The metric of losses counts losses with the same cause together. It removes file names and
-    numbers from their reasons, because otherwise each loss would have a time series of its own."""
+    """The metric of losses counts losses with the same cause together. File names and numbers are
+    removed from the reasons of the losses, because otherwise each loss would have a time series of
+    its own."""
     words = "/var/log/app.log.{0}: it was cut to {0} bytes, {1} were there"
     losses = (loss(words.format(1, 50)), loss(words.format(22, "1,000"), 5, None))
     tell([count(LOGS, 3)], [count(LOGS, 3)], [count(LOGS, 3)], losses)

@@ -1,5 +1,5 @@
-"""Tests the thread of the collector that reads, with few requests, the examples of rejected lines
-that pages show."""
+"""Tests the collector's thread that reads, for each topic, one rejected line as an example for the
+pages. The thread sends few requests to the brokers."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ NOW = START + 9 * SIZE
 
 
 class World:
-    """A topic with rejects in some buckets. opened: how many clients the thread has opened to read
-    examples."""
+    """A topic of rejected lines, the counts of its buckets, and brokers that may be unreachable.
+    opened: how many clients the thread has opened to read examples."""
 
     def __init__(self, topic: RejectedTopic) -> None:
         self.topic = topic
@@ -81,8 +81,8 @@ def texts(examples: RejectExamples) -> list[str]:
 def test_the_example_is_of_the_newest_bucket_with_rejects(
     world: World, examples: RejectExamples
 ) -> None:
-    """The example is a line of the newest bucket with rejects. As long as no newer bucket has
-    rejects, the thread does not read an example again."""
+    """The example is a line of the newest bucket with rejects. The thread reads the next example
+    only when a newer bucket has rejects."""
     examples.look()
     assert (texts(examples), world.opened) == ([], 0)
     world.topic.reject(START + 5, b"old")
@@ -119,8 +119,8 @@ def test_while_the_brokers_are_away_the_earlier_example_stays(
 def test_an_example_that_has_expired_is_looked_for_once(
     world: World, examples: RejectExamples
 ) -> None:
-    """If the records of a bucket have expired, or if the cluster has no such topic, there is no
-    example. The thread does not ask again for this bucket."""
+    """If the records of a bucket have expired, or if the cluster does not have the topic of
+    rejects, there is no example. The thread does not ask the brokers again for this bucket."""
     world.count(START)
     world.source = replace(REJECTED, topic="other.rejected")
     world.count(START)
@@ -132,8 +132,8 @@ def test_an_example_that_has_expired_is_looked_for_once(
 def test_the_topics_that_are_read_are_bounded(
     world: World, examples: RejectExamples, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The thread reads examples of at most TOPICS_MAX topics: those with most rejects. It drops
-    examples of other topics."""
+    """The thread reads examples of at most TOPICS_MAX topics: those with most rejects. It forgets
+    the example of a topic that is no longer among them."""
     world.topic.reject(START, b"one")
     world.count(START)
     examples.look()
@@ -148,7 +148,8 @@ def test_the_topics_that_are_read_are_bounded(
 def test_the_thread_looks_again_and_ends(
     world: World, examples: RejectExamples, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The thread repeats its pass over the topics until the program ends, and then ends, too."""
+    """The thread repeats its pass over the topics until the collector ends. The thread then ends,
+    too."""
     monkeypatch.setattr(reject_examples, "FIRST_LOOK_S", 0.0)
     monkeypatch.setattr(reject_examples, "LOOK_EVERY_S", 0.01)
     world.topic.reject(START, b"one")
@@ -160,11 +161,12 @@ def test_the_thread_looks_again_and_ends(
 
 HOUR = 3_600_000
 AT = START - START % HOUR
-"""The hour of the records that the loader rejected."""
+"""The start of the hour of event time that contains the records that the loader rejected."""
 
 
 class Loaded:
-    """The topic dc1.logs beside its topic of rejects, and the notes of its loads."""
+    """The topic dc1.logs, which also has a topic of rejects, and the notes (audit messages) in
+    which the loader reports its loads of dc1.logs."""
 
     def __init__(self, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
         self.world = world
@@ -179,7 +181,8 @@ class Loaded:
         )  # type: ignore[arg-type]
 
     def append(self, *values: bytes, is_of_agent: bool = True) -> None:
-        """Appends a batch of records. The line of each record has 10 bytes."""
+        """Appends a batch of records to dc1.logs. The origin of each record says that its line has
+        10 bytes."""
         count = len(values)
         full = np.ones(count, np.int64)
         origins = Origins(7 * full, 3 * full, 10 * np.arange(count), 10 * full)
@@ -189,7 +192,8 @@ class Loaded:
         self.log.log(self.tp).append(encoded)
 
     def load(self, *record: int) -> None:
-        """Adds the note of a load that has rejected this record."""
+        """Adds the note of a load that has rejected the given record. record: its hour, partition
+        and offset."""
         number = len(self.notes) + 1
         body = body_of(Load(number, LOGS, rejects=2, rejected=RejectedRecord(*record)))
         self.notes.append(Note(KIND, "/out", "l1", "dc1", 1, number, number, body))
@@ -217,8 +221,8 @@ def loaded(world: World, monkeypatch: pytest.MonkeyPatch) -> Loaded:
 
 
 def test_a_record_that_the_loader_rejected_is_shown(loaded: Loaded) -> None:
-    """The example of the loader's rejects is the record that the newest load with rejects has
-    named. As long as no newer load has rejects, nothing is read again."""
+    """The example of the loader's rejects is the record that the note of the newest load with
+    rejects names. The thread reads the next record only when a newer load has rejects."""
     loaded.append(b"one", b"t\x1bwo", b"three")
     assert loaded.shown() == {}
     loaded.load(AT, 0, 1)
@@ -233,8 +237,8 @@ def test_a_record_that_the_loader_rejected_is_shown(loaded: Loaded) -> None:
 def test_a_record_that_no_agent_has_sent_is_never_shown(
     loaded: Loaded, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No rule of an agent has masked what other programs put into their records. So a record
-    without origin is not shown, even if its batch has a record of an agent."""
+    """A record without origin is never shown, even if its batch also has a record of an agent.
+    Another program has sent it, so no rule of an agent has masked passwords in it."""
     loaded.append(b"password=1", is_of_agent=False)
     loaded.load(AT, 0, 0)
     assert loaded.shown() == {}
@@ -254,15 +258,17 @@ def test_a_record_that_no_agent_has_sent_is_never_shown(
 def test_a_record_that_is_not_there_has_no_example(
     loaded: Loaded, record: tuple[int, int, int]
 ) -> None:
-    """If the record has expired, if the topic lacks its partition, or if another record has its
-    offset, because the topic was made again, there is no example."""
+    """There is no example if the record that a note names has expired, or if the topic lacks its
+    partition. There is no example either if another record has its offset now, because the topic
+    was created again."""
     loaded.append(b"one")
     loaded.load(*record)
     assert loaded.shown() == {}
 
 
 def test_without_rejects_no_record_is_read(loaded: Loaded) -> None:
-    """If a reload has made rows of all rejects, the record that a load named is not shown."""
+    """If no rejected records are left, because a reload has made rows of them, the record that a
+    load's note names is not shown."""
     loaded.append(b"one")
     loaded.load(AT, 0, 0)
     loaded.rejects = 0

@@ -77,8 +77,8 @@ PAGES = [
 
 @pytest.mark.parametrize("path", PAGES)
 def test_pages_load_nothing_from_elsewhere(path: str) -> None:
-    """Every page has a strict content security policy. It has only one script, which is a file of
-    Skidway, and no address of another server."""
+    """A page of the dashboard has a strict content security policy and only one script, which the
+    dashboard itself serves. It contains no address of another server."""
     status, headers, body = _get(_ledger(), path)
     assert status == 200
     policy = headers["content-security-policy"]
@@ -95,8 +95,8 @@ def test_pages_load_nothing_from_elsewhere(path: str) -> None:
 
 @pytest.mark.parametrize("path", PAGES)
 def test_text_from_outside_is_escaped(path: str) -> None:
-    """The pages escape host names and topics, because any program that can write to the audit topic
-    can choose these names."""
+    """The pages escape host names and topics as HTML, because any program that can write to the
+    audit topic can choose these names."""
     _, _, body = _get(_ledger(source=NASTY), path)
     assert HOSTILE not in body
 
@@ -199,8 +199,8 @@ WATCHED = replace(POLICY, roster=ROSTER, silence_ms=600_000)
 
 
 def test_the_overview_names_hosts_that_are_missed() -> None:
-    """The overview lists the hosts that are silent or from which no message ever came, each with a
-    command. It lists no host that reports."""
+    """The overview lists the hosts that are silent or from which no message ever came, each with
+    the command to run on it. It lists no host that reports."""
     _, _, body = _get(_ledger(), "/", policy=WATCHED)
     assert "2 of 2 expected hosts do not report" in body
     assert "silent since 1970-01-12 13:46:40" in body
@@ -227,9 +227,8 @@ def test_the_roster_is_shown_with_every_hosts_state() -> None:
 
 
 def test_a_fleet_has_a_page_that_is_bounded() -> None:
-    """The page of a large fleet shows a limited number of hosts. The page lists missed hosts first:
-    expected hosts that do not report. For the hosts beyond the limit, the page shows only their
-    number."""
+    """The page of a large fleet shows a limited number of hosts. It lists the expected hosts that
+    do not report first, and says how many hosts it does not show."""
     fleet = [RosterEntry(f"web{index}", "dc1", retired=True) for index in range(HOSTS_SHOWN + 10)]
     many = replace(POLICY, roster=Roster([*fleet, RosterEntry("zz", "dc9")]))
     _, _, body = _get(_ledger(), "/hosts", policy=many)
@@ -241,8 +240,8 @@ def test_a_fleet_has_a_page_that_is_bounded() -> None:
 
 
 def test_a_retired_host_with_data_is_named_as_retired() -> None:
-    """The pages mark a retired host that has data as retired, both in the reasons and in the list
-    of a bucket's agents."""
+    """If a retired host has records in a bucket, the pages call it retired, both in the reasons of
+    the bucket and in the list of its agents."""
     gone = replace(POLICY, roster=Roster(retired=["7"]))
     _, _, body = _get(_ledger(records=3), "/buckets?topic=logs&bucket=0", policy=gone)
     assert "(retired): broker dc1 is short by 2 of 5" in body
@@ -250,8 +249,8 @@ def test_a_retired_host_with_data_is_named_as_retired() -> None:
 
 
 def test_an_old_fault_stays_in_the_sentence_and_in_its_row() -> None:
-    """However many newer buckets are complete, the sentence at the top of the overview mentions an
-    old incomplete bucket. The row of the bucket's topic has a link to the bucket."""
+    """The sentence at the top of the overview mentions an old incomplete bucket, however many newer
+    buckets are complete. The row of the bucket's topic has a link to the bucket."""
     ledger = _ledger(buckets=70)
     short = Count(OTHER, 7, 0, 60_000, 5, 50, 9)
     said = [Delta(AGENT, 3, 6, counts=(short,)), Seal(AGENT, 4, 10**9, _sealed(3))]
@@ -321,9 +320,9 @@ def _fleet(agents: int) -> Ledger:
 
 def test_a_large_bucket_is_told_in_parts_that_are_complete() -> None:
     """If a bucket has too many agents for one JSON document, the list of agents is divided into
-    several documents. Each gives the number of agents and the URL of the next document, and
-    together they contain each agent once. In a JSON list of buckets, such a bucket has only the
-    agents with the gravest verdicts, and a URL that lists all of them."""
+    several documents. Each document gives the number of all agents and the URL of the next
+    document. Together they contain each agent once. In a JSON list of buckets, such a bucket has
+    only the agents with the gravest verdicts, and a URL that lists all of them."""
     ledger = _fleet(1_203)
     [listed] = json.loads(_get(ledger, "/buckets.json?topic=logs")[2])["buckets"]
     assert (listed["agents_count"], len(listed["agents"])) == (1_203, 3)
@@ -340,8 +339,8 @@ def test_a_large_bucket_is_told_in_parts_that_are_complete() -> None:
 
 
 def test_many_hosts_are_told_in_parts_that_are_complete() -> None:
-    """The JSON list of many hosts is divided into several documents. Each gives the number of rows
-    of each table and the URL of the next document, and together they contain each host and each
+    """The JSON list of many hosts is divided into several documents. Each document gives the number
+    of rows of each table and the URL of the next document. Together they contain each host and each
     sender once. The CSV contains all hosts in one document."""
     ledger, address = _fleet(1_203), "/hosts.json"
     hosts, senders = list[str](), list[str]()
@@ -358,9 +357,9 @@ def test_many_hosts_are_told_in_parts_that_are_complete() -> None:
 
 
 def test_the_page_of_a_large_bucket_shows_the_gravest_hosts() -> None:
-    """The page of a large bucket shows a limited number of hosts, and begins with the hosts that
-    are not complete. The page gives the number of hosts that it does not show, and says for how
-    many hosts it explains the causes. It has a link to the list of all hosts."""
+    """The page of a large bucket shows a limited number of hosts, first those that are not
+    complete. It says how many hosts it does not show, and for how many of the hosts shown it
+    explains the causes. It has a link to the list of all hosts."""
     ledger = _fleet(1_203)
     body = _get(ledger, "/buckets?topic=logs&bucket=0")[2]
     table = body.partition("By host")[2]
@@ -408,8 +407,8 @@ def test_the_style_is_served() -> None:
 
 @pytest.mark.parametrize("path", ["/", "/hosts"])
 def test_a_wrong_clock_is_named_on_the_page(path: str) -> None:
-    """The pages and their JSON report a wrong clock, whether a host or the audit's own machine has
-    it."""
+    """If the clock of a host is wrong, or the clock of the machine on which the collector runs, the
+    pages and their JSON say so."""
     now_ms = ManualClock().time_ms()
     ledger = _ledger()
     for ahead_ms, who in ((3_600_000, "agent on web2"), (0, "agent on web3")):
@@ -430,9 +429,8 @@ def test_a_collector_that_read_nothing_yet_says_so() -> None:
 
 
 def test_what_was_accepted_is_passed_over_and_counted() -> None:
-    """If a person has accepted a bucket, the overview says that the topic is "complete or accepted"
-    up to a time, and this time is after the bucket. The cell of the bucket still shows its verdict
-    and reason."""
+    """If a person has accepted a bucket, the time up to which the topic is "complete or accepted"
+    on the overview lies after this bucket. The bucket's cell still shows its verdict and reason."""
     ledger = _ledger(buckets=3)
     loss = Loss(LOGS, 7, 3, 0, 9, Certainty.LOST, "gone", 60_000, 60_000)
     ledger.take([messages.encode(Delta(AGENT, 3, 5, losses=(loss,)))])

@@ -119,7 +119,7 @@ def test_by_a_clock_that_is_ahead_nothing_is_accepted(
 
 
 def test_a_range_takes_what_is_there(ask: Ask) -> None:
-    """If the command is given a range, it accepts only the buckets of the range that are not
+    """If the command gets a range of time, it accepts only the buckets of the range that are not
     complete. If the range has no such bucket, the command says so and ends with status 2."""
     status, printed = ask("accept logs 1970-01-01T00:00:00Z 1970-01-01T00:02:00Z --reason x")
     assert (status, printed.count("(lost)")) == (0, 1)
@@ -189,8 +189,8 @@ def test_too_many_rejects_are_accepted_until_it_is_taken_back(ask: Ask, store: L
 
 
 def test_who_counts_again_makes_no_share_of_rejects_smaller(ask: Ask, store: Ledger) -> None:
-    """The share of rejects stays the same if a counter counts everything again in a new epoch, or
-    if there is a second output, because neither adds lines."""
+    """The share of rejects stays the same if a counter counts all records again in a new epoch, or
+    if a second output has the rows too, because no line is added."""
     reject(store, 1, 2)
     counts = tuple(Count(LOGS, 7, n * 60_000, 60_000, 5, 50, 9) for n in range(3))
     others = [
@@ -260,8 +260,8 @@ def test_what_agents_rejected_of_a_topic_is_in_its_report(ask: Ask, store: Ledge
 
 
 def test_an_output_is_retired_until_it_is_taken_back(ask: Ask) -> None:
-    """`retire` takes the name of an output as the report prints it. The output stays retired until
-    the retirement is taken back."""
+    """`retire` accepts the name of an output in the form in which the report prints it. The output
+    stays retired until a person takes the retirement back."""
     assert ask("retire hdfs /old --reason moved --name ada") == (
         0, "hdfs /old is retired by ada: nobody waits for its counts any more.\n"
     )  # fmt: skip

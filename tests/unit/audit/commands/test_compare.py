@@ -1,4 +1,5 @@
-"""Tests which records `skidway audit compare` reads, and since when it knows all records."""
+"""Tests which records `skidway audit compare` reads, and from which time on it can be sure that no
+record has expired."""
 
 from __future__ import annotations
 
@@ -21,16 +22,16 @@ def listed(offset: int, timestamp: int = -1) -> ListedOffset:
     [
         (listed(0), listed(0, 9_000), 5_000),  # nothing has expired
         (listed(0), listed(30, 9_000), 5_000),
-        (listed(20), listed(30, 9_000), 5_000),  # only older records have expired
-        (listed(20), listed(20, 9_000), 9_000 + STAMPED_EARLIER_MS),  # perhaps newer ones, too
-        (listed(40), listed(-1), None),  # all have
+        (listed(20), listed(30, 9_000), 5_000),  # only records before 5_000 have expired
+        (listed(20), listed(20, 9_000), 9_000 + STAMPED_EARLIER_MS),  # later ones may have, too
+        (listed(40), listed(-1), None),  # all records of TP have expired
     ],
 )
 def test_expired_records_are_not_missed(
     first: ListedOffset, begin: ListedOffset, expected: int | None
 ) -> None:
-    """If records have expired that may be newer than the asked time, all records are known only
-    since the oldest record that is left. Lines that are older are not called missing."""
+    """If records have expired that may be newer than the time in --since, the command compares only
+    lines from the time of the oldest record that is left. It does not call older lines missing."""
     found = reach(
         {TP: first, OTHER: listed(0)},
         {TP: begin, OTHER: listed(7, 6_000)},
@@ -42,8 +43,8 @@ def test_expired_records_are_not_missed(
 
 
 def test_all_records_are_read_without_a_time() -> None:
-    """Without --since, all offsets are read. They are all that the topic ever had only if no record
-    has expired."""
+    """Without --since, the command reads all records that the topic still has. `is_whole` is true
+    only if no record of the topic has expired."""
     for offset, is_whole in ((0, True), (3, False)):
         first = {TP: listed(offset)}
         found = reach(first, first, {TP: listed(9)}, None)
@@ -56,14 +57,15 @@ def test_all_records_are_read_without_a_time() -> None:
         ((0, 0), {TP: 1_000, OTHER: 2_000}, NO_TIME),  # nothing has expired
         ((7, 0), {TP: 3_000, OTHER: 2_000}, 3_000),
         ((7, 5), {TP: 3_000, OTHER: 4_000}, 4_000),
-        ((7, 9), {TP: 3_000}, LAST_TIME),  # all records of a partition: nobody knows their times
+        ((7, 9), {TP: 3_000}, LAST_TIME),  # all records of OTHER have expired
     ],
 )
 def test_the_time_since_which_no_record_has_expired(
     expired: tuple[int, int], firsts: dict[TopicPartition, int], expected: int
 ) -> None:
-    """Of several partitions, the one whose oldest record is the newest says since when no record
-    has expired. A topic with one partition needs no such time: its records are in order."""
+    """If records of several partitions have expired, the result is the latest time of a first
+    record in one of these partitions: since this time, no record has expired. A topic with one
+    partition needs no such time, because its records are in order."""
     first = {TP: listed(expired[0]), OTHER: listed(expired[1])}
     found = reach(first, first, {TP: listed(9), OTHER: listed(9)}, None)
     assert certain_after(found, firsts) == expected

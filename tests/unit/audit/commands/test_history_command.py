@@ -80,8 +80,8 @@ def test_who_cannot_answer_is_named(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """The command's exit status is 3 if the collector cannot be reached, and 2 if the collector
-    refuses the request."""
+    """If the collector cannot be reached, the command's exit status is 3. If the collector refuses
+    the request, it is 2."""
     _answering(monkeypatch, answer)
     assert main(["audit", "report", "--history"]) == status
     assert words in capsys.readouterr().err

@@ -21,9 +21,9 @@ AWAY = Unreachable("nobody answers")
 
 
 class Looks:
-    """Replaces the check that `wait` repeats until nothing is missing. The method `look` returns
-    the given results in order, and then the last result again and again. Each call takes some
-    time."""
+    """Stands for the check that `wait` repeats until nothing is missing. The method `look` makes
+    the check: it returns the results that the constructor got, one after the other, and then the
+    last result again and again. Each call takes `takes_s` seconds."""
 
     def __init__(self, *found: list[Proof] | Exception, takes_s: float = 0.0) -> None:
         self.found: Iterator[list[Proof] | Exception] = iter(found)
@@ -80,8 +80,9 @@ def test_a_cluster_that_is_away_at_first_is_told_at_once() -> None:
 
 
 def test_a_cluster_that_goes_away_may_come_back() -> None:
-    """If `wait` cannot reach a cluster for a later check, it continues, because the brokers may be
-    restarting. It fails only if the cluster is still unreachable when the time is over."""
+    """If `wait` cannot reach a cluster for its second or a later check, it continues, because the
+    brokers may be restarting. It fails only if the cluster is still unreachable when the allowed
+    time is over."""
     assert Looks(SHORT, AWAY, AWAY, GOOD).patiently(60) == GOOD
     with pytest.raises(Unreachable):
         Looks(SHORT, AWAY).patiently(3)
@@ -94,8 +95,8 @@ def test_a_mistake_is_no_reason_to_wait() -> None:
 
 
 def test_each_host_that_it_waits_for_is_told_once(capsys: pytest.CaptureFixture[str]) -> None:
-    """Without a terminal, the progress display prints a line only if something changed, so that the
-    log of an Ansible playbook stays short."""
+    """Without a terminal, the progress display of `wait` prints a line only if the list of hosts
+    for which it waits has changed, so that the log of an Ansible playbook stays short."""
     other = [Proof(replace(STATE, host=name), ("late",)) for name in ("b", "a", "d", "c")]
     looks = Looks(*[other] * 20, *[SHORT] * 20, GOOD)
     patiently(looks.look, looks.clock, looks.pause, 99, Progress("hosts", 4, plain_every_s=0))

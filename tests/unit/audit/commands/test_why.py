@@ -58,8 +58,8 @@ Why = Callable[..., tuple[int, Any]]
 
 @pytest.fixture
 def why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Why:
-    """Returns a function that runs the command on a store with given messages, and returns its exit
-    status and its output."""
+    """Returns a function that stores the given messages, runs `audit why` on this store, and
+    returns the exit status and the output of the command."""
 
     def run(
         said: list[Message], *options: str, now: int = NOW, topic: tuple[str, ...] = ("dc1.logs",)
@@ -84,7 +84,7 @@ def why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
 
 
 def short(bucket: int, number: int) -> list[Message]:
-    """Messages about a bucket of which the output lacks two records."""
+    """Returns messages about a bucket in which the output lacks two records."""
     parts = {"ranges": (Range(LOGS, 0, 10, 20),)}
     return [
         delta(AGENT, number, count(bucket=bucket)),
@@ -97,9 +97,10 @@ def short(bucket: int, number: int) -> list[Message]:
 def test_json_says_how_long_after_its_end_a_tier_had_all_records(
     why: Why, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With --json, each place of a bucket has its count, and the time in ms between the bucket's
-    end and the moment at which the place first had all records. The time is null if the place lacks
-    records, or if no collector answers or the collector's answer is not understood."""
+    """With --json, the command prints for each place of a bucket its count and `latency_ms`: the
+    time between the bucket's end and the moment at which the place first had all records.
+    `latency_ms` is null if the place lacks records. It is null for all places if no collector
+    answers, or if the collector's answer is not understood."""
     said = [*good(), *short(START + SIZE, 3)]
     _, found = why(said, "--json")
     unknown = {x["tier"]: (x["count"], x["latency_ms"]) for x in found["buckets"][0]["places"]}
@@ -145,9 +146,9 @@ def test_the_oldest_bucket_that_should_be_complete_is_explained(why: Why) -> Non
 
 
 def test_without_a_topic_one_bucket_of_each_topic_is_named(why: Why) -> None:
-    """Without the argument TOPIC, the command names one bucket of each topic: the bucket that `why
-    TOPIC` would explain. It prints the bucket's gravest cause, the next command, and the number of
-    other buckets with problems. It names only topics that have such a bucket."""
+    """Without the argument TOPIC, the command names one bucket of each topic that has buckets with
+    problems: the bucket that `why TOPIC` would explain. It prints the gravest cause of this bucket,
+    the next command to run, and the number of other buckets with problems."""
     said = [*good(), *short(START + SIZE, 3)]
     status, text = why(said, topic=())
     assert status == 1
@@ -178,8 +179,8 @@ def test_a_bucket_that_is_named_is_explained_alone(why: Why) -> None:
 
 
 def test_rows_that_wait_for_a_load_hide_no_other_cause(why: Why) -> None:
-    """Between two loads there are always buckets that lack only rows. The command explains such a
-    bucket only if no other bucket has another cause."""
+    """Between two loads, newer buckets always lack rows. The command explains a bucket that lacks
+    only rows if no bucket has another cause."""
     bucket_ms = START + 4 * SIZE
     lost = replace(LOSS, from_bucket=bucket_ms, to_bucket=bucket_ms)
     later = delta(AGENT, 5, count(bucket=bucket_ms), losses=(lost,))
@@ -220,7 +221,7 @@ def test_an_acceptance_of_several_causes_is_told_as_the_last_resort(why: Why) ->
 
 
 def test_no_other_commands_are_advised_if_there_are_none(why: Why) -> None:
-    """If accepting is all that can be done about each cause of a bucket, the text does not speak of
+    """If `audit accept` is the only advice for each cause of a bucket, the text does not mention
     other commands."""
     other = replace(LOSS, file=4, reason="it was truncated")
     said = [*good()[:4], delta(AGENT, 2, losses=(LOSS, other)), seal(AGENT, 3, NOW, 2)]
@@ -255,8 +256,8 @@ def test_one_acceptance_covers_all_buckets_with_the_same_causes(why: Why) -> Non
 
 
 def test_a_recount_that_differs_is_told_once_and_of_no_bucket(why: Why) -> None:
-    """If every bucket is complete, but the files that a recount found in an output are not those
-    that the loader committed, the command reports this once, and names no bucket."""
+    """A recount may find other files in an output than the loader has committed, although every
+    bucket is complete. The command reports this difference once, and names no bucket."""
     bad = RecountResult(NOW, "l1", "/logs", LOGS, None, 1, 1, 5, 1, 0, ("twice: copy.parquet",))
     status, text = why([*good(), bad])
     assert status == 1
@@ -267,8 +268,7 @@ def test_a_recount_that_differs_is_told_once_and_of_no_bucket(why: Why) -> None:
 
 
 def test_a_complete_bucket_with_a_warning_is_not_called_complete_alone(why: Why) -> None:
-    """If a bucket is complete and has only a warning, its heading says "complete" together with the
-    warning."""
+    """If a bucket is complete but has a warning, its heading says "complete" and the warning."""
     counted = Count(REJECTED, 7, START, SIZE, 5, 10, 1)
     ranges = (Range(REJECTED, 0, 0, 5),)
     tiers = (BROKER, MIRROR, replace(HDFS, producer="/logs/dc1.logs.rejected"))
@@ -283,9 +283,9 @@ def test_a_complete_bucket_with_a_warning_is_not_called_complete_alone(why: Why)
 
 
 def test_a_silent_host_is_named_although_every_bucket_is_complete(why: Why) -> None:
-    """A silent host sends no counts, so every bucket that has counts may be complete. In this case
-    the command also judges the newest bucket that is due, in which the host's counts are missing.
-    """
+    """A silent host sends no counts, so all buckets may be complete without it. In this case the
+    command also judges the newest bucket that is due. The host's counts are missing in this bucket,
+    so the command names the host."""
     later = NOW + 200_000
     heard = [Heartbeat(x, 1, later) for x in (BROKER, MIRROR, HDFS)]
     status, document = why([*good(), *heard], "--json", now=later)
@@ -303,14 +303,14 @@ def test_if_all_is_well_it_says_so(why: Why) -> None:
 
 
 def test_an_unknown_topic_is_refused(why: Why) -> None:
-    """If no message mentions the topic, the command ends with status 2."""
+    """If no audit message names the topic, the command ends with status 2."""
     assert why([Heartbeat(BROKER, 0, NOW)])[0] == 2
 
 
 def test_a_line_is_read_from_its_file_also_after_a_rotation(tmp_path: Path) -> None:
-    """The command shows the first missing line. It reads the line, at its position, from the file
-    with the inode that the agent announced, because after a rotation the file at the path has other
-    lines."""
+    """The command shows the first missing line. After a rotation, the file at the announced path
+    has other lines. So the command reads the line from the file with the announced inode, at the
+    line's position."""
     path = tmp_path / "app.log"
     path.write_text("one\ntwo\nthree\n")
     inode = os.stat(path).st_ino
@@ -324,8 +324,8 @@ def test_a_line_is_read_from_its_file_also_after_a_rotation(tmp_path: Path) -> N
 
 
 def test_the_first_doubled_line_is_read_on_its_host(tmp_path: Path) -> None:
-    """If two agents have read the same file, all its lines are doubled, and the first doubled line
-    is the first line of the file. The command can read it only on the file's host."""
+    """If two agents have read the same file, all its lines are doubled. The command then shows the
+    first line of the file, but only if it runs on the file's host."""
     path = tmp_path / "app.log"
     path.write_text("one\ntwo\n")
     found = Explanation(
@@ -341,8 +341,8 @@ def test_the_first_doubled_line_is_read_on_its_host(tmp_path: Path) -> None:
 
 @pytest.fixture
 def brokers(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """Replaces the brokers by a cluster that has a mirrored topic of rejects. Returns the list of
-    the requests that it gets."""
+    """Replaces the brokers by a cluster in memory that has a mirrored topic of rejects. Returns the
+    list of the requests for rejected lines that this cluster gets."""
     cluster = MemoryCluster()
     cluster.create("dc1.logs.rejected")
     asked: list[Any] = []
@@ -364,10 +364,9 @@ def brokers(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 
 def test_a_rejected_line_is_read_from_the_topic_of_rejects(brokers: list[Any]) -> None:
-    """The command shows a line of the bucket that an agent rejected. It reads the line from the
-    topic of rejects and never from the host's file, because in the topic the agent has masked what
-    its rules hide. It shows no line for rejects of the loader, and lines for at most READ_MAX
-    causes."""
+    """The command shows a line that an agent rejected. It reads the line from the topic of rejects
+    and never from the host's file, because the agent has masked secret parts in the topic only. It
+    reads lines for at most READ_MAX causes, and none for rejects of the loader."""
     found = Explanation(
         Cause.REJECTED, Tier.AGENT, agent=7, host=socket.gethostname(), path="/a.log",
         ranges=(ByteRange(10, None),), status=Status.COMPLETE, words="",

@@ -22,7 +22,7 @@ TEXTS = [f"line {number:02}" for number in range(10)]
 
 class Log:
     """The files of one log (the newest file and rotated ones), and the records that a log shipper
-    sent."""
+    made of their lines."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.path = folder, str(folder / "app.log")
@@ -37,7 +37,9 @@ class Log:
         os.utime(path, (self._written, self._written))
 
     def ship(self, texts: Sequence[str], *, begin: int = 0, places: bool = True) -> None:
-        """Sends lines that follow each other in a file, from byte `begin` on."""
+        """Adds a record for each of the lines `texts`, which follow each other in the log's newest
+        file from byte `begin` on. If `places` is false, the records have neither path nor
+        position."""
         for text in texts:
             path, offset = (self.path, begin) if places else (None, None)
             self.records.append(Shipped("web7", path, offset, text.encode()))
@@ -127,7 +129,8 @@ def test_a_rotated_file_of_which_nothing_was_shipped_is_missing(log: Log) -> Non
 
 
 def test_lines_before_the_records_that_were_read_are_not_compared(log: Log) -> None:
-    """If not all records were read, lines before the first shipped line do not count as missing."""
+    """If only newer records were read, a line before the first line with a record is not compared,
+    because its record may be older. So it does not count as missing."""
     log.write(TEXTS)
     log.ship(TEXTS[4:], begin=32)
     assert spans(log.compare(is_whole=False)) == [(Fate.NOT_COMPARED, 0, 32, 4)]
@@ -135,12 +138,13 @@ def test_lines_before_the_records_that_were_read_are_not_compared(log: Log) -> N
 
 
 def test_records_that_expired_from_another_partition_are_not_missed(log: Log) -> None:
-    """If older records have expired from one partition but not from another, a line is missing only
-    if an earlier line has a record of a time from which no record has expired."""
+    """If records have expired from one of several partitions, the record of any line may be among
+    them. So a line without a record counts as missing only if an earlier line has a record with a
+    time after which no partition has lost records."""
     log.write(TEXTS)
     files = [lines.read(path) for path in lines.files_of([f"{log.folder}/*"])]
     records = Records("web7", [each.paths for each in files])
-    for number in (0, 2, 5, 7):  # the other partition had 1, 3, 4 and 6, and still has 8
+    for number in (0, 2, 5, 7):  # the records of lines 1, 3, 4 and 6 have expired
         shipped = Shipped("web7", log.path, 8 * number, TEXTS[number].encode())
         records.add(shipped, 0, number, 1_000 * number)
     records.add(Shipped("web7", log.path, 64, TEXTS[8].encode()), 1, 9, 8_000)
@@ -153,8 +157,9 @@ def test_records_that_expired_from_another_partition_are_not_missed(log: Log) ->
 
 
 def test_a_changed_line_is_neither_missing_nor_unknown(log: Log) -> None:
-    """If a record says that its line begins at the same byte as a line of the file, but has another
-    text (for example a cut one), the line counts as changed."""
+    """A line counts as changed if the record with its path and first byte has another text (for
+    example only a part of the line). The line does not count as missing, and the record does not
+    count as unknown."""
     log.write(TEXTS)
     log.ship([*TEXTS[:4], "line 0?", *TEXTS[5:]])
     result = log.compare()
@@ -191,8 +196,8 @@ def test_generations_with_equal_lines_at_equal_places(log: Log) -> None:
 
 
 def test_empty_and_unfinished_lines_do_not_count(log: Log) -> None:
-    """Empty lines need no record, because shippers leave them out. An unfinished line at the end of
-    a file needs none either, because it may still grow."""
+    """Empty lines need no record, because shippers leave them out. The last line of a file needs
+    none if it has no line end yet, because it may still grow."""
     (log.folder / "app.log").write_bytes(b"a\n\n\r\nb\r\nunfinished")
     log.ship(["a"])
     log.ship(["b"], begin=5)
@@ -215,14 +220,14 @@ def test_empty_and_unfinished_lines_do_not_count(log: Log) -> None:
     ],
 )
 def test_names_of_rotated_files(path: str, shipped: str, may: bool) -> None:
-    """For two paths, the comparison decides whether a file that is now at the first path may have
-    been at the second path before a rotation."""
+    """The comparison recognizes whether the file at `path` may be the file that a shipper has read
+    at the path `shipped`, perhaps before a rotation."""
     assert may_have_been(path, shipped) is may
 
 
 def test_the_files_of_patterns(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A list of patterns yields each regular file that one of them matches once, with its absolute
-    path, the oldest file first."""
+    """A list of patterns yields the absolute path of each regular file that matches at least one
+    pattern. Each file comes once, the oldest first."""
     log.write(TEXTS, "app.log.1")
     log.write(TEXTS)
     (log.folder / "app.log.link").symlink_to(log.path)
@@ -233,7 +238,8 @@ def test_the_files_of_patterns(log: Log, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_files_are_bounded(log: Log) -> None:
-    """A pattern without files, and files with too many lines, are refused."""
+    """The comparison refuses a pattern that matches no file, and files that have together more
+    lines than the limit."""
     log.write(TEXTS)
     with pytest.raises(UsageError, match="more than"):
         lines.read(log.path, room=9)
@@ -243,8 +249,8 @@ def test_files_are_bounded(log: Log) -> None:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_what_was_injected_is_found(log: Log, seed: int) -> None:
-    """If random lines (some of them equal) are lost or doubled at random, the comparison finds
-    exactly these lines."""
+    """If random lines (some of them with equal texts) have no record or several records, the
+    comparison finds exactly these lines."""
     chance = random.Random(seed)
     texts = [f"{chance.choice('ab')} {chance.randrange(40)}" for _ in range(200)]
     log.write(texts)

@@ -1,4 +1,6 @@
-"""Tests the form of an agent's notes, and how noted lines are compared with records."""
+"""Tests the notes that `skidway agent count` stores: the first byte, length and hash of each line
+of a host's files. Tests how these notes are stored, and how noted lines are compared with the
+records of a log shipper."""
 
 from __future__ import annotations
 
@@ -26,8 +28,9 @@ def world(tmp_path: Path) -> Counting:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_notes_have_the_same_lines_as_the_file(tmp_path: Path, seed: int) -> None:
-    """A note of a file's bytes has the same first bytes, lengths and hashes as the comparison that
-    reads the file itself, whichever line ends, empty lines and bytes the file has."""
+    """A note contains the first byte, length and hash of each line that the comparison finds if it
+    reads the file itself. This holds whatever line ends, empty lines and other bytes the file
+    has."""
     chance = random.Random(seed)
     pieces = (b"a", b"\xff\x00", b"\n", b"\r\n", b"\r", b"\n\n", b"text of a line")
     data = b"".join(chance.choices(pieces, k=chance.randrange(1, 200)))
@@ -44,15 +47,17 @@ def test_notes_have_the_same_lines_as_the_file(tmp_path: Path, seed: int) -> Non
 
 @pytest.mark.parametrize(("data", "compared"), [(b"rest\nb\n", [5]), (b"rest", []), (b"x\ny", [])])
 def test_parts_of_lines_are_not_compared(data: bytes, compared: list[int]) -> None:
-    """Neither the rest of a divided line nor a line without line end is compared, but the lengths
-    still add up to the range."""
+    """If a noted range begins inside a line, the rest of this line is not compared, and neither is
+    a last line without a line end. The note still contains their lengths, so that all lengths add
+    up to the length of the range."""
     begins, lengths, hashes = notes.columns(100, notes.lines_of(data, is_divided=True))
     assert begins[hashes != NOT_COMPARED].tolist() == [100 + each for each in compared]
     assert int(lengths.sum()) == len(data)
 
 
 def test_damaged_notes_are_refused(world: Counting) -> None:
-    """A note that does not have its checksum is refused, and never compared."""
+    """A note whose content does not agree with its checksum is refused, and its lines are not
+    compared."""
     world.write("a", "b")
     world.turn()
     world.kill()
@@ -63,8 +68,8 @@ def test_damaged_notes_are_refused(world: Counting) -> None:
 
 
 def test_what_are_no_notes_is_refused(tmp_path: Path) -> None:
-    """A directory without notes, notes that have just begun, and a file that is no database are
-    refused with one sentence each."""
+    """The comparison refuses three directories with one sentence each: one without notes, one whose
+    notes have no entry yet, and one in which the notes are not a database."""
     with pytest.raises(UsageError, match="has no notes"):
         Notes(tmp_path).read(0, 0)
     open_count(tmp_path).close()
@@ -76,7 +81,8 @@ def test_what_are_no_notes_is_refused(tmp_path: Path) -> None:
 
 
 def test_notes_are_bounded(world: Counting) -> None:
-    """More lines than the comparison can take are refused, and --since helps."""
+    """If the notes have more lines than the comparison can take, it refuses them and advises a
+    shorter time. If fewer lines were noted since --since, it accepts them."""
     world.write(*"abc")
     world.turn()
     world.clock.advance(100_000)
@@ -113,7 +119,8 @@ def spans(result: Result) -> list[tuple[int, Fate, int, int]]:
 
 
 def rotated(world: Counting) -> None:
-    """Two generations of a log; both are deleted, and a third is there."""
+    """Writes and notes two generations of a log, which are then deleted, and a third file, which is
+    still there."""
     world.turn()  # the first look
     for number, texts in enumerate((["a1", "a2", "a3"], ["b1", "b2", "b3"])):
         world.write(*texts)
@@ -126,7 +133,8 @@ def rotated(world: Counting) -> None:
 
 
 def test_losses_and_doublings_of_deleted_files_are_found(world: Counting) -> None:
-    """Lines of deleted files that have no record are missing, and lines with two are doubled."""
+    """A line of a deleted file is missing if no record has it, and doubled if two records have
+    it."""
     rotated(world)
     records = records_of(world)
     ship(records, ["a1"])
@@ -143,9 +151,9 @@ def test_losses_and_doublings_of_deleted_files_are_found(world: Counting) -> Non
 
 @pytest.mark.parametrize("is_inode_reused", [False, True])
 def test_the_end_of_a_deleted_file_is_missing(tmp_path: Path, is_inode_reused: bool) -> None:
-    """The shipper can never send lines of a file that is gone. So its lines behind the last shipped
-    line are missing, even if no newer file was shipped, and also if a new file has its inode and
-    path now."""
+    """The lines of a deleted file after its last shipped line are missing, because the shipper
+    cannot send them any more. This holds even if the shipper has sent no line of a newer file, or
+    if a new file has the inode and the path of the deleted file."""
     world = Counting(tmp_path / "notes", "/log/*.log")
     world.turn()
     for path in (LOG, OTHER):
@@ -167,7 +175,8 @@ def test_the_end_of_a_deleted_file_is_missing(tmp_path: Path, is_inode_reused: b
 
 def test_lines_that_were_not_shipped_for_an_hour_are_named(tmp_path: Path) -> None:
     """If a shipper does not send a file at all, for example because its pattern does not match the
-    file, the lines are late after an hour: the comparison is not good, and names the file."""
+    file, the lines of the file are called late after an hour. The report then names the file, and
+    the result of the comparison is not good."""
     world = Counting(tmp_path / "notes", "/log/*.log")
     world.turn()
     for path in (LOG, OTHER):
@@ -189,8 +198,8 @@ def test_lines_that_were_not_shipped_for_an_hour_are_named(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("copy", [f"{LOG}.1", f"{LOG}-20260131", "/log/app-20260131.log"])
 def test_a_copy_that_is_shipped_too_doubles_its_lines(world: Counting, copy: str) -> None:
-    """The notes have the lines of a copy (as copytruncate makes it) only once. If the shipper sends
-    the copy as well as the log, the lines are doubled."""
+    """If the shipper sends both a log and a copy of it (as copytruncate makes it), the lines count
+    as doubled, although the notes have them only once."""
     world.turn()
     world.write("a1", "a2")
     world.turn()
@@ -204,8 +213,9 @@ def test_a_copy_that_is_shipped_too_doubles_its_lines(world: Counting, copy: str
 
 @pytest.mark.parametrize("other", ["/log/app-error.log", "/log/app.log.audit", "/log/app_1a.log"])
 def test_another_log_is_no_copy(world: Counting, other: str) -> None:
-    """If the shipper also sends a log with a similar name, its records are records of another file.
-    They hide no loss, even if both logs begin with the same line, and shift no shipped line."""
+    """If the shipper also sends another log with a similar name, the comparison ignores the records
+    of this other log. They do not stand for missing lines of the noted log, even if both logs begin
+    with the same line."""
     world.turn()
     world.write("header", "a1", "a2")
     world.turn()
@@ -218,9 +228,9 @@ def test_another_log_is_no_copy(world: Counting, other: str) -> None:
 
 
 def test_a_copy_has_no_changed_lines(world: Counting) -> None:
-    """If a record of a copy begins at the first byte of a line that was not shipped, but has
-    another text, it does not change the line, and no earlier line counts as missing because of it.
-    """
+    """A record of a copy changes no line of the log: if it begins at the first byte of a line
+    without record, but has another text, the line still counts as not shipped yet. The lines before
+    it do not count as missing either."""
     world.turn()
     world.write("a1", "a2", "a3")
     world.turn()
@@ -231,9 +241,9 @@ def test_a_copy_has_no_changed_lines(world: Counting) -> None:
 
 
 def test_a_loss_is_not_forgotten_when_its_file_is_deleted(tmp_path: Path) -> None:
-    """A file was there at the first look, and the shipper never sent it. The lines that were noted
-    more than an hour after the count began are late, and missing when the file is gone. Its older
-    lines may have been sent before the count began, so they are not compared then."""
+    """If a shipper never sent a file and the file is deleted, the lines that were noted more than
+    an hour after the count began are missing. Older lines are not compared, because the shipper may
+    have sent them before the count began. As long as the file exists, its lines are only late."""
     world = Counting(tmp_path / "notes", "/log/*.log")
     world.write("a1", "a2", path=OTHER)
     world.write("b1")
@@ -258,9 +268,9 @@ def test_a_loss_is_not_forgotten_when_its_file_is_deleted(tmp_path: Path) -> Non
 
 
 def test_what_cannot_be_looked_at_is_not_gone(tmp_path: Path) -> None:
-    """A file counts as gone only if its path leads nowhere or to another file. It may still be
-    there if the path cannot be followed, for example because this user may not search the directory
-    (here, because a link leads to itself)."""
+    """A file counts as deleted only if its path leads to nothing or to another file. It does not
+    count as deleted if the user may not look at its path: the file may still be there. In this
+    test, such a path contains a link to itself."""
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
     path = tmp_path / "app.log"
     path.touch()
@@ -276,9 +286,9 @@ def test_what_cannot_be_looked_at_is_not_gone(tmp_path: Path) -> None:
 
 
 def test_a_clock_that_was_set_back_hides_no_line(world: Counting) -> None:
-    """If the clock was ahead at the first start and was then set back by a day, the lines that were
-    noted afterwards are compared, and no line counts as missing whose record may be older than the
-    records that are read."""
+    """If the clock was ahead when the count began and is later set back by a day, lines that are
+    noted afterwards are still compared. No line counts as missing if its record may be older than
+    the records that the comparison reads."""
     world.turn()
     world.write("a1", "a2")
     world.turn()
@@ -298,9 +308,10 @@ def test_a_clock_that_was_set_back_hides_no_line(world: Counting) -> None:
 
 
 def test_the_beginning_of_a_later_file_is_missing(world: Counting) -> None:
-    """If a file was found after the first look, all its records are newer than the notes. So lines
-    before its first shipped line are missing. In the first files, the shipper may have sent such
-    lines before the count began, so they are not compared."""
+    """If a file appeared after the count began, the lines before its first shipped line are
+    missing, because all records of the file must be newer than the beginning of the count. In a
+    file that was there before, the shipper may have sent such lines earlier, so they are not
+    compared."""
     world.write("old1", "old2", "old3")
     world.turn()
     world.rotate(f"{LOG}.1")
@@ -315,7 +326,8 @@ def test_the_beginning_of_a_later_file_is_missing(world: Counting) -> None:
 
 
 def test_a_record_may_name_any_path_that_the_file_had(world: Counting) -> None:
-    """A shipper that read a file only after its rotation names the rotated path."""
+    """A record may name any path that its file has had. For example, a shipper that reads a file
+    after its rotation names the rotated path."""
     world.write("a1", "a2")
     world.turn()
     for number in (1, 2, 3):
@@ -329,8 +341,8 @@ def test_a_record_may_name_any_path_that_the_file_had(world: Counting) -> None:
 
 
 def test_a_compressed_copy_is_not_counted_twice(world: Counting) -> None:
-    """If a file grew and was compressed while no agent ran, its new lines are noted, and the lines
-    that were noted before need no second record."""
+    """While no agent runs, a file grows and is then compressed. Afterwards its new lines are noted,
+    and each line that was noted before still needs only one record."""
     world.write("a1 " * 30, "a2 " * 30)
     world.turn()
     world.kill()
@@ -365,8 +377,9 @@ def test_sentences_say_since_when_and_what_is_not_noted(world: Counting) -> None
 
 
 def test_the_report_says_that_the_count_has_stopped_and_what_is_uncertain(tmp_path: Path) -> None:
-    """If the agent has not looked at all files for some minutes, because it was stopped or cannot
-    read a file, the report says so. It also names the bytes that were compared only once."""
+    """If the agent could not read all files for some minutes, or was stopped, the report says so.
+    The report also names ranges of a file that may have been noted a second time, as lines of
+    another file."""
     counted = Counted(0, 60_000, uncertain=[Unnoted(LOG, 0, 7_320, "it was written anew")])
     first, stopped, uncertain = reports.sentences_of_notes(counted, 360_001)
     assert first.endswith("from 1970-01-01T00:00:00.000Z to 1970-01-01T00:01:00.000Z.")

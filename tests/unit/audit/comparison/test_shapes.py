@@ -40,8 +40,8 @@ RSYSLOG = {"host": "web7", "path": "/var/log/app.log", "offset": "81920", "messa
 def test_the_documented_fields_are_read(
     shape: str, document: dict[str, object], host: str | None, offset: int | None
 ) -> None:
-    """From a record with the fields that a shipper's documentation describes, the host, the path,
-    the position of the line's first byte, and the line are read."""
+    """A shape reads four values from a record that has the documented fields of its shipper: the
+    host, the path, the position of the line's first byte, and the line."""
     expected = Shipped(host, "/var/log/app.log", offset, LINE.encode())
     assert SHAPES[shape].shipped(json.dumps(document).encode()) == expected
 
@@ -63,14 +63,15 @@ def test_fields_may_have_other_names() -> None:
 
 @pytest.mark.parametrize("value", [None, b"no json", b"[]", b"{}", b'{"message": 5}', b"\xff"])
 def test_values_without_the_shape(value: bytes | None) -> None:
-    """If a value does not have the form that the shape describes, no line is read from it."""
+    """If the value of a record does not have the fields that the shape names, no line is read from
+    it."""
     assert SHAPES["vector"].shipped(value) is None
 
 
 @pytest.mark.parametrize("offset", [-1, 1 << 63, 10**30, "9" * 30, "x", None, True, 1.5, []])
 def test_what_cannot_be_a_position_is_no_position(offset: object) -> None:
-    """A record whose offset cannot be a position in a file is compared by its text alone. It does
-    not end the command."""
+    """If the offset in a record cannot be a position in a file, the record is compared by its text
+    alone, and the command continues."""
     document = {"path": "/var/log/app.log", "offset": offset, "message": LINE}
     shipped = SHAPES["vector"].with_names({"path": "path"}).shipped(json.dumps(document).encode())
     assert shipped is not None

@@ -1,5 +1,5 @@
-"""Tests that the counter may decode several consecutive batches (a run) together: the result is
-that of a simple reader, which reads one batch after the other."""
+"""The counter decodes several consecutive batches (a run) together. Tests that it finds the same as
+a simple reader that decodes one batch after the other."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _ATTRIBUTES_END = 23
 
 
 def _agents(codec: Codec, count: int) -> bytearray:
-    """A batch of an agent."""
+    """Returns a batch with `count` records of an agent."""
     first = np.arange(count, dtype=np.int64) * 10
     origins = Origins(np.full(count, 77), np.full(count, 3), first, np.full(count, 10))
     values = pa.array([b"same" * 9 * count] * count, pa.binary())
@@ -46,7 +46,7 @@ def _agents(codec: Codec, count: int) -> bytearray:
 
 
 def _others(codec: Codec, count: int) -> bytearray:
-    """A batch of a producer that is no agent, so its records have no origins."""
+    """Returns a batch of a producer that is not an agent. Its records have no origins."""
     times = np.full(count, 70_000, np.int64)
     values = pa.array([b"other" * 20] * count, pa.binary())
     return bytearray(seal(encode(values, times, codec=codec)))
@@ -60,8 +60,8 @@ def _set_attribute(attribute: int) -> Callable[[bytearray], None]:
 
 
 def _empty(raw: bytearray) -> None:
-    """Removes all records of a batch. Compaction leaves such an empty batch if it needs none of the
-    batch's records."""
+    """Removes all records from a batch. A broker's log compaction leaves such a batch if all of its
+    records were replaced by newer ones."""
     del raw[HEADER_BYTES:]
     raw[57:61] = bytes(4)
     raw[8:12] = (HEADER_BYTES - 12).to_bytes(4, "big")
@@ -74,8 +74,8 @@ def _too_many(raw: bytearray) -> None:
 
 
 def _repack(frames: Callable[[bytes], bytes]) -> Callable[[bytearray], None]:
-    """Returns a function that replaces the records of an uncompressed batch by compressed ones.
-    frames: the compression, as another producer may do it."""
+    """Returns a function that compresses the records of an uncompressed batch. frames: compresses
+    bytes to Zstandard frames, in a form that other producers may use."""
 
     def change(raw: bytearray) -> None:
         if raw[_ATTRIBUTES_END - 1] & 7 == Codec.NONE:
@@ -87,7 +87,8 @@ def _repack(frames: Callable[[bytes], bytes]) -> Callable[[bytearray], None]:
 
 
 def _stream(data: bytes) -> bytes:
-    """A frame of Zstandard that does not state its size, as Java writes it."""
+    """Returns a Zstandard frame that does not state the size of its content. Java clients write
+    such frames."""
     stream = cramjam.zstd.Compressor(1)
     stream.compress(data)
     return bytes(stream.finish())
@@ -116,7 +117,7 @@ _CHANGES: tuple[Callable[[bytearray], None], ...] = (
 
 @st.composite
 def _logs(draw: st.DrawFn) -> list[memoryview]:
-    """Batches of a partition. Most of them are valid."""
+    """Generates the batches of a partition. Most of them are valid."""
     found, base = [], 5
     for _ in range(draw(st.integers(0, 9))):
         make = draw(st.sampled_from([_agents, _agents, _others]))
@@ -137,7 +138,8 @@ def _logs(draw: st.DrawFn) -> list[memoryview]:
 
 @dataclass
 class Read:
-    """What one of the two readers found in a log."""
+    """What one of two readers found in a log: the reader of runs, or the reader of single
+    batches."""
 
     rows: list[tuple[Any, ...]] = field(default_factory=list)
     gaps: list[tuple[tuple[int, int], str]] = field(default_factory=list)
@@ -160,7 +162,8 @@ class Read:
 
 
 def _one_by_one(following: Following, batches: Sequence[memoryview]) -> Read:
-    """Reads the log one batch after the other, as the reference."""
+    """Reads the log one batch after the other. The tests compare the reader of runs with this
+    reader."""
     found = Read()
     try:
         for raw in batches:

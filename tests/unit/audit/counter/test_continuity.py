@@ -18,8 +18,7 @@ def _batch(base: int, last: int, crc: int = 7, epoch: int = 2) -> BatchHeader:
 
 
 def test_a_new_partition_begins_at_its_beginning() -> None:
-    """A new partition is counted from offset 0. There is no earlier batch that the counter could
-    compare."""
+    """The counter counts a new partition from offset 0, without comparing an earlier batch."""
     following = continuity.resumed(Position())
     assert (following.fetch_offset, following.comparing) == (0, False)
     step = continuity.at_batch(following, _batch(0, 9))
@@ -28,9 +27,9 @@ def test_a_new_partition_begins_at_its_beginning() -> None:
 
 
 def test_after_an_interruption_the_batch_below_is_compared_and_not_counted_again() -> None:
-    """After an interruption, the counter fetches from the offset just below its position. So the
-    broker sends the whole batch that ends just before the position. The counter compares this batch
-    with what it has counted, but does not count it again."""
+    """After an interruption, the counter compares the batch just before its position with what it
+    has counted of this batch, but does not count the batch again. To get the whole batch, it
+    fetches from the offset just below its position."""
     assert RESUMED.fetch_offset == 99
     step = continuity.at_batch(RESUMED, _batch(90, 99))
     assert (step.counts, step.stop, step.gap) == (False, "", None)
@@ -42,8 +41,8 @@ def test_after_an_interruption_the_batch_below_is_compared_and_not_counted_again
 @promise("4 readers compare")
 def test_another_batch_below_means_a_diverged_log() -> None:
     """If the batch just before the counter's position has another CRC or leader epoch than the
-    batch that the counter has counted there, the log has diverged: it lacks records that the
-    counter has counted."""
+    batch that was counted there, the log has diverged: it lacks records that the counter has
+    counted."""
     for other in (_batch(90, 99, crc=8), _batch(90, 99, epoch=3), _batch(95, 99)):
         assert "diverged" in continuity.at_batch(RESUMED, other).stop
 
@@ -56,9 +55,8 @@ def test_a_batch_that_begins_below_means_a_diverged_log() -> None:
 
 
 def test_missing_offsets_are_a_named_gap_and_counting_goes_on() -> None:
-    """The counter reports offsets that are missing in the log as a gap. (For example, a mirror
-    lacks offsets that expired before it copied them.) The counter counts the batch after the gap.
-    """
+    """The counter reports offsets that the log does not have as a gap, and counts the batch after
+    the gap. For example, a mirror lacks records that expired before the mirror could copy them."""
     step = continuity.at_batch(Following(Position(100)), _batch(120, 129))
     assert (step.counts, step.gap) == (True, (100, 120))
     assert step.following.position.next_offset == 130
@@ -85,9 +83,9 @@ def test_expired_offsets_are_a_named_gap() -> None:
 
 
 def test_only_the_compared_batch_having_expired_is_a_doubt() -> None:
-    """If the log begins exactly at the counter's position, no uncounted offset is missing. Only the
-    batch before the position, which the counter wants to compare, has expired. So the counter
-    reports a doubt (a gap without offsets)."""
+    """If the log begins exactly at the counter's position, no record has expired uncounted. The
+    batch before the position has expired, so the counter cannot compare this batch, and reports a
+    doubt (a gap without offsets)."""
     step = continuity.out_of_range(RESUMED, 100, 300)
     assert (step.gap, step.following.fetch_offset, step.stop) == ((100, 100), 100, "")
 

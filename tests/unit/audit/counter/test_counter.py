@@ -105,9 +105,9 @@ def test_records_are_counted_by_agent_and_bucket_with_their_checksum(site: Site)
 
 @promise("6 numbers")
 def test_numbers_have_no_holes_and_buckets_are_chained(site: Site) -> None:
-    """The numbers of deltas (the counter's messages with counts) follow each other without gaps: a
-    turn of the counter's loop without new records uses no number. Each count in a delta contains
-    the number of the previous delta that counted the same bucket."""
+    """The numbers of deltas (the counter's messages with counts) follow each other without a
+    missing number. If the counter reads no new records in a turn of its loop, it uses no number.
+    Each count in a delta contains the number of the previous delta that counted the same bucket."""
     for part in range(3):
         _append(site, LOGS, part * 10, 10)
         site.run(2)
@@ -119,8 +119,8 @@ def test_numbers_have_no_holes_and_buckets_are_chained(site: Site) -> None:
 @promise("6 numbers")
 def test_a_chain_passes_over_deltas_of_other_buckets(site: Site) -> None:
     """A count contains the number of the last delta (message with counts) that counted the same
-    bucket, even if later deltas counted other buckets. If a count contained the number of a delta
-    that counted only other buckets, the bucket would seem to lack a delta."""
+    bucket, even if later deltas counted other buckets. With the number of one of these later
+    deltas, the audit would think that a delta of the bucket is missing."""
     for first, file in ((0, 3), (2_000, 3), (0, 4)):
         _append(site, LOGS, first, 10, file=file)
         site.run(2)
@@ -139,9 +139,9 @@ def test_repeats_are_counted_apart(site: Site) -> None:
 
 
 def test_a_restart_goes_on_where_the_last_commit_ended(site: Site) -> None:
-    """A restarted counter continues from its last commit with the same marks. A mark is the highest
-    end byte that was counted of a file. If an agent sends records again that the counter counted
-    before its restart, the counter recognizes them as repeats by its marks."""
+    """A restarted counter continues from its last commit with the same marks. The mark of a file is
+    the highest end byte of the records that were counted. So if an agent sends counted records
+    again after the restart, the counter recognizes them as repeats."""
     _append(site, LOGS, 0, 10)
     site.run()
     site.state.close()
@@ -166,8 +166,9 @@ def test_what_was_not_committed_is_counted_again_and_only_once(site: Site) -> No
 
 
 def test_a_topic_that_was_away_between_two_commits_is_counted_once(tmp_path: Path) -> None:
-    """If a topic is missing from the cluster's metadata for a moment, its records are still counted
-    once, even those that were counted but not yet committed before."""
+    """If a topic is missing from the cluster's metadata for a moment, each of its records is
+    counted once. This includes records that were counted, but not yet committed, when the topic
+    disappeared."""
     site = Site(tmp_path, topics=[".*"], commit_interval_ms=60_000, metadata_max_age_ms=100)
     logs = site.cluster.create("logs")
     site.run(1)
@@ -201,7 +202,8 @@ def test_new_topics_and_partitions_are_found(site: Site) -> None:
 
 def test_a_topic_made_again_is_another_topic(site: Site) -> None:
     """After a topic was deleted and created again, the counter counts the new topic from offset 0,
-    without the old marks (of how far each file was counted), under the new topic id."""
+    under the new topic id. It does not use the marks of the old topic (how far each file was
+    counted)."""
     _append(site, LOGS, 0, 10)
     site.run()
     old = site.cluster.topics["logs"].topic_id.hex
@@ -213,8 +215,8 @@ def test_a_topic_made_again_is_another_topic(site: Site) -> None:
 
 
 def test_expired_records_are_a_named_gap(site: Site) -> None:
-    """If records have expired, the counter continues after them, and its next message contains
-    their offsets as a gap."""
+    """If records have expired, the counter continues with the first record that is left, and its
+    next message reports the expired offsets as a gap."""
     _append(site, LOGS, 0, 10)
     _append(site, LOGS, 10, 10)
     site.cluster.log(LOGS).expire(10)
@@ -228,8 +230,9 @@ DC1_LOGS = TopicPartition("dc1.logs", 0)
 
 
 def _mirrored(folder: Path, named: str = "") -> Site:
-    """A site with a mirrored topic that has the offsets 0 to 9 and 30 to 39, but lacks the offsets
-    10 to 29. `named` is the list of gaps in the topic's config."""
+    """Returns a counter of the tier mirror, and a cluster whose mirrored topic has the offsets 0 to
+    9 and 30 to 39, but not 10 to 29. named: the gaps that the mirror has written into the topic's
+    config."""
     site = Site(folder, tier="mirror", topics=[".*"])
     log = site.cluster.create("dc1.logs", configs={**MIRROR, gaps.CONFIG: named}).logs[0]
     for part in range(4):
@@ -251,9 +254,9 @@ def _mirrored(folder: Path, named: str = "") -> Site:
 def test_a_hole_has_the_reason_that_the_mirror_gave(
     tmp_path: Path, named: str, reason: str
 ) -> None:
-    """The counter reports a gap with the reason that the mirror has written for it into the topic's
-    config. If the config does not name the gap, the reported reason is that no mirror declared it.
-    """
+    """The counter reports a gap with the reason that the mirror has written into the topic's
+    config. If the config does not contain the gap, the reason in the report is that no mirror named
+    these offsets."""
     site = _mirrored(tmp_path, named)
     site.run()
     [gap] = [gap for delta in site.deltas() for gap in delta.gaps]
@@ -262,8 +265,8 @@ def test_a_hole_has_the_reason_that_the_mirror_gave(
 
 
 def test_expired_offsets_that_a_mirror_named_have_its_reason(tmp_path: Path) -> None:
-    """If a mirrored topic begins at a higher offset than 0 because records of the source had
-    expired, the counter reports a gap with the mirror's reason."""
+    """If a mirrored topic begins after offset 0, because the source's records before this offset
+    had expired, the counter reports these offsets as a gap with the mirror's reason."""
     site = _mirrored(tmp_path, "0:0-30:expired")
     site.cluster.log(DC1_LOGS).expire(30)
     site.run()
@@ -275,7 +278,7 @@ def test_a_hole_waits_until_the_mirror_can_be_asked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """If offsets are missing in a mirrored topic, the counter counts the records after these
-    offsets only when it knows the mirror's reason."""
+    offsets only when it has read the mirror's reason from the topic's config."""
 
     def failing(*_: object) -> None:
         raise Unreachable("nobody answers")
@@ -302,8 +305,9 @@ def test_a_hole_waits_until_the_mirror_can_be_asked(
 def test_a_question_for_log_bounds_that_fails_is_asked_again(
     site: Site, monkeypatch: pytest.MonkeyPatch, failure: SkidwayError
 ) -> None:
-    """After the error "offset out of range", the counter asks for the log's bounds. If this request
-    fails, the counter repeats it, because the fetcher no longer fetches the partition by itself."""
+    """After the error "offset out of range", the counter asks the broker for the first and last
+    offset of the log. If this request fails, the counter repeats it. Otherwise it would never fetch
+    the partition again."""
     _append(site, LOGS, 0, 10)
     _append(site, LOGS, 10, 10)
     site.cluster.log(LOGS).expire(10)
@@ -323,8 +327,8 @@ def test_a_question_for_log_bounds_that_fails_is_asked_again(
 def test_a_topic_that_vanishes_while_it_is_asked_for_is_looked_for_later(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If a topic is deleted while the counter asks the cluster about it, the counter keeps
-    running."""
+    """If a topic is deleted while the counter asks the brokers for the config of the topic, the
+    counter keeps running."""
     asked = MemoryClient.topic_configs
 
     def failing(*_: object) -> None:
@@ -385,8 +389,8 @@ def test_a_damaged_batch_stops_its_partition_by_name(site: Site) -> None:
 
 
 def test_only_the_batches_before_a_damaged_one_are_counted(site: Site) -> None:
-    """If a batch is malformed although its CRC is right, the counter counts the batches before it,
-    and stops there."""
+    """If a batch is malformed although its CRC is right, the counter counts the batches before the
+    malformed one, and stops counting the partition there."""
     for part in range(4):
         _append(site, LOGS, part * 10, 10)
     batch = site.cluster.log(LOGS).batches[2]
@@ -429,7 +433,7 @@ def test_our_own_topics_are_not_counted(site: Site) -> None:
 
 def test_a_new_epoch_counts_everything_again(site: Site) -> None:
     """In a new epoch, the counter begins with message number 1, at offset 0 of each partition, and
-    without marks (which say how far each file is counted)."""
+    without marks (how far each file was counted)."""
     _append(site, LOGS, 0, 10)
     site.run()
     site.state.begin_epoch(2)
@@ -478,8 +482,8 @@ def test_a_full_disk_is_one_sentence_and_loses_nothing(site: Site) -> None:
 
 
 def test_a_state_of_the_format_before_is_taken_over(site: Site) -> None:
-    """The counter can use a state in the previous format: it keeps the state's offsets, marks
-    (which say how far each file is counted) and message numbers, and adds the bucket size."""
+    """The counter can use a state in the previous format. It keeps the offsets, the marks (how far
+    each file was counted) and the message numbers of this state, and adds the bucket size."""
     _append(site, LOGS, 0, 10)
     site.run()
     site.state._connection.execute("ALTER TABLE meta DROP COLUMN bucket_ms")

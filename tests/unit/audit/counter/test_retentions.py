@@ -34,9 +34,9 @@ class Brokers:
 
 
 def test_a_counter_tells_the_retention_under_the_names_of_the_sources() -> None:
-    """A note contains the retention time of each topic, under the name of the source topic. It
-    leaves out topics whose retention time is not known. The counter sends the next note only after
-    five minutes (TELL_EVERY_S)."""
+    """The counter's note contains the retention time of each topic, under the name that the topic
+    has in the source cluster. The note leaves out topics whose retention time is not known. The
+    counter sends the next note after five minutes (TELL_EVERY_S)."""
     clock, brokers = ManualClock(), Brokers()
     topics = {"dc1.logs": LOGS, "dc1.held": HELD}
     made = Retentions(brokers, COUNTER, lambda: topics, clock)  # type: ignore[arg-type]
@@ -54,9 +54,9 @@ def test_a_counter_tells_the_retention_under_the_names_of_the_sources() -> None:
 
 
 def test_brokers_that_are_away_are_asked_again_later() -> None:
-    """If the brokers do not answer, the counter continues to count, asks them again after 30
-    seconds (ASK_AGAIN_S), and then reports the retention times. A counter without topics sends no
-    request."""
+    """If the brokers do not answer, the counter continues to count records, asks the brokers again
+    after 30 seconds (ASK_AGAIN_S), and then reports the retention times. If no topic is counted, it
+    does not ask."""
     clock, brokers = ManualClock(), Brokers()
     topics: dict[str, Source] = {}
     made = Retentions(brokers, COUNTER, lambda: topics, clock)  # type: ignore[arg-type]

@@ -18,16 +18,16 @@ SENDER = Sender(Tier.BROKER, "dc1", "broker-dc1", "c1", 1)
 
 
 class Ended(BaseException):
-    """Raised at the point where the simulated program ends."""
+    """Raised to end the simulated program."""
 
 
 class Ending:
-    """A database connection that simulates the end of the program before SQL statement number
-    `at`."""
+    """A database connection that lets the program execute `at` SQL statements, and ends it at the
+    next one."""
 
     def __init__(self, connection: sqlite3.Connection, at: int) -> None:
         self._connection, self._left = connection, at
-        self.in_transaction = False  # the program has ended, so it does not roll back
+        self.in_transaction = False  # so that nobody rolls back: the program has ended
 
     def execute(self, *given: Any) -> sqlite3.Cursor:
         self._count()

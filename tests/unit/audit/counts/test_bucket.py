@@ -19,8 +19,8 @@ def test_a_bucket_holds_its_start_and_not_its_end() -> None:
 
 
 def test_times_before_1970_are_cut_alike() -> None:
-    """Buckets before 1970 have the same size as later ones. An example is the bucket of -1, the
-    time of a record without a timestamp."""
+    """Buckets before 1970 have the same size as later ones. For example, the time -1 (of a record
+    without a timestamp) belongs to such a bucket."""
     assert bucket.start(np.array([-1, -60_000, -60_001], np.int64), 60_000).tolist() == [
         -60_000,
         -60_000,
@@ -30,8 +30,8 @@ def test_times_before_1970_are_cut_alike() -> None:
 
 @given(st.lists(st.integers(-(2**50), 2**50), max_size=20), st.integers(1, 10**8))
 def test_columns_and_single_times_agree(times: list[int], size_ms: int) -> None:
-    """The function that assigns a whole column of times to buckets gives the same buckets as the
-    function that assigns one time."""
+    """For a whole column of times, `start` gives the same buckets as `start_of` gives for each time
+    alone."""
     found = bucket.start(np.array(times, np.int64), size_ms).tolist()
     assert found == [bucket.start_of(time, size_ms) for time in times]
     assert all(start <= time < start + size_ms for start, time in zip(found, times, strict=True))
@@ -40,9 +40,9 @@ def test_columns_and_single_times_agree(times: list[int], size_ms: int) -> None:
 @promise("6 bucket size")
 @given(st.lists(st.integers(-(2**63), 2**63 - 1), max_size=20), st.integers(1_000, 10**8))
 def test_absurd_times_have_the_outermost_buckets(times: list[int], size_ms: int) -> None:
-    """A timestamp may be any 64-bit number, even a very large one. All tiers put a record with a
-    very large or very small timestamp into the same bucket, and the collector's ledger can store
-    and find this bucket."""
+    """A timestamp may be any 64-bit number, even a very large one. All tiers put the same record
+    into the same bucket, whatever its timestamp is, and the collector's ledger can store and find
+    this bucket."""
     found = bucket.start(np.array(times, np.int64), size_ms).tolist()
     assert found == [bucket.start_of(time, size_ms) for time in times]
     assert all(start % size_ms == 0 for start in found)

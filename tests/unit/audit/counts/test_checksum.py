@@ -79,8 +79,8 @@ def test_the_sum_does_not_depend_on_order_or_grouping(
 @promise("6 checksum")
 @given(st.lists(origins, min_size=2, max_size=12, unique=True))
 def test_a_loss_and_a_double_do_not_cancel(records: list[Origin]) -> None:
-    """If one record is lost and another is doubled, the count stays the same, but the checksum
-    changes."""
+    """If one record is lost and another one is counted twice, the count stays the same, but the
+    checksum changes."""
     wrong = [records[1], *records[1:]]
     assert checksum.total(_hashes(wrong)) != checksum.total(_hashes(records))
 
@@ -93,7 +93,7 @@ def test_no_records_have_the_checksum_zero() -> None:
 
 @given(st.integers(-(2**70), 2**70))
 def test_signed_is_the_residue_that_fits_a_long(number: int) -> None:
-    """A sum of any size becomes the signed 64-bit number that is congruent to the sum modulo
+    """A sum of any size is stored as the signed 64-bit number that is congruent to it modulo
     2^64."""
     assert -(2**63) <= checksum.signed(number) < 2**63
     assert (checksum.signed(number) - number) % 2**64 == 0

@@ -15,8 +15,8 @@ def sums(times: list[int], lengths: list[int], datums: list[bytes | None]) -> li
 
 def test_equal_records_have_equal_sums_and_every_part_counts() -> None:
     """Two records have the same sum if their times, lengths and datums are equal. If one of these
-    three differs, the sums differ. They even differ if the bytes of the three, put one after the
-    other, are the same."""
+    three differs, the sums differ. This is true even if the bytes of the three, written one after
+    the other, are the same."""
     found = sums([1, 1, 2, 1, 1, 256], [9, 9, 9, 8, 9, 9], [b"x", b"x", b"x", b"x", b"y", b""])
     assert found[0] == found[1]
     assert len({*found}) == 5
@@ -24,6 +24,6 @@ def test_equal_records_have_equal_sums_and_every_part_counts() -> None:
 
 
 def test_a_record_without_a_value_equals_nothing() -> None:
-    """A row that cannot be encoded as a datum again gets an empty value instead of a sum, and so
-    differs from every record in a sample."""
+    """A row without a datum (because its values cannot be encoded any more) gets an empty value
+    instead of a sum, and so differs from every record in a sample."""
     assert sums([1], [1], [None]) == [b""]

@@ -17,9 +17,9 @@ rows = st.lists(
         st.integers(0, 300_000),  # timestamp
         st.integers(1, 3),  # agent
         st.integers(1, 2),  # file
-        st.integers(0, 1000),  # first
+        st.integers(0, 1000),  # first byte
         st.integers(1, 99),  # length
-        st.sampled_from("krsj"),  # kept, repeat, straddle or rejected
+        st.sampled_from("krsj"),  # k: kept, r: repeat, s: straddle, j: rejected
     ),
     max_size=40,
 )
@@ -85,8 +85,8 @@ def test_parts_together_are_the_whole(chosen: list[tuple]) -> None:
 
 
 def test_straddles_count_without_being_rejects_outside_the_loader() -> None:
-    """A straddle is a record of which only the first bytes are a repeat. The loader rejects
-    straddles. Counters count a straddle as one record, and not as a reject."""
+    """A straddle is a record of which only the first bytes are a repeat. Counters count it as one
+    record. Only the loader counts it as a reject, too."""
     counts = Counts()
     row = [(5, 1, 1, 0, 10, "s")]
     counts.add(LOGS, _times(row), _origins(row), keep=_where(row, "k"), straddle=_where(row, "s"))
@@ -95,8 +95,8 @@ def test_straddles_count_without_being_rejects_outside_the_loader() -> None:
 
 
 def test_records_taken_out_cancel_their_counts() -> None:
-    """Sums and their negatives add up to zero in every field. So the counts of records can be
-    subtracted from a sum that contains them."""
+    """Sums and their negatives add up to zero in every field. So records that were counted can be
+    subtracted from a sum again."""
     sums = Sums(3, 70, checksum.signed(2**63 + 5), 1, 2)
     assert sums + -sums == Sums()
 
@@ -121,15 +121,15 @@ def test_records_without_a_sound_origin_are_known_by_partition_and_offset() -> N
 
 
 def test_a_batch_without_any_origin_is_counted_by_offset() -> None:
-    """The records of a batch without any origin, as other log shippers send it, are counted by
-    their offsets."""
+    """If no record of a batch has an origin (the batch may come from another log shipper), each
+    record is counted with agent 0 and its offset as first byte."""
     found = identify(None, np.zeros(2, np.bool_), 1, np.array([7, 8]))
     assert (found.agent.tolist(), found.first.tolist()) == ([0, 0], [7, 8])
 
 
 def test_the_message_of_a_bucket_names_the_delta_before() -> None:
     """Each count in a delta (a message with counts) contains the number of the previous delta that
-    counted the same bucket. The sender keeps these numbers in its durable state."""
+    counted the same bucket, or 0 if there is none."""
     counts = Counts(60_000)
     counts.put((LOGS, 9, 60_000), Sums(1, 2, 3))
     counts.put((LOGS, 9, 120_000), Sums(1, 2, 3))

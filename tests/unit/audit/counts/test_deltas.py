@@ -43,7 +43,7 @@ def test_nothing_to_say_uses_no_number() -> None:
 
 def test_what_is_too_large_for_one_message_takes_several_numbers() -> None:
     """Content that is too large for one message is divided among several deltas with consecutive
-    numbers. For each bucket, the sender stores the number of the delta with the bucket's counts."""
+    numbers. For each bucket, the result says which of these deltas has the counts of the bucket."""
     numbered = number_deltas(SENDER, 1, 0, _counts(50), {(LOGS, 9, 0): 7}, limit_bytes=1_500)
     numbers = [delta.number for delta in numbered.deltas]
     assert numbers == list(range(1, len(numbers) + 1))
@@ -68,16 +68,16 @@ def test_losses_come_behind_all_counts() -> None:
         assert numbered.deltas[-1].losses == (loss,)
 
 
-LONG_TEXT = "𝄞" * 200  # four bytes each
+LONG_TEXT = "𝄞" * 200  # four bytes each in UTF-8
 WIDE = Source(LONG_TEXT, LONG_TEXT, LONG_TEXT, LONG_TEXT)
 NARROW = Source("", "", "t", "")
 MOST = 1 << 62
 
 
 def test_no_message_is_larger_than_its_limit() -> None:
-    """No message is larger than its limit, because a broker would refuse it for good. The estimated
-    size of a message's content is never less than its real size. Nor is it so much greater that
-    more messages are sent than necessary."""
+    """No message is larger than the limit above which a broker refuses it. The estimated size of a
+    message is never less than its real size. It is not so much greater that messages stay less than
+    half full."""
     limit = 50_000
     for source in (WIDE, NARROW):
         counts = Counts(LONGEST_MS)
@@ -102,8 +102,8 @@ def _many_partitions() -> list[SealedTopic]:
 
 
 def test_a_part_larger_than_the_limit_still_goes_out() -> None:
-    """A single count, gap or loss cannot be divided. Even if it is larger than the limit, it is
-    sent, so that nothing is dropped."""
+    """A single count, gap or loss is never divided. It is sent even if it alone is larger than the
+    limit, so that nothing is dropped."""
     assert len(number_deltas(SENDER, 1, 0, _counts(3), {}, limit_bytes=1).deltas) == 3
 
 

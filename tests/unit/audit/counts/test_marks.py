@@ -1,11 +1,10 @@
 """Tests how repeats and straddles are found by marks. Processing whole columns of records gives the
 same result as processing one record after another.
 
-A file's mark in a partition is the highest end byte of its records so far. A record that ends at or
-below the mark is a repeat. A record that begins below the mark and ends above it is a straddle. The
-sequential rule processes one record after another: it compares the record with the mark of the
-record's file, and then raises the mark.
-"""
+A file's mark in a partition is the highest end byte of the file's records so far. A record that
+ends at or below the mark is a repeat. A record that begins below the mark and ends above it is a
+straddle. The sequential rule processes one record after another: it compares the record with the
+mark of the record's file, and then raises the mark."""
 
 from __future__ import annotations
 
@@ -68,9 +67,9 @@ def test_columns_walk_as_the_sequential_rule(chosen: list[Record], known: dict) 
 def test_slices_walked_in_parallel_join_to_one_walk(
     slices: list[list[Record]], known: dict
 ) -> None:
-    """Slices (consecutive parts) of a partition's records can be processed in parallel. Each slice
-    is first processed without the marks of earlier slices. Then `join` says which slices must be
-    processed again with these marks. The result is the same as that of one pass in order."""
+    """Slices (consecutive parts) of a partition's records can be processed in parallel, each one at
+    first without the marks of earlier slices. `join` then says which slices must be processed
+    again, and with which marks. In the end, the result is the same as that of one pass in order."""
     walked = [_walk(part, {}) for part in slices]
     joined = marks.join([SliceEnds(x.lowest, x.highest) for x in walked], known)
     for index, right_marks in joined.again.items():
@@ -95,13 +94,14 @@ def test_slices_that_do_not_overlap_are_not_walked_again() -> None:
 
 
 def test_a_slice_is_walked_again_with_the_marks_of_all_before_it() -> None:
-    """If a slice has bytes of a file that an earlier slice has, too, it is processed again, with
-    the marks that all earlier slices have left for the slice's files."""
+    """If a slice has a record that begins before the end of a file's records in earlier slices, the
+    slice is processed again. It then gets the marks that all earlier slices have left for the
+    slice's files."""
     ends = [SliceEnds({(1, 7): 0}, {(1, 7): 20}), SliceEnds({(1, 7): 10}, {(1, 7): 30})]
     assert marks.join(ends, {(1, 9): 4}).again == {1: {(1, 7): 20}}
 
 
 def test_records_without_length_stand_for_one_offset_each() -> None:
-    """Records without origin are counted with agent 0 and their offset as first byte. They are
-    never mistaken for repeats of each other."""
+    """Records without origin are counted with agent 0, and their offset as first byte. A record of
+    this kind is never taken for a repeat of another one."""
     assert _kinds(_walk([(0, 3, 17, 0), (0, 3, 18, 0)], {(0, 3): 16})) == "kk"

@@ -1,4 +1,4 @@
-"""Tests how names and patterns select topics."""
+"""Tests which topics of a cluster are selected by names and patterns in settings."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_patterns_match_whole_names_and_never_our_own_topics(
 
 
 def test_what_is_no_regular_expression_is_refused_with_a_sentence() -> None:
-    """A text that is neither a topic's name nor a regular expression is refused with one sentence
-    when the settings are checked."""
+    """If a text in the setting is neither a topic's name nor a regular expression, checking the
+    setting raises one sentence that says so."""
     with pytest.raises(ConfigurationRefused, match="neither a topic's name"):
         topic_patterns.check(["dc1.(*"])

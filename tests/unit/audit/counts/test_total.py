@@ -1,4 +1,4 @@
-"""Tests how many counts are added up."""
+"""Tests the function that adds up many counts at once."""
 
 from __future__ import annotations
 

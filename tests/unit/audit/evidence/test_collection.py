@@ -85,8 +85,8 @@ def test_catching_up_takes_all_that_is_there_now() -> None:
 
 
 def test_a_restarted_collector_reads_on_where_the_store_ends() -> None:
-    """A restarted collector continues to read from the position in its store. One transaction
-    stores both the messages that were read and this position."""
+    """A restarted collector continues to read from the position in its store. It stores messages
+    and the position after them in one transaction."""
     cluster, clock, ledger = MemoryCluster(), ManualClock(), Ledger()
     cluster.create(TOPIC)
     _publish(cluster, OWN, 1)
@@ -117,9 +117,9 @@ def test_an_audit_topic_made_again_is_read_from_its_beginning() -> None:
 @promise("6 audit topic made again")
 @pytest.mark.parametrize("restarted", [True, False])
 def test_an_audit_topic_made_again_and_longer_than_before_loses_no_head(restarted: bool) -> None:
-    """If the audit topic was created again, the collector reads it from its start, even if the new
-    topic already has offsets beyond the position that the collector had in the old one. It
-    recognizes the new topic by the topic id."""
+    """If the audit topic was deleted and created again, the collector reads the new topic from its
+    start. This is true even if the new topic already has offsets beyond the collector's position in
+    the old one, because the collector compares the topic ids."""
     cluster, clock, ledger = MemoryCluster(), ManualClock(), Ledger()
     cluster.create(TOPIC)
     _publish(cluster, OWN, 1, 2)
@@ -138,8 +138,8 @@ def test_an_audit_topic_made_again_and_longer_than_before_loses_no_head(restarte
 
 
 class Ending:
-    """Stands for the request to end the program. The request has come when `is_over` returns true.
-    Instead of waiting for it, this object calls `meanwhile`."""
+    """Stands for the object that tells the collector to end. `requested` is true when `is_over`
+    returns true. `wait` does not wait: it calls `meanwhile`."""
 
     def __init__(self, is_over: Callable[[], bool], meanwhile: Callable[[], None]) -> None:
         self._is_over, self._meanwhile = is_over, meanwhile
@@ -160,8 +160,8 @@ class Ending:
 def test_an_audit_topic_that_vanishes_while_it_is_out_of_range_is_no_accident(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """If the audit topic is deleted just when the collector's offset in it is out of range, the
-    collector does not end with an error. It waits and tries again."""
+    """If the audit topic is deleted at the moment when the collector asks for an offset that the
+    topic does not have, the collector does not end with an error. It waits and tries again."""
     cluster, clock, ledger = MemoryCluster(), ManualClock(), Ledger()
     cluster.create(TOPIC)
     polled = 0
@@ -194,9 +194,9 @@ def test_an_audit_topic_that_vanishes_while_it_is_out_of_range_is_no_accident(
 
 
 def test_a_slow_ledger_gets_many_records_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If transactions of the ledger (the collector's store) take long, arriving records wait for
-    the next transaction. The ledger gets all waiting records together, at the latest when the
-    collector next asks the cluster for new topics."""
+    """If each transaction of the ledger (the collector's store) takes long, the collector passes
+    many records to the ledger at once. Records that arrive wait for the next transaction, which
+    begins at the latest when the collector next asks the cluster for new topics."""
     cluster, clock, ledger, taken = MemoryCluster(), ManualClock(), Ledger(), list[int]()
     cluster.create(TOPIC)
     take = ledger.take

@@ -1,5 +1,6 @@
-"""The ledger (the collector's store) sums up all messages in SQLite. The fold sums them up in
-memory. These tests check that both give the same evidence."""
+"""Tests that the ledger (the collector's store, in SQLite) and the fold (which sums up messages in
+memory) give the same evidence. Also tests what the ledger does with damaged and with unusual
+messages."""
 
 from __future__ import annotations
 
@@ -113,10 +114,10 @@ def _encoded(chosen: list[Message]) -> list[bytes]:
 def test_the_ledger_and_the_fold_give_the_same_verdicts(
     chosen: list[Message], random: object
 ) -> None:
-    """The ledger (in SQLite) gives the same verdicts as the fold (in memory) if messages come in
-    another order and repeatedly, in any number of transactions, also while the store is being
-    rebuilt. The ledger always gets the first message of each sender before all other messages,
-    because the verdicts may depend on when these first messages come."""
+    """The ledger (in SQLite) gives the same verdicts as the fold (in memory), even if it gets the
+    messages in another order, repeatedly, in any number of transactions, and while the store is
+    being rebuilt. In this test, the ledger gets the first message of each sender before all other
+    messages, because the verdicts may depend on when these first messages come."""
     said = _without_clones(chosen)
     expected = judge(said, POLICY, 300)
     again = said * 2
@@ -137,9 +138,9 @@ def test_the_ledger_and_the_fold_give_the_same_verdicts(
 def test_the_ledger_and_the_fold_know_the_same_files_again(
     chosen: list[Message], random: object
 ) -> None:
-    """By birth time, first bytes and predecessor, the ledger (in SQLite) and the fold (in memory)
-    recognize that announcements are about the same file. Both find the same files, whatever the
-    order and the number of the announcements."""
+    """The ledger (in SQLite) and the fold (in memory) recognize which announcements are about the
+    same file: they compare birth time, first bytes and predecessor. Both find the same files, in
+    whatever order, and however often, the announcements come."""
     expected = Fold(_without_clones(chosen)).evidence()
     again = _without_clones(chosen) * 2
     random.shuffle(again)
@@ -159,8 +160,8 @@ def _first_of_each_sender(said: list[Message]) -> list[Message]:
 
 
 def _without_clones(chosen: list[Message]) -> list[Message]:
-    """If several messages have the same sender, epoch and number, keeps only the first one.
-    Otherwise the verdicts would depend on the order of these messages."""
+    """Returns the messages without clones: of several messages with the same sender, epoch and
+    number, only the first. With all of them, the verdicts would depend on their order."""
     kept: dict[object, Message] = {}
     for message in chosen:
         key: object = len(kept)
@@ -203,8 +204,8 @@ def _delta(number: int) -> Delta:
 
 def test_what_was_taken_is_durable_with_its_position(tmp_path: Path) -> None:
     """The ledger stores messages and the position after them in one transaction. After a restart,
-    the collector continues to read from this position, and messages that it reads again change
-    nothing."""
+    the collector continues to read from this position. If it reads stored messages again, the
+    evidence does not change."""
     tp = _PARTITION
     ledger = Ledger(tmp_path / "audit.db")
     ledger.take([messages.encode(_delta(1))], {tp: Position(17)})
@@ -248,8 +249,8 @@ def test_an_agent_tier_sender_that_is_no_agent_id_harms_nobody(name: str) -> Non
 
 @pytest.mark.parametrize("moment", [-(1 << 63), -(1 << 62), 1 << 62, (1 << 63) - 1])
 def test_times_that_no_calendar_holds_harm_nobody(moment: int) -> None:
-    """If the time in a message is too large or too small for a calendar date, it is shown as a
-    number, and the message makes no bucket complete."""
+    """If the time in a message is too large or too small for a calendar date, reports show it as a
+    number, and no bucket becomes complete by this message."""
     sender = Sender(Tier.AGENT, "dc1", "7", "h", 1)
     count = Count(LOGS, 7, 0, 100, 1, 2, 3)
     bucket = max(min(moment, FARTHEST_MS), -FARTHEST_MS)  # a message cannot have a farther bucket
@@ -270,8 +271,8 @@ def test_times_that_no_calendar_holds_harm_nobody(moment: int) -> None:
 
 @pytest.mark.parametrize("moment", [-(1 << 63), (1 << 63) - 1])
 def test_a_rereading_at_the_end_of_all_times_harms_nobody(moment: int) -> None:
-    """Two agents announced the same file, at the least or the greatest time that a message can
-    have. The ledger still finds the agents' seals before and after that time."""
+    """If two agents announced the same file, the ledger finds their seals before and after the time
+    of the announcement, even if this time is the least or the greatest that a message can have."""
     said: list[Message] = []
     for agent in (7, 8):
         sender = Sender(Tier.AGENT, "dc1", str(agent), "h", 1)
@@ -288,8 +289,8 @@ def test_a_rereading_at_the_end_of_all_times_harms_nobody(moment: int) -> None:
 
 
 def _old(message: Message) -> bytes:
-    """Encodes the message in the format of an older program that does not support last words (final
-    seals)."""
+    """Returns the message in the encoding of an older version. This encoding cannot say that a seal
+    is final (an agent's last word)."""
     text = resources.files("skidway.schemas").joinpath("history", "audit-1.avsc").read_text("utf-8")
     _, record = single_object.decode(messages.encode(message))
     counts = message.counts if isinstance(message, Delta) else ()
@@ -314,10 +315,10 @@ def _of_all_kinds(*, final: bool) -> list[Delta | Seal]:
 
 @pytest.mark.parametrize("newer_first", [True, False])
 def test_a_message_again_in_the_encoding_of_another_version_is_no_clone(newer_first: bool) -> None:
-    """If a loader is rolled back to the previous version, it repeats the messages of the newer
-    version in the previous version's encoding. Ledger and fold recognize these repetitions. They
-    report a clone (a second running copy of a sender) only if two messages with the same number
-    have different content."""
+    """If a loader is rolled back to the previous version, it sends messages of the newer version
+    again, in the older encoding. Ledger and fold recognize them as repetitions. They report a clone
+    (a second running copy of a sender) only if two messages with the same number have different
+    content."""
     said = _of_all_kinds(final=False)
     new, old = [messages.encode(x) for x in said], [_old(x) for x in said]
     assert not set(new) & set(old)
@@ -343,8 +344,8 @@ def test_what_an_older_encoding_cannot_say_is_not_the_same() -> None:
 
 
 def test_a_failed_transaction_leaves_nothing_behind() -> None:
-    """After a failed transaction, the ledger has stored no part of a message. Its caches in memory
-    have no row ids that the transaction would have stored."""
+    """After a failed transaction, the ledger contains no part of its messages. The caches in memory
+    contain no ids of rows that the transaction would have added."""
     ledger = Ledger()
 
     def broken() -> object:
@@ -360,8 +361,9 @@ def test_a_failed_transaction_leaves_nothing_behind() -> None:
 
 
 def test_sums_wrap_around_like_the_checksums_they_hold() -> None:
-    """Sums of checksums are modulo 2^64, in the ledger (in SQLite) as in the fold (in memory).
-    SQLite's own addition would turn large sums into floating-point numbers."""
+    """Sums of checksums are modulo 2^64, in the ledger (in SQLite) as in the fold (in memory). The
+    ledger does not add them in SQL, because SQLite would turn large sums into floating-point
+    numbers."""
     top = replace(_delta(1).counts[0], checksum=2**63 - 1)
     parts = [replace(_delta(n), counts=(replace(top, previous=n - 1),)) for n in (1, 2, 3)]
     ledger = ledger_of(_encoded(parts))
@@ -411,8 +413,8 @@ def test_a_full_disk_takes_nothing_and_loses_nothing(tmp_path: Path) -> None:
 
 @promise("clocks host")
 def test_a_host_is_called_what_its_newest_message_says_whatever_its_clock_said() -> None:
-    """The ledger uses the host name in the agent's message with the highest number, in whatever
-    order messages come. This is true even if the time in an older message is years ahead."""
+    """A host has the name in the agent's message with the highest number, in whatever order the
+    messages come, and even if the time in an older message is years ahead."""
     before, now = (Sender(Tier.AGENT, "dc1", "7", name, 1) for name in ("before", "now"))
     ahead_ms = 1 << 50
     said: list[Message] = [
@@ -456,9 +458,9 @@ def test_the_order_in_which_messages_come_changes_nothing() -> None:
 
 
 def _said_at_their_times() -> Iterator[tuple[bytes, Heard]]:
-    """Messages, each with its offset in the audit topic, of a broker's counter and of two agents
-    that announce the same files. Some values in the messages increase with the message number, and
-    others decrease."""
+    """Yields messages of a broker's counter and of two agents that announce the same files, each
+    with its offset in the audit topic. Some values in the messages increase with the message
+    number, and others decrease."""
     one = Sender(Tier.AGENT, "dc1", "7", "h1", 2, Bounds(100, 300))
     later = replace(one, host="h2", bounds=Bounds(200, 300))
     last = replace(one, host="h2", bounds=Bounds(50, 400))
@@ -498,8 +500,9 @@ def _said_at_their_times() -> Iterator[tuple[bytes, Heard]]:
 
 
 def test_a_reader_knows_a_sender_that_came_after_one_without_numbers(tmp_path: Path) -> None:
-    """A sender may have sent only heartbeats, before its first numbered message. Readers then still
-    know the senders that come later, and give the verdicts of a ledger that was read anew."""
+    """A sender may at first send only heartbeats, before its first numbered message. A ledger
+    object that reads the store while another object writes to it still learns of senders that come
+    later, and gives the same verdicts as the fold."""
     path = tmp_path / "audit.db"
     writer, reader = Ledger(path), Ledger(path)
     silent = Sender(Tier.BROKER, "dc1", "count-dc1", "h9", 1)

@@ -1,5 +1,5 @@
-"""The ledger (the collector's store) says which buckets have changed, so that only these buckets
-are judged again."""
+"""Tests how the ledger (the collector's store) says which buckets have changed. The judge then
+judges only these buckets again."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ def _delta(number: int, *counts: Count) -> bytes:
 
 
 def test_a_bucket_has_changed_once() -> None:
-    """After a bucket's counts have changed, the next call of `changed_buckets` names the bucket
-    once. It does not matter whether the bucket's records were counted for the first time, more
-    records were counted, or a rule left out records. A repeated message changes nothing."""
+    """If the counts of a bucket have changed, the next call of `changed_buckets` names the bucket
+    once. They may change because the bucket's first records are counted, because more records are
+    counted, or because a rule left out records. A repeated message changes nothing."""
     ledger = Ledger()
     assert ledger.changed_buckets() is None  # earlier changes are unknown
     ledger.take([_delta(1, Count(LOGS, 7, 0, 9, 1, 1, 1), Count(OTHER, 7, 9, 9, 1, 1, 1))])
@@ -30,7 +30,7 @@ def test_a_bucket_has_changed_once() -> None:
     ledger.take([_delta(1, Count(LOGS, 7, 0, 9, 1, 1, 1), Count(OTHER, 7, 9, 9, 1, 1, 1))])
     ledger.take([encode(Heartbeat(AGENT, 1, 9))])
     assert ledger.changed_buckets() == ({}, {})
-    ledger.rebuild({TopicPartition("_skidway_audit", 0): 9})  # later counts become additions
+    ledger.rebuild({TopicPartition("_skidway_audit", 0): 9})  # counts now go to tally_additions
     ledger.take([_delta(2, Count(LOGS, 7, 0, 9, 1, 1, 1, previous=1))])
     assert ledger.changed_buckets() == ({LOGS: {(0, 9)}}, {})
     rules = (Filtered("drop", 1, 1),)
@@ -40,8 +40,9 @@ def test_a_bucket_has_changed_once() -> None:
 
 @promise("6 complete")
 def test_a_rule_leaves_out_records_of_a_bucket_again_and_again() -> None:
-    """The ledger can store several deltas (messages with counts) in a row that say how many of a
-    bucket's records rules left out, even if nobody calls `changed_buckets` in between."""
+    """The ledger can store several deltas (messages with counts) that each say how many of a
+    bucket's records a rule has left out, even if nobody calls `changed_buckets` in between. It adds
+    up these numbers."""
     ledger, rules = Ledger(), (Filtered("drop", 1, 1),)
     ledger.changed_buckets()
     for number in range(1, 5):
@@ -56,7 +57,7 @@ def test_a_rule_leaves_out_records_of_a_bucket_again_and_again() -> None:
 
 
 def test_deleted_buckets_are_gone() -> None:
-    """The ledger distinguishes deleted buckets from changed buckets."""
+    """`changed_buckets` names deleted buckets apart from changed buckets."""
     ledger = Ledger()
     ledger.changed_buckets()
     ledger.take([_delta(1, Count(LOGS, 7, 0, 9, 1, 1, 1), Count(LOGS, 7, 9, 9, 1, 1, 1))])
@@ -66,7 +67,7 @@ def test_deleted_buckets_are_gone() -> None:
 
 def test_what_another_connection_writes_may_change_every_bucket(tmp_path: Path) -> None:
     """If another connection has written to the database, the ledger does not know which buckets
-    have changed. Then the next call of `changed_buckets` returns None."""
+    have changed. So the next call of `changed_buckets` returns None."""
     ledger, other = Ledger(tmp_path / "a.db"), Ledger(tmp_path / "a.db")
     ledger.changed_buckets()
     assert ledger.changed_buckets() == ({}, {})

@@ -24,8 +24,9 @@ said = st.lists(st.tuples(st.integers(1, 3), numbers, st.binary(min_size=1, max_
 def test_the_first_digest_of_a_number_is_kept(
     chosen: list[tuple[int, int, bytes]], size: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The ledger returns the digest of the first message with a number, whatever other numbers came
-    before. It does not matter whether the digest is still in memory, or only in the database."""
+    """If a message has the number of an earlier message, `add` returns the digest of the earlier
+    one, whatever numbers came in between. It does not matter whether this digest is still in
+    memory, or only in the database."""
     monkeypatch.setattr(number_rows, "KEPT_BLOCKS_MAX", 1)
     connection = open_database(IN_MEMORY, SCHEMA, FORMAT)
     rows, known = NumberRows(connection), dict[tuple[int, int], bytes]()
@@ -44,8 +45,8 @@ def test_the_first_digest_of_a_number_is_kept(
 @promise("6 numbers")
 @given(st.integers(-3, 3 * BLOCK), st.integers(1, 3 * BLOCK), st.sets(st.integers(0, 3 * BLOCK)))
 def test_the_first_missing_number_is_found(first: int, count: int, holes: set[int]) -> None:
-    """The ledger finds the least missing number of a sender, even if whole blocks of numbers are
-    missing, and does not mix up senders."""
+    """`first_missing` returns the least missing number of a sender, even if whole blocks of numbers
+    are missing, and even if another sender has sent these numbers."""
     connection = open_database(IN_MEMORY, SCHEMA, FORMAT)
     rows = NumberRows(connection)
     there = {first, *(first + each for each in range(count))} - {first + 1 + x for x in holes}
@@ -61,7 +62,7 @@ def test_the_first_missing_number_is_found(first: int, count: int, holes: set[in
 
 
 def test_a_digest_depends_on_every_byte() -> None:
-    """Two messages that differ in one byte have different digests of 4 bytes."""
+    """The digests of messages that differ in one byte are different. Each digest has 4 bytes."""
     value = bytes(range(256))
     changed = [value[:at] + b"?" + value[at + 1 :] for at in range(256) if at != ord("?")]
     found = {digest_of(each) for each in [value, value + b"\0", b"", *changed]}
@@ -71,10 +72,10 @@ def test_a_digest_depends_on_every_byte() -> None:
 
 @promise("6 numbers")
 def test_a_settled_number_that_comes_later_is_another_message() -> None:
-    """The ledger deletes the digests of old messages. If such a message comes again, it counts as a
-    repetition; but a message with the same number and a later time counts as another message. The
-    ledger deletes no digests after a missing number, so that it still knows that this number is
-    missing."""
+    """To settle a message means to delete its digest. If a settled message comes again, it counts
+    as a repetition, but a message with the same number and a later time counts as another message.
+    The ledger settles whole blocks of numbers, but no block that contains a missing number or comes
+    after it, so that the number is still known to be missing."""
     connection = open_database(IN_MEMORY, SCHEMA, FORMAT)
     rows = NumberRows(connection)
     with transaction(connection):
@@ -94,8 +95,9 @@ def test_a_settled_number_that_comes_later_is_another_message() -> None:
 @promise("6 numbers")
 @pytest.mark.parametrize("first", [MOST, MOST - 1, MOST - BLOCK + 1, MOST - BLOCK, LEAST])
 def test_a_message_with_the_greatest_number_does_not_end_the_settling(first: int) -> None:
-    """Any program can send a message with the greatest number. The ledger never settles this
-    number, because no number comes after it. It settles the blocks before this number's block."""
+    """Any program can send a message with the greatest possible number. The ledger never settles
+    the block that contains this number, because no number comes after the block. It settles earlier
+    blocks as usual."""
     connection = open_database(IN_MEMORY, SCHEMA, FORMAT)
     rows = NumberRows(connection)
     with transaction(connection):

@@ -57,15 +57,15 @@ def _seals(ledger: Ledger) -> list[int]:
 
 @promise("6 pruning")
 def test_the_last_seal_before_a_later_loss_is_kept(tmp_path: Path) -> None:
-    """A seal says that all earlier lines are counted. The ledger deletes old seals, but not the
-    newest seals of an agent. So if the agent declares a loss later, the ledger still has the last
-    seal before the loss, and the loss concerns no more buckets than without the deletion."""
+    """If an agent declares a loss, the ledger still has the agent's last seal before the loss (a
+    seal says that all earlier lines are counted). It has deleted old seals, but never deletes the
+    newest ones. So the loss concerns the same buckets as in a ledger that has deleted nothing."""
     said = [_seal(number) for number in range(1, 200)]
     ledger, other = Ledger(tmp_path / DATABASE), _ledger(*said)
     ledger.take([encode(x) for x in said])
     ledger.prune([], LATE)
     ledger.close()
-    ledger = Ledger(tmp_path / DATABASE)  # no seals are in memory
+    ledger = Ledger(tmp_path / DATABASE)  # without seals in memory
     for each in (ledger, other):
         each.take([encode(_loss(200)), encode(_seal(201))])
     assert _seals(ledger) == _seals(other) == [1, 199, 201]
@@ -73,9 +73,10 @@ def test_the_last_seal_before_a_later_loss_is_kept(tmp_path: Path) -> None:
 
 @promise("6 pruning")
 def test_of_settled_messages_the_last_seal_of_each_block_is_kept(tmp_path: Path) -> None:
-    """After some time the ledger settles messages: it deletes their digests, and keeps only the
-    last seal of each 64 messages. A loss that the agent declares later still concerns the same
-    buckets. If an agent declared a loss before, the ledger keeps all seals of this agent."""
+    """After some time the ledger settles messages: it deletes their digests, and of each 64
+    messages it keeps only the last seal. If the agent declares a loss later, the loss concerns the
+    same buckets as without the deletion. If an agent had already declared a loss, the ledger keeps
+    all seals of this agent."""
     said = [_seal(number) for number in range(1, 201)]
     losing = [*(_seal(x) for x in range(1, 100)), _loss(100), *(_seal(x) for x in range(101, 201))]
     for messages, kept in ((said, [63, 127, 191, *range(192, 201)]), (losing, None)):
@@ -99,10 +100,10 @@ def _all_seals(ledger: Ledger) -> list[int]:
 
 @promise("6 pruning")
 def test_a_sender_whose_first_messages_are_missing_is_settled_late() -> None:
-    """The first messages of a sender may come last, because they are in a partition or cluster that
-    is read later. Until they come, the ledger does not settle the sender's messages (delete their
-    digests). So it takes the first messages as new, and has the same evidence as a store that got
-    all messages in order."""
+    """The ledger settles a sender's messages (deletes their digests) only when it has the sender's
+    first message. The first messages may come last, because they are in a partition or a cluster
+    that the collector reads later. They count as new, so the evidence is the same as if all
+    messages had come in order."""
     said = [_seal(number) for number in range(1, 200)]
     ledger, other = _ledger(*said[80:]), _ledger(*said)
     for each in (ledger, other):
@@ -116,9 +117,9 @@ def test_a_sender_whose_first_messages_are_missing_is_settled_late() -> None:
 
 @promise("6 pruning")
 def test_the_seals_around_an_earlier_loss_are_kept() -> None:
-    """A seal says that all earlier lines are counted. The ledger keeps all seals of an agent that
-    declared a loss, because the verdicts on many buckets depend on the last seal before the loss.
-    """
+    """If an agent has declared a loss, the ledger deletes no seal of this agent, because the
+    verdicts on many buckets depend on the last seal before the loss. (A seal says that all earlier
+    lines are counted.) The evidence has this seal, the first one and the newest one."""
     said = [*(_seal(x) for x in range(1, 100)), _loss(100), *(_seal(x) for x in range(101, 300))]
     ledger = _ledger(*said)
     ledger.prune([], LATE)
@@ -127,8 +128,8 @@ def test_the_seals_around_an_earlier_loss_are_kept() -> None:
 
 @promise("6 pruning")
 def test_a_message_that_is_read_again_after_its_number_was_settled_changes_nothing() -> None:
-    """If an old message whose digest was deleted comes again, the ledger treats it as a repetition,
-    which changes nothing."""
+    """If the ledger gets an old message whose digest it has deleted, it treats the message as a
+    repetition, and the evidence does not change."""
     said = [_seal(number) for number in range(1, 300)]
     ledger = _ledger(*said)
     ledger.prune([], LATE)
@@ -140,8 +141,8 @@ def test_a_message_that_is_read_again_after_its_number_was_settled_changes_nothi
 
 @promise("6 pruning")
 def test_a_bucket_that_changed_after_it_was_judged_is_kept() -> None:
-    """Between the judgement of an old bucket and its deletion, a late line may come. Then the
-    ledger keeps the bucket with all of its counts."""
+    """The ledger does not delete an old bucket if a late line was counted in it after the bucket
+    was judged. It keeps all counts of the bucket."""
     ledger = _ledger(Delta(AGENT, 1, 1, counts=(Count(LOGS, 7, 0, 60_000, 5, 5, 5),)))
     tallies = ledger.evidence().topic(LOGS).tallies[0, 60_000]
     assert isinstance(tallies, BucketTallies)
@@ -160,8 +161,8 @@ def test_a_bucket_that_changed_after_it_was_judged_is_kept() -> None:
 
 @promise("6 pruning")
 def test_an_acceptance_of_late_counts_covers_no_later_ones() -> None:
-    """If counts come for a bucket that was deleted, a person can accept them. If counts of another
-    host come afterwards, even fewer ones, the acceptance does not cover them."""
+    """A person can accept counts that arrived for a deleted bucket. If counts of another host
+    arrive after that, the acceptance does not cover them, even if they are lower."""
     counted = (Count(LOGS, 7, 0, 60_000, 5, 50, 9),)
     ledger = _ledger(
         Delta(AGENT, 1, 5, counts=counted),
@@ -186,10 +187,11 @@ def test_an_acceptance_of_late_counts_covers_no_later_ones() -> None:
 
 @promise("6 pruning")
 def test_a_bucket_stays_while_its_rejects_are_not_accepted() -> None:
-    """In this test, half of a bucket's lines were rejected, and nobody has accepted the warning
-    about these rejects. So the ledger keeps the bucket's counts of both topics: the topic and its
-    topic of rejected lines. Without the topic's counts, the warning would say that all lines were
-    rejected. After a person has accepted the warning, the counts of both topics can be deleted."""
+    """The ledger keeps the counts of a bucket as long as the warning about its rejects is not
+    accepted, and keeps them for both topics: the topic itself, and its topic of rejects. In this
+    test, half of the lines were rejected. If only the topic's own counts were deleted, the warning
+    would say that all lines were rejected. After a person has accepted the warning, the counts of
+    both topics can be deleted."""
     ledger, clock = Ledger(), ManualClock()
     now_ms, size = clock.time_ms(), 60_000
     old = OldBuckets(ledger, lambda: _POLICY, clock, 1)
@@ -209,8 +211,8 @@ def test_a_bucket_stays_while_its_rejects_are_not_accepted() -> None:
 
 
 def test_messages_of_the_least_time_do_not_end_the_deletion() -> None:
-    """If the only messages have the least time that a message can have, nothing is old, and the
-    collector goes on to look for old buckets."""
+    """If the only message has the least time that a message can have, the collector finds no old
+    bucket, and does not fail."""
     ledger, clock = Ledger(), ManualClock()
     old = OldBuckets(ledger, lambda: _POLICY, clock, 35)
     counted = Count(LOGS, 7, 0, 60_000, 5, 5, 5)

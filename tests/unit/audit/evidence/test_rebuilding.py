@@ -59,8 +59,8 @@ def _collection(
 
 
 def _half(ledger: Ledger) -> None:
-    """Adds some messages to the ledger. If there were no others, they would make the bucket
-    complete."""
+    """Adds all messages but one to the ledger. If there were no other message, they would make the
+    bucket complete."""
     ledger.rebuild({OWN: len(SAID) + 1})
     values = [messages.encode(x) for x in SAID]
     ledger.take(values, {OWN: Position(len(SAID))}, NOW)
@@ -76,9 +76,9 @@ def _statuses(evidence: Evidence) -> list[Status]:
 
 @promise("6 rebuilt store")
 def test_a_part_of_the_evidence_makes_nothing_complete() -> None:
-    """By the messages that the ledger has already, a bucket would be complete, but a message that
-    the collector has not read yet makes the bucket incomplete. Until the collector reads this
-    message, the bucket is unknown."""
+    """As long as the collector has not read all messages, a bucket is unknown, even if the messages
+    that it has read would make the bucket complete. In this test, the last message makes the bucket
+    incomplete."""
     ledger = Ledger()
     _half(ledger)
     evidence = ledger.evidence()
@@ -92,9 +92,9 @@ def test_a_part_of_the_evidence_makes_nothing_complete() -> None:
 
 @promise("6 rebuilt store")
 def test_the_judge_and_the_report_say_that_the_store_is_rebuilt() -> None:
-    """While the store is being rebuilt, the judge judges nothing. The report then names the rebuild
-    in its sentence and in its JSON document, and ends with status 1. After the rebuild, the judge
-    judges all buckets again."""
+    """While the store is being rebuilt, the judge judges no bucket. The report says that the store
+    is being rebuilt, in its sentence and in its JSON document, and ends with status 1. After the
+    rebuild, the judge judges all buckets again."""
     ledger, clock = Ledger(), ManualClock()
     judge = Judge(ledger, lambda: POLICY, clock)
     _half(ledger)
@@ -113,8 +113,8 @@ def test_the_judge_and_the_report_say_that_the_store_is_rebuilt() -> None:
 @promise("6 rebuilt store")
 def test_neither_a_job_nor_the_gate_passes_while_the_store_is_rebuilt() -> None:
     """While the store is being rebuilt, `audit complete` and `audit wait` do not end with status 0,
-    and name the rebuild as the reason. `audit wait` does so even for a host of which no message was
-    read yet."""
+    and give the rebuild as the reason. `audit wait` also gives this reason for a host of which the
+    collector has not read a message yet."""
     ledger = Ledger()
     _half(ledger)
     evidence = ledger.evidence()
@@ -126,9 +126,9 @@ def test_neither_a_job_nor_the_gate_passes_while_the_store_is_rebuilt() -> None:
 
 @promise("6 rebuilt store")
 def test_a_new_store_is_rebuilt_up_to_the_ends_that_the_collector_saw() -> None:
-    """A collector that starts with a new store remembers the end offsets that all audit topics have
-    at that time. The rebuild ends when the collector has read up to these offsets, even if the
-    topics have grown meanwhile."""
+    """A collector with a new store remembers the end offsets that all audit topics have when it
+    starts. The rebuild ends when the collector has read up to these offsets, even if the topics
+    have grown since."""
     cluster, ledger = MemoryCluster(), Ledger()
     cluster.create(OWN.topic)
     cluster.create(MIRRORED.topic)
@@ -166,9 +166,9 @@ def _made_again(cluster: MemoryCluster, ledger: Ledger) -> None:
 def test_a_topic_that_is_read_from_its_beginning_is_a_rebuild(
     happens: Callable[[MemoryCluster, Ledger], None], missing: int, tmp_path: Path
 ) -> None:
-    """If a collector is started again with the store that it had, it judges at once. If the
-    collector must read a topic from the beginning, because the topic is new to this store or was
-    created again, the collector reads this topic before it judges."""
+    """If a collector is restarted with its store, it judges at once. If it must read an audit topic
+    from the beginning, because the topic is new or was created again, it judges only after it has
+    read this topic."""
     cluster, ledger = MemoryCluster(), Ledger(tmp_path / DATABASE)
     cluster.create(OWN.topic)
     _publish(cluster, OWN, SAID)
@@ -202,8 +202,9 @@ def _deleted(cluster: MemoryCluster) -> None:
 def test_a_rebuild_does_not_wait_for_messages_that_are_gone(
     happens: Callable[[MemoryCluster], None], is_restarted: bool
 ) -> None:
-    """During a rebuild, an audit topic is deleted, and created again with fewer messages and
-    partitions. The rebuild ends when all existing messages are read."""
+    """If an audit topic is deleted during a rebuild, and perhaps created again with fewer messages
+    and partitions, the rebuild does not wait for the deleted messages. It ends when all existing
+    messages are read."""
     cluster, ledger = MemoryCluster(), Ledger()
     cluster.create(MIRRORED.topic)
     cluster.create(OWN.topic, partitions=2)

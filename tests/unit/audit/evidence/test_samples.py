@@ -1,5 +1,6 @@
-"""Tests messages about samples, and about comparisons of samples with rows: how they are decoded,
-and which evidence the audit keeps from them."""
+"""Tests the messages with samples (lines that an agent has chosen), and the messages with the
+results of comparisons of samples with rows: how they are decoded, and which evidence the audit
+keeps from them."""
 
 from __future__ import annotations
 
@@ -47,8 +48,7 @@ def test_messages_are_read_as_they_were_written(message: messages.Message) -> No
 
 
 def test_a_sample_without_its_sums_is_refused() -> None:
-    """A sample message is refused as damaged if it has fewer content sums than positions of
-    records."""
+    """If a sample message has fewer content sums than records, it is refused as damaged."""
     _, record = single_object.decode(encode(SAMPLE))
     record["parts"][0]["sums"] = record["parts"][0]["sums"][:-1]
     with pytest.raises(MessageRefused):
@@ -57,9 +57,10 @@ def test_a_sample_without_its_sums_is_refused() -> None:
 
 
 def test_samples_are_taken_once_and_by_their_day() -> None:
-    """A sample that arrives again, or that is also in a mirror, counts once. Samples of other days
-    than the requested one are ignored. Whoever reads the samples also learns how many messages were
-    damaged, and of how many sampled byte ranges no message has come."""
+    """Of the samples of the requested day, each one counts once, even if its message arrives again,
+    or is also in a mirror. Samples of other days are ignored. The result also says how many
+    messages were damaged, and how many of the byte ranges that agents have chosen are missing,
+    because their messages have not come."""
     told = Told()
     damaged = encode(SAMPLE)[:20]
     later = replace(SAMPLE, period=2 * DAY)

@@ -1,5 +1,5 @@
-"""Tests that sums of counts are the same wherever the counts are added: in memory, for the messages
-of one transaction, or in the database, for the messages of several transactions."""
+"""Tests that the sums of counts are the same whether the ledger adds the counts in memory (the
+messages of one transaction) or to sums in the database (the messages of several transactions)."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ def test_sums_are_those_of_64_bits_wherever_they_are_added(
     sums: list[int], size: int, turn: int
 ) -> None:
     """The checksum of a bucket is the sum modulo 2^64 of the checksums in all deltas (messages with
-    counts). Each delta of a bucket names the previous one, and the ledger sees that none is
-    missing. It does not matter how many messages a transaction has, or in which order the messages
-    come."""
+    counts). Each delta names the previous delta that counted the bucket, and the ledger sees that
+    no delta is missing. Neither the order of the messages nor their number in one transaction
+    changes this."""
     said = [
         encode(Delta(AGENT, number, 5, counts=(Count(LOGS, 7, 0, 9, 1, 2, x, 0, 0, number - 1),)))
         for number, x in enumerate(sums, start=1)
@@ -74,9 +74,9 @@ tallies = st.lists(
 
 @given(tallies, tallies)
 def test_adding_to_known_tallies_is_adding_up_all(mine: TallyColumns, other: TallyColumns) -> None:
-    """The ledger either adds counts to existing tallies (sums of counts), or sorts all counts and
-    adds them up. Both ways give the same tallies, also with narrow checksums (cut to 24 bits).
-    Reading a stored tally gives the same numbers, whatever they are."""
+    """If two groups of tallies (sums of counts) are added, the result is the same as if all counts
+    of both groups were added up. This is also true of narrow checksums (cut to 24 bits). A tally
+    that is stored and read again has the same numbers."""
     store = open_database(IN_MEMORY, SCHEMA, FORMAT)
     whole = TallyColumns.summed(np.concatenate((mine.table, other.table), axis=1))
     for first, second in ((mine, other), (other, mine), (whole, other)):
@@ -94,8 +94,8 @@ def test_adding_to_known_tallies_is_adding_up_all(mine: TallyColumns, other: Tal
 
 
 def test_what_left_memory_is_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The ledger keeps only some tallies in memory. Before it adds counts to another tally, it
-    reads this tally from the database."""
+    """The ledger keeps only some tallies (sums of counts) in memory. If it must add counts to a
+    tally that is not in memory, it first reads this tally from the database."""
     monkeypatch.setattr(tally_rows, "KEPT_TALLIES_MAX", 2)
     ledger = Ledger()
     for number in range(1, 13):
@@ -112,9 +112,9 @@ def test_what_left_memory_is_read_again(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_each_count_goes_to_its_topic_and_agent() -> None:
-    """The ledger adds each count to the tally of the count's own topic and agent. This is true even
-    if the deltas (messages with counts) of one transaction name different topics, or if a delta
-    names an agent that the bucket did not have before."""
+    """The ledger adds each count to the tally (the sum of counts) of the count's own topic and
+    agent. This is true even if the deltas (messages with counts) of one transaction name different
+    topics, or if a delta names an agent that the bucket did not have before."""
     other = replace(LOGS, topic="other", topic_id="9")
     counts = [
         (Count(other, 7, 0, 9, 1, 1, 1),),
@@ -136,10 +136,11 @@ def test_each_count_goes_to_its_topic_and_agent() -> None:
 def test_a_bucket_is_the_sum_of_its_row_and_its_additions(
     monkeypatch: pytest.MonkeyPatch, is_kept: bool
 ) -> None:
-    """While the store is being rebuilt, later counts of a bucket are stored beside its row. Whoever
-    reads the bucket gets the sums of all of them: the connection that wrote them and any other
-    connection, whether or not the bucket stayed in memory. After the rebuild, the next counts,
-    narrowing or deleting the bucket leave no addition."""
+    """While the store is being rebuilt, the ledger does not change the row of a bucket that gets
+    further counts. It stores these counts as additions, in another table. Every reader of the
+    bucket gets the sum of the row and its additions, whether or not the bucket is still in memory.
+    The additions disappear when the bucket's checksums are made narrow, when the bucket is deleted,
+    and when it gets counts after the rebuild."""
     monkeypatch.setattr(ledger_rows, "ADDITIONS_MAX", 3)
     if not is_kept:
         monkeypatch.setattr(tally_rows, "KEPT_BUCKETS_MAX", 0)
@@ -186,8 +187,8 @@ def _additions(ledger: Ledger) -> int:
 
 
 def test_what_stays_in_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The ledger keeps the tallies (sums of counts) of a bounded number of buckets in memory, and
-    no other data from the messages."""
+    """The ledger keeps the tallies (sums of counts) of a bounded number of buckets in memory. Their
+    columns keep no larger array in memory, such as that of all counts of a message."""
     monkeypatch.setattr(tally_rows, "KEPT_BUCKETS_MAX", 3)
     ledger = Ledger()
     for number in range(1, 9):
@@ -203,8 +204,8 @@ def test_what_stays_in_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> Non
 
 @pytest.mark.parametrize("damage", [b"", b"1234", b"\0" * 60])
 def test_a_damaged_bucket_is_noticed(tmp_path: Path, damage: bytes) -> None:
-    """If bytes of a bucket's counts changed on disk, the audit says so in a sentence and uses none
-    of the counts."""
+    """If the counts of a bucket are damaged on disk, reading the evidence raises one sentence that
+    says so, and none of these counts is used."""
     ledger = Ledger(tmp_path / "audit.db")
     ledger.take([encode(Delta(AGENT, 1, 5, counts=(Count(LOGS, 7, 0, 9, 1, 2, 3),)))])
     whole = ledger._connection.execute("SELECT columns FROM tallies").fetchone()[0]
@@ -217,8 +218,8 @@ def test_a_damaged_bucket_is_noticed(tmp_path: Path, damage: bytes) -> None:
 
 def test_the_sets_of_topics_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """If each seal of an agent names another set of topics, the ledger stores only a bounded number
-    of sets. The first and the newest seal of each topic are still the same as in a ledger without
-    this bound."""
+    of these sets. The first and the newest seal of each topic are still the same as without this
+    bound."""
     topics = [replace(LOGS, topic=f"logs-{number}", topic_id=str(number)) for number in range(5)]
     said = []
     for number in range(1, 30):

@@ -1,5 +1,5 @@
-"""Tests explanations of buckets that are not complete: the causes, their places, and the commands
-to run next."""
+"""Tests explanations of buckets that are not complete. An explanation has a cause, the place of the
+cause (for example a host and a file), and the command to run next."""
 
 from __future__ import annotations
 
@@ -73,9 +73,9 @@ UNITS = "systemctl start skidway-audit-count@"
 
 @dataclass(frozen=True)
 class Case:
-    """A change to the messages about a complete bucket, and the explanation that must follow. drop:
-    the indexes of the messages that are left out (0: the agent's counts; 1 to 3: the counts of
-    broker, mirror and hdfs; 4: the seal)."""
+    """A change to the messages about a complete bucket, and the explanation that must follow from
+    it. add: the messages that are added. drop: the indexes of the messages that are left out (0:
+    the agent's counts; 1 to 3: the counts of broker, mirror and hdfs; 4: the seal)."""
 
     cause: Cause
     host: str
@@ -124,7 +124,8 @@ def gap(reason: str) -> list[Message]:
 
 
 def rejected(lines: int) -> list[Message]:
-    """Messages about a bucket of rejects, which is complete with a warning."""
+    """Returns messages about a bucket in the topic of rejects. The bucket is complete with a
+    warning."""
     counted = Count(REJECTED, 7, START, SIZE, lines, 10, 1)
     ranges = (Range(REJECTED, 0, 0, lines),)
     tiers = (BROKER, MIRROR, replace(HDFS, producer="/logs/dc1.logs.rejected"))
@@ -137,8 +138,8 @@ def rejected(lines: int) -> list[Message]:
 
 
 def reread() -> list[Message]:
-    """The messages of a second agent on the same host. It announced a file that the first agent had
-    announced, too, and counted lines of the file in the bucket."""
+    """Returns the messages of a second agent on the same host. This agent announced a file that the
+    first agent had announced, too, and counted lines of the file in the bucket."""
     again = Sender(Tier.AGENT, "dc1", "8", "web1", 1)
     files = [
         Announcement(START, 7, 1, "web1", "/x", 1, 1, b"f", 4, LOGS),
@@ -257,8 +258,8 @@ CASES = [
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.cause.value}, {case.command[:24]}")
 def test_each_cause_has_a_host_and_a_command(case: Case) -> None:
-    """For each cause that a bucket can have, the explanation names the cause, the host on which the
-    problem lies, the command to run next, and the host on which to run it."""
+    """For each cause that a bucket can have, the explanation names the cause, the command to run
+    next, and a host: where the problem lies, or where to run the command."""
     found = case.explanation()
     assert found.host == case.host or found.command.host == case.host
     assert found.command.line.startswith(case.command), found
@@ -282,9 +283,9 @@ def parsed(line: str) -> argparse.Namespace | None:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.cause.value}, {case.command[:24]}")
 def test_commands_run_as_they_are_printed(case: Case) -> None:
-    """The programs accept each command that an explanation prints. If the command is to be run on
-    the same host, it has the same options for settings and evidence as the command that prints the
-    explanation."""
+    """The programs accept each command that an explanation prints. If the command runs on the host
+    on which the explanation is printed, it has the same options for settings and evidence as the
+    command that prints the explanation."""
     found = case.explanation()
     for command in filter(None, (found.command, found.accept)):
         args = parsed(command.line)
@@ -293,9 +294,9 @@ def test_commands_run_as_they_are_printed(case: Case) -> None:
 
 
 def test_commands_have_the_addresses_of_the_clusters_that_they_need() -> None:
-    """A command for another host never names a loopback address, because there it would mean the
-    other host itself. The command that compares samples names the brokers of the source cluster,
-    and the registry, if they are known."""
+    """If a command is for another host, the addresses in it are never loopback addresses, because
+    such an address would mean the other host itself. The command that compares samples contains the
+    addresses of the source cluster's brokers and of the registry, if they are known."""
     near = replace(
         ACCESS, brokers="127.0.0.1:9093,localhost:9094", clusters={"dc1": "[::1]:9092"},
         registry="http://127.0.0.1:8081,https://r2:8081",
@@ -340,8 +341,8 @@ def test_the_clock_of_a_host_is_a_cause_of_its_own() -> None:
 
 
 def test_every_cause_is_explained() -> None:
-    """Each cause has a case in this module, unless it belongs to a remark (which does not keep a
-    bucket from being complete). docs/audit.md has a row for each cause."""
+    """Each cause is explained in a case of this module. Exceptions are the causes of remarks, which
+    do not keep a bucket from being complete. docs/audit.md has a row for each cause."""
     remarks = {Cause.NO_ORIGIN, Cause.SAME_HOST_NAME}
     assert {x.cause for x in CASES} | {Cause.CLOCK} | remarks == set(Cause)
     for cause in Cause:
@@ -349,8 +350,8 @@ def test_every_cause_is_explained() -> None:
 
 
 def test_every_finding_names_a_cause() -> None:
-    """A finding is a reason in a verdict. Wherever the code that judges buckets makes a finding, it
-    states one of the causes, or copies the cause of another finding."""
+    """A finding is a reason in a verdict. Wherever the code that judges buckets creates a finding,
+    it gives the finding a cause of its own, or the cause of another finding."""
     folder = Path(judgement.__file__).parent
     made = [
         (path.name, ast.unparse(call.args[2]))
@@ -375,9 +376,9 @@ def test_where_a_loss_lies() -> None:
 @promise("6 content")
 def test_where_content_differs() -> None:
     """If the content of a row differs from its line, the line's bucket is incomplete, even if all
-    counts agree. Other buckets are not affected. The explanation names host, file, bytes, offset
-    and row. If a newer comparison of the same day and output finds no difference, this cause is no
-    longer given."""
+    counts agree, and no other bucket is affected. The explanation names host, file, bytes, offset
+    and row. If a newer comparison of the same day and output finds no difference, the explanation
+    no longer contains this cause."""
     case = Case(Cause.CONTENT_DIFFERS, "", "", add=[DIFFERS])
     found = case.explanation()
     assert (found.status, found.tier) == (Status.INCOMPLETE, Tier.HDFS)
@@ -400,8 +401,9 @@ def test_where_content_differs() -> None:
 
 @promise("6 content")
 def test_differences_that_no_list_has_leave_no_bucket_complete() -> None:
-    """If a comparison found more differences than its result lists, every bucket that may contain
-    one of them is unknown, and the explanation names the command that compares again."""
+    """A comparison may find more differences than its result lists. Each bucket that may contain
+    one of the unlisted differences is then unknown, and the explanation names the command that
+    compares again."""
     unlisted = replace(DIFFERS, differences=(), unlisted_least=START, unlisted_greatest=START)
     found = Case(Cause.CONTENT_DIFFERS, "", "", add=[unlisted]).explanation()
     assert found.status is Status.UNKNOWN
@@ -415,9 +417,10 @@ def test_differences_that_no_list_has_leave_no_bucket_complete() -> None:
 
 @promise("6 content")
 def test_lines_of_unknown_event_times_leave_no_bucket_complete() -> None:
-    """If the event times of the lines of listed differences are not known, every bucket between the
-    times that the result says is unknown, except the buckets of listed differences: these are
-    incomplete, and only the listed differences explain them."""
+    """A comparison may list all differences without knowing the event times of their lines for
+    certain. Its result then gives a range of times, and each bucket in this range is unknown. A
+    bucket of a listed difference is incomplete instead, and is explained only by the listed
+    difference."""
     elsewhere = replace(CHANGED, time_ms=START + SIZE)
     unsure = replace(
         DIFFERS, differences=(elsewhere,), unlisted_least=START - 5, unlisted_greatest=START + SIZE
@@ -433,16 +436,17 @@ def test_lines_of_unknown_event_times_leave_no_bucket_complete() -> None:
 
 
 def test_where_records_lie_that_no_load_has_reached() -> None:
-    """If a tier has not counted some records yet, because its counter or the loader is behind, the
-    explanation names the partitions and offsets of these records: from the end of what the tier has
-    counted to the last offset that any tier has counted."""
+    """If a counter or the loader is behind, records are not counted in its tier yet. The
+    explanation names the partitions and offsets of these records: from the end of what this tier
+    has counted to the last offset that any tier has counted."""
     [case] = [x for x in CASES if x.cause is Cause.LOAD_NOT_RUN]
     assert case.explanation().offsets == (OffsetRange(0, 6, 10),)
 
 
 def test_a_new_epoch_counts_from_its_own_end() -> None:
-    """If a counter begins a new epoch, it counts again from the beginning. Until it has caught up,
-    the explanation calls it behind, although it had counted everything in its earlier epoch."""
+    """If a loader or a counter begins a new epoch, it counts again from the beginning. Until it has
+    caught up, the explanation calls it behind, although it had counted everything in its earlier
+    epoch."""
     again = [delta(replace(HDFS, epoch=2), 1, count(3), ranges=(Range(LOGS, 0, 0, 6),))]
     assert Case(Cause.LOAD_NOT_RUN, "", "", add=again).explanation().offsets[0].first == 6
 
@@ -469,8 +473,8 @@ def test_counts_that_an_agent_has_not_sent_are_not_doubled_records() -> None:
 
 
 def test_a_killed_agent_is_named_as_soon_as_it_is_silent() -> None:
-    """As soon as no message of an agent has come for `silence.ms` (three minutes by default), the
-    explanation names the silent host as the cause, although the bucket is still open."""
+    """If no message of an agent has come for longer than `silence.ms` (three minutes by default),
+    the explanation names the silent host as the cause, although the bucket is still open."""
     assert Policy().silence_ms == 180_000
     heard = [Heartbeat(x, 1, DUE + 60_000) for x in (BROKER, MIRROR, HDFS)]
     messages = [*good()[:4], seal(AGENT, 2, END, 1), *heard]

@@ -1,5 +1,6 @@
-"""Tests which buckets are in doubt because two agents of the same host may both have delivered
-lines, for example because the agent's state was deleted."""
+"""Tests which counts are in doubt (may be doubled, so that their bucket is unknown) because two
+agents of the same host may both have delivered lines, for example because an agent's state was
+deleted. In the tests, the old agent (FIRST) and the new agent (SECOND) announce the same file."""
 
 from __future__ import annotations
 
@@ -40,8 +41,8 @@ from support.promises import promise
 
 SIZE = 60_000
 OLD, NEW, LATER = (SIZE * n for n in (10, 20, 30))
-"""The starts of three buckets: one while the old agent ran, one in which the new agent began, and
-one long after this."""
+"""The starts of three buckets: one while only the old agent ran, one in which the new agent began,
+and one long after this."""
 
 NOW = LATER + 2 * SIZE
 POLICY = Policy(tiers=(Tier.AGENT, Tier.BROKER), lateness_ms=0, silence_ms=10**9, ahead_ms=SIZE)
@@ -52,8 +53,8 @@ WORDS = "/x was announced by agent 7 and then by agent 8, whose state seems to b
 
 
 def counted(sender: Sender, number: int, bucket: int) -> list[Message]:
-    """A delta (a message with counts) that counts lines of one bucket, and that was sent before the
-    end of this bucket."""
+    """Returns a delta (a message with counts) that counts lines of one bucket, and that was sent
+    before the end of this bucket."""
     count = Count(LOGS, int(sender.producer), bucket, SIZE, 5, 50, 99)
     return [Delta(sender, number, bucket + number, counts=(count,))]
 
@@ -76,9 +77,9 @@ AFTERWARDS = [*counted(SECOND, 3, LATER), seal(SECOND, 4, LATER + SIZE)]
 
 
 def part(said: list[Message], sender: Sender, bucket: int) -> AgentVerdict:
-    """The verdict on one agent's part of a bucket, after the messages `said`, if the broker tier
-    has counted everything that the agents counted. Checks that the fold (the evidence in memory)
-    and the ledger (the evidence in SQLite) give the same verdict."""
+    """Returns the verdict on one agent's part of a bucket, after the messages `said`, if the broker
+    tier has counted everything that the agents have counted. Checks that the fold (the evidence in
+    memory) and the ledger (the evidence in SQLite) give the same verdict."""
     of_agents = [x for x in said if isinstance(x, Delta) and x.counts and x.sender != BROKER]
     said = said + [
         Delta(BROKER, number, NOW, (Range(LOGS, 0, number, number + 1),), x.counts)
@@ -101,15 +102,15 @@ def test_what_a_new_agent_counted_while_it_read_again_is_in_doubt() -> None:
         Status.UNKNOWN,
         (f"{WORDS}: its lines may count twice",),
     )
-    [doubt] = found.findings  # an acceptance is valid only for these 5 records with the checksum 99
+    [doubt] = found.findings  # an acceptance holds for this name, so only for count 5, checksum 99
     assert doubt.name == f"{WORDS}: its lines may count twice (5, 99)"
 
 
 @promise("1 two agents")
 def test_a_predecessor_hides_no_file() -> None:
-    """In an announcement (the message that an agent has found a file), the agent may name a
-    predecessor of the file. The audit still compares the file with the files of other agents,
-    because a predecessor is only an older file id of the same agent."""
+    """Even if an announcement (the message that an agent has found a file) names a predecessor of
+    the file, the audit compares the file with the files of other agents. The predecessor is only an
+    older file id of the same agent."""
     said = [replace(x, predecessor=1) if isinstance(x, Announcement) else x for x in OF_FIRST]
     assert part([*said, *OF_SECOND], SECOND, NEW).status is Status.UNKNOWN
     continued = replace(announced(SECOND, NEW), predecessor=1)
@@ -119,21 +120,22 @@ def test_a_predecessor_hides_no_file() -> None:
 @promise("6 doublings")
 def test_what_it_counts_behind_its_first_seal_is_not_in_doubt() -> None:
     """Lines that the new agent counts after its first seal are not in doubt. When the new agent
-    sends this seal, it has delivered all lines that the old agent can have read."""
+    sends this seal, it has delivered all lines that the old agent can have read from the same
+    files."""
     said = [*OF_FIRST, *OF_SECOND, *AFTERWARDS]
     assert part(said, SECOND, LATER).status is Status.COMPLETE
 
 
 def test_what_the_old_agent_had_sealed_is_not_in_doubt() -> None:
-    """If the old agent had sealed a bucket, the old agent's counts of the bucket are not in doubt,
-    because it read these lines before the new agent began."""
+    """If the old agent has sealed a bucket before the new agent began, the old agent's counts of
+    the bucket are not in doubt, because it had read these lines first."""
     said = [*OF_FIRST, *OF_SECOND, *AFTERWARDS]
     assert part(said, FIRST, OLD).status is Status.COMPLETE
 
 
 def test_a_bucket_in_which_both_counted_is_in_doubt() -> None:
-    """A bucket in which both agents counted lines is in doubt, even if the clock was set back and
-    the audit therefore cannot know which agent counted first."""
+    """A bucket in which both agents counted lines is in doubt. This is true even if the clock was
+    set back, so that the times of the messages do not tell which agent counted first."""
     late = replace(counted(FIRST, 3, LATER)[0], time_ms=OLD + 3)
     said = [*OF_FIRST, *OF_SECOND, *AFTERWARDS, late]
     assert part(said, SECOND, LATER).reasons[0].startswith(WORDS)
@@ -150,9 +152,9 @@ def test_a_bucket_in_which_both_counted_is_in_doubt() -> None:
     ids=["the old one is heard still", "a file found later", "no seal before"],
 )  # fmt: skip
 def test_without_a_seal_that_vouches_later_buckets_stay_in_doubt(change: Message) -> None:
-    """Even buckets long after the new agent's beginning stay in doubt while messages of the old
-    agent still arrive, or while the new agent may not yet have read everything that the old agent
-    had read."""
+    """Even buckets long after the new agent's beginning stay in doubt in three cases: the old agent
+    still sends messages, the new agent later finds a file that the old agent had read, or the new
+    agent's seal is for a time before the new agent began."""
     said = [*OF_FIRST, announced(FIRST, OLD, file=10, inode=2), *OF_SECOND, *AFTERWARDS]
     if isinstance(change, Seal):
         said.remove(OF_SECOND[-1])
@@ -161,9 +163,9 @@ def test_without_a_seal_that_vouches_later_buckets_stay_in_doubt(change: Message
 
 
 def test_a_seal_behind_bytes_that_were_set_apart_vouches_for_nothing() -> None:
-    """If the new agent declares bytes lost before it sends a seal, this seal does not end the
-    doubt: the new agent may read these bytes later, when a pattern in its settings matches the file
-    again."""
+    """If the new agent declares bytes of a file lost because no pattern in its settings matches the
+    file, its next seal does not end the doubt. It may read these bytes later, when a pattern
+    matches the file again."""
     loss = Loss(LOGS, 8, 8, 0, 9, Certainty.LOST, "no source means it", 0, 0)
     afterwards = [*counted(SECOND, 4, LATER), seal(SECOND, 5, LATER + SIZE)]
     for losses, status in [((), Status.COMPLETE), ((loss,), Status.UNKNOWN)]:
@@ -174,8 +176,8 @@ def test_a_seal_behind_bytes_that_were_set_apart_vouches_for_nothing() -> None:
 
 @promise("6 doublings")
 def test_a_state_that_is_brought_back_reads_again_what_the_new_agent_had() -> None:
-    """If the old agent's state is restored, the old agent's new counts are in doubt until the old
-    agent sends a seal for a time after the new agent's last message."""
+    """If the old agent's state is restored, the lines that the old agent then counts are in doubt.
+    The doubt ends when the old agent sends a seal for a time after the new agent's last message."""
     back = [*counted(FIRST, 3, LATER), seal(FIRST, 4, LATER + SIZE)]
     found = part([*OF_FIRST, *OF_SECOND, *back], FIRST, LATER)
     assert (found.status, found.reasons[0][: len(WORDS)]) == (Status.UNKNOWN, WORDS)
@@ -188,8 +190,8 @@ def test_a_state_that_is_brought_back_reads_again_what_the_new_agent_had() -> No
 
 
 def test_when_an_agent_began_whose_first_message_is_gone_nobody_knows() -> None:
-    """If the first message of one of two agents has expired, the audit does not know when this
-    agent began. Then everything that the other agent counted is in doubt, however long ago the
+    """If the first message of an agent has expired, the audit does not know when this agent began.
+    So everything that the other agent of the host has counted is in doubt, however long ago the
     other agent sealed it."""
     expired = [x for x in OF_SECOND if not (isinstance(x, Delta) and x.sender == SECOND)]
     found = part([*OF_FIRST, *expired], FIRST, OLD)
@@ -197,8 +199,8 @@ def test_when_an_agent_began_whose_first_message_is_gone_nobody_knows() -> None:
 
 
 def test_of_many_agents_each_is_bounded_by_those_beside_it() -> None:
-    """If the agent's state is lost at each start, each start makes a new agent with a new id. The
-    counts of each new agent are in doubt only from its beginning up to its first seal."""
+    """If each start of the agent loses the state, each start makes a new agent with a new id. The
+    counts of each of these agents are in doubt only from its beginning up to its first seal."""
     third = replace(SECOND, producer="9")
     said = [*OF_FIRST, *OF_SECOND, *AFTERWARDS]
     said += [announced(third, LATER + SIZE + 1), *counted(third, 1, LATER + SIZE)]
@@ -212,8 +214,8 @@ def test_of_many_agents_each_is_bounded_by_those_beside_it() -> None:
 def test_a_ledger_that_was_not_told_when_agents_began_asks_their_announcements(
     tmp_path: Path,
 ) -> None:
-    """If an older version of the collector has filled the ledger, it has not stored when agents
-    began. Then the audit uses the time of an agent's first announcement (the message that it has
+    """A ledger that was filled by an older version of the collector has not stored when agents
+    began. The audit then uses the time of an agent's first announcement (the message that it has
     found a file) as the agent's beginning."""
     said = [*OF_FIRST, announced(SECOND, NEW - 10), *OF_SECOND[1:]]
     broker = Delta(BROKER, 1, NOW, (Range(LOGS, 0, 1, 2),), said[1].counts)  # type: ignore[union-attr]
@@ -227,7 +229,7 @@ def test_a_ledger_that_was_not_told_when_agents_began_asks_their_announcements(
 
 
 class _Counted(dict[int, dict[SenderKey, Tally]]):
-    """A dictionary with agents as keys, which counts how many keys its users iterate over."""
+    """A dictionary with agents as keys. `walked` counts the keys over which its users iterate."""
 
     walked = 0
 
@@ -255,9 +257,9 @@ def test_a_fleet_that_lost_its_states_is_not_compared_each_with_each() -> None:
 
 
 def test_what_was_set_apart_before_and_is_found_again_is_in_doubt() -> None:
-    """If the old agent declared the bytes of a file lost, and runs again and finds them later, the
-    lines in them are in doubt, because the new agent has read them in between. The audit notices
-    this by the new file id that the old agent gives the file."""
+    """The old agent declared bytes of a file lost, the new agent has read them, and later the old
+    agent runs again and finds them. The lines that the old agent then counts are in doubt. The
+    audit notices this because the old agent gives the file a new file id."""
     loss = Loss(LOGS, 7, 7, 50, 99, Certainty.LOST, "no source means it", 0, 0)
     first = [*OF_FIRST[:2], Delta(FIRST, 2, OLD + 2, losses=(loss,)), seal(FIRST, 3, NEW - 1)]
     back: list[Message] = [seal(FIRST, 4, NEW + 2 * SIZE)]
@@ -270,18 +272,18 @@ def test_what_was_set_apart_before_and_is_found_again_is_in_doubt() -> None:
 
 
 def test_what_a_new_id_of_an_equal_file_throws_into_doubt_ends_with_the_next_seal() -> None:
-    """Both agents have read a file. Later the new agent gives a new file id to a file with the same
-    inode and the same first bytes. Then only the lines that it counts up to its next seal are in
-    doubt, because this file may be another one. For example, each rotation may write the same
-    header into a file with the same inode."""
+    """If an agent gives a new file id to a file whose inode and first bytes are those of a file
+    that both agents have read, the lines that it counts up to its next seal are in doubt, and later
+    lines are not. The file may be another one: for example, each rotation may write the same header
+    into a new file, and reuse the inode."""
     more = [*OF_FIRST, *OF_SECOND, announced(SECOND, NEW + 2 * SIZE, file=9, predecessor=8)]
     more += [seal(SECOND, 3, NEW + 3 * SIZE), *counted(SECOND, 4, LATER)]
     assert part([*more, seal(SECOND, 5, LATER + SIZE)], SECOND, LATER).status is Status.COMPLETE
 
 
 def born(said: list[Message], born_ns: int | None, **others: int | str | bytes) -> list[Message]:
-    """Returns the messages `said`, but with the file's birth time `born_ns` and the values `others`
-    in each announcement of a file."""
+    """Returns the messages `said`. In each announcement of a file, the birth time is replaced by
+    `born_ns`, and other fields by the values in `others`."""
     return [
         replace(x, born_ns=born_ns, **others) if isinstance(x, Announcement) else x  # type: ignore[arg-type]
         for x in said
@@ -299,9 +301,8 @@ RENUMBERED: dict[str, int | str | bytes] = {"device": 2}
     ids=["it grew", "its disk has another number", "it was empty", "both"],
 )
 def test_a_file_is_the_same_by_inode_and_birth(others: dict[str, int | str | bytes]) -> None:
-    """Two files with the same inode and birth time are the same file. They count as the same file
-    even if the agents' announcements of the files give different first bytes or different device
-    numbers."""
+    """Two files of one host with the same inode and birth time count as the same file. This is true
+    even if the agents announce different first bytes or device numbers."""
     said = [*born(OF_FIRST, 5), *born(OF_SECOND, 5, **others), *AFTERWARDS]
     found = part(said, SECOND, NEW)
     assert (found.status, found.reasons[0][: len(WORDS)]) == (Status.UNKNOWN, WORDS)
@@ -310,16 +311,18 @@ def test_a_file_is_the_same_by_inode_and_birth(others: dict[str, int | str | byt
 
 @promise("1 two agents")
 def test_another_birth_is_another_file() -> None:
-    """A file with the same inode and first bytes but with another birth time is another file."""
+    """Two files with the same inode and the same first bytes are different files if their birth
+    times differ."""
     assert part([*born(OF_FIRST, 5), *born(OF_SECOND, 6)], SECOND, NEW).status is Status.COMPLETE
 
 
 @promise("1 two agents")
 @pytest.mark.parametrize("births", [(None, None), (5, None), (None, 6)])
 def test_without_births_first_bytes_decide(births: tuple[int | None, int | None]) -> None:
-    """Some file systems, and agents of the previous version, give no birth times. Without birth
-    times, two files with the same device, inode and first bytes are the same file. A file that
-    grew, or whose device number changed, is then not recognized."""
+    """If at least one of two announcements has no birth time, the device, the inode and the first
+    bytes decide whether both are about the same file. A file that grew, or whose device number
+    changed, is then taken for another file. Some file systems, and agents of the previous version,
+    give no birth times."""
     first = born(OF_FIRST, births[0])
     assert part([*first, *born(OF_SECOND, births[1])], SECOND, NEW).status is Status.UNKNOWN
     for others in (GROWN, RENUMBERED):
@@ -328,8 +331,8 @@ def test_without_births_first_bytes_decide(births: tuple[int | None, int | None]
 
 
 def test_an_agent_that_is_upgraded_says_the_birth_of_the_same_id() -> None:
-    """An agent of an older version announced a file without the file's birth time. When the agent
-    is upgraded and announces the same file id with the birth time, the audit uses this time for the
+    """If an agent of an older version announced a file without its birth time, and the upgraded
+    agent announces the same file id with the birth time, the audit uses this birth time for the
     earlier announcement, too."""
     untold = [*OF_FIRST, *born(OF_SECOND, 6)]
     assert part(untold, SECOND, NEW).status is Status.UNKNOWN
@@ -365,9 +368,9 @@ TRUNCATED: dict[str, int | str | bytes] = {"file": 9, "predecessor": 8, "predece
 def test_content_behind_what_was_seen_later_is_newer(
     others: dict[str, int | str | bytes], status: Status, born_ns: int | None
 ) -> None:
-    """If a file's content is replaced after the old agent's last message, the audit treats the new
-    content as lines that the old agent has not read, even if it begins with the same header. So
-    earlier buckets do not become doubtful again."""
+    """If a file gets new content after the old agent's last message, the old agent cannot have read
+    this content, even if it begins with the same header. So the new agent's announcement of it does
+    not put earlier buckets in doubt again."""
     rotated = announced(SECOND, LATER + SIZE + 2, **others)
     first = [*OF_FIRST[:-1], seal(FIRST, 2, NEW - 2)]
     said = [*first, *OF_SECOND, *AFTERWARDS, rotated]
@@ -376,9 +379,9 @@ def test_content_behind_what_was_seen_later_is_newer(
 
 @promise("6 doublings")
 def test_content_of_while_the_other_one_was_there_is_in_doubt() -> None:
-    """Lines that were written while the old agent ran again are in doubt. In this test, the old
-    agent's state is restored, and the file is truncated and gets new lines. The old agent reads
-    them and then stops permanently. Afterwards the new agent sends a seal and finds the file."""
+    """If the old agent's state is restored, lines that are written while the old agent runs are in
+    doubt. In this test, the old agent reads new lines of a truncated file, and then stops for good.
+    Afterwards the new agent sends a seal, and only then finds these lines."""
     middle = NEW + 2 * SIZE
     back = [
         announced(FIRST, middle, file=10, predecessor=7, predecessor_position=50, **GROWN),

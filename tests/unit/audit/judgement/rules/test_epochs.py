@@ -1,6 +1,7 @@
-"""Tests how an agent's epochs are judged. An agent begins a new epoch of its messages when it
-continues with an older copy of its state, and so may read lines a second time. Lines that an agent
-sent between the last seal of its old epoch and the first seal of its new epoch are in doubt."""
+"""Tests how an agent's epochs are judged. If an agent continues with an older copy of its state, it
+begins a new epoch, and may read lines a second time. Lines that it delivers between the last seal
+of the old epoch and the first seal of the new epoch are in doubt: they may be doubled, so their
+bucket is unknown."""
 
 from __future__ import annotations
 
@@ -34,9 +35,9 @@ from support.promises import promise
 def test_a_seal_ahead_of_us_proves_no_epoch_behind_the_moment_at_which_it_was_taken(
     late: int, expected: Status
 ) -> None:
-    """If an agent's clock is ahead of the audit's clock, its seals are for times in the future. The
-    last seal of an epoch proves buckets only up to the time at which the audit received the seal,
-    because the agent may have read later lines again in its next epoch."""
+    """If an agent's clock is ahead of the audit's clock, the times in its seals are in the future.
+    An epoch's last seal then proves only buckets up to the time at which the audit received the
+    seal. Later lines may have been read again in the next epoch."""
     messages = [*good()[:4], seal(replace(AGENT, epoch=2), 1, END + 9 * SIZE, 0)]
     assert verdict_taken(messages, seal(AGENT, 2, END + 8 * SIZE, 1), DUE + late).status is expected
 
@@ -71,10 +72,10 @@ def test_an_agents_new_epoch_adds() -> None:
 
 @promise("6 epochs")
 def test_what_an_agent_delivered_in_a_new_epoch_before_its_first_seal_is_in_doubt() -> None:
-    """Lines that an agent delivers in a new epoch before the epoch's first seal are in doubt. The
-    agent may have used an older copy of its state and sent lines a second time. Every tier counts
-    these lines twice, so equal counts prove nothing. Neither the lines' event times nor earlier
-    seals matter."""
+    """Lines that an agent delivers in a new epoch before the first seal of this epoch are in doubt,
+    whatever their event times are, and whatever the old epoch had sealed. The agent may use an
+    older copy of its state and send lines a second time. All tiers count such lines twice, so equal
+    counts prove nothing."""
     new = replace(AGENT, epoch=2)
     doubled = [delta(sender, 2, count(previous=1)) for sender in COUNTERS]
     again = [*good(), *doubled, delta(new, 1, count())]
@@ -93,8 +94,8 @@ def test_what_an_agent_delivered_in_a_new_epoch_before_its_first_seal_is_in_doub
 
 @promise("6 epochs")
 def test_a_later_epochs_seal_bounds_one_that_sealed_nothing() -> None:
-    """If the agent ended before the first seal of an epoch, the audit does not wait for a seal of
-    this epoch. The first seal of a later epoch ends the doubt about both epochs."""
+    """If the agent ended before it sent a seal in an epoch, the first seal of a later epoch ends
+    the doubt about both epochs. The audit does not wait for a seal of the epoch that has none."""
     second, third = replace(AGENT, epoch=2), replace(AGENT, epoch=3)
     early = [seal(AGENT, 1, START - SIZE, 0), delta(second, 1)]
     counted = [delta(third, 2, count()), *(delta(sender, 1, count()) for sender in COUNTERS)]
@@ -108,16 +109,16 @@ def test_a_later_epochs_seal_bounds_one_that_sealed_nothing() -> None:
 def test_an_epoch_before_the_first_that_is_there_has_left_no_trace(
     until: int, expected: Status
 ) -> None:
-    """An agent's first epoch is epoch 1. If the audit has messages only of epoch 2, it assumes that
-    the agent sent everything of epoch 1 before the first seal of epoch 2."""
+    """If the audit has messages of an agent's epoch 2, but none of epoch 1, it assumes that the
+    agent sent everything of epoch 1 before the first seal of epoch 2."""
     new = replace(AGENT, epoch=2)
     messages = [seal(new, 1, until, 0), delta(new, 2, count()), *good()[1:4], seal(new, 3, DUE, 2)]
     assert verdict(messages).status is expected
 
 
 def test_what_an_epoch_touched_behind_its_last_seal_is_not_proven_by_it() -> None:
-    """If an agent counted lines of a bucket after the newest seal of an epoch, the seal does not
-    prove this bucket. The agent may have read these lines again in the next epoch."""
+    """If an agent counted lines of a bucket after the last seal of its old epoch, this seal does
+    not prove the bucket. The agent may have read these lines again in the new epoch."""
     new = replace(AGENT, epoch=2)
     late = [delta(sender, 3, count(previous=1)) for sender in (AGENT, *COUNTERS)]
     late += [delta(sender, 2) for sender in COUNTERS]
@@ -128,7 +129,7 @@ def test_what_an_epoch_touched_behind_its_last_seal_is_not_proven_by_it() -> Non
     assert "epoch 2 sealed nothing before this bucket" in found.reasons[0]
     assert verdict([*messages, seal(AGENT, 4, DUE, 3), first]).status is Status.COMPLETE
     assert verdict([*messages, seal(AGENT, 4, DUE - 1, 3), first]).status is Status.UNKNOWN
-    assert verdict([*messages[:4], first]).status is Status.UNKNOWN  # epoch 1 never sealed
+    assert verdict([*messages[:4], first]).status is Status.UNKNOWN  # epoch 1 has no seal
 
 
 def test_epochs_are_in_order_whichever_was_heard_first() -> None:

@@ -30,16 +30,16 @@ from support.one_bucket import (
 from support.promises import promise
 
 UNMIRRORED = [*good()[:2], good()[4]]
-"""The messages about a bucket of a topic that is not mirrored, and therefore not loaded. The agent
-and the brokers have counted the same records."""
+"""Messages about a bucket of a topic that is not mirrored, and so not loaded either. The agent and
+the brokers have counted the same records."""
 
 
 @promise("6 missing tier")
 @pytest.mark.parametrize("topics", [("dc1.logs",), ("dc1\\..+",), ("dc9.logs", "dc1\\.l.*")])
 def test_a_topic_that_nobody_mirrors_or_loads_is_complete_without(topics: tuple[str, ...]) -> None:
-    """If a setting exempts a topic, by name or pattern, from the tiers mirror and hdfs, buckets of
-    the topic are complete without counts of these tiers. If a topic is exempt only from mirror,
-    counts of hdfs are still expected."""
+    """If a setting exempts a topic, by its name or by a pattern, from the tiers mirror and hdfs,
+    buckets of the topic are complete without counts of these tiers. If it is exempt only from the
+    tier mirror, counts of the tier hdfs are still expected."""
     exempt = tuple(Exemption(tier, topics) for tier in (Tier.MIRROR, Tier.HDFS))
     found = verdict(UNMIRRORED, replace(POLICY, exemptions=exempt))
     assert (found.status, found.reasons) == (Status.COMPLETE, ())
@@ -63,10 +63,9 @@ def test_an_exempt_topic_is_still_compared_where_it_is_expected() -> None:
 @promise("6 missing tier")
 @pytest.mark.parametrize("topics", ["dc2.logs", "dc1.log", "logs", "dc1.logs.+", "dc2\\..+"])
 def test_other_topics_are_not_exempt(topics: str) -> None:
-    """An exemption must match the whole name of a topic, including the cluster's name. All other
-    topics must be counted in every tier. Otherwise the audit would call a topic complete that
-    should be mirrored but is not mirrored.
-    """
+    """If an exemption does not match the whole name of a topic, including the cluster's name, the
+    topic must be counted in every tier. Otherwise the audit would call a topic complete that should
+    be mirrored but is not."""
     exempt = tuple(Exemption(tier, (topics,)) for tier in (Tier.MIRROR, Tier.HDFS))
     found = verdict(UNMIRRORED, replace(POLICY, exemptions=exempt))
     assert found.status is Status.INCOMPLETE
@@ -127,8 +126,9 @@ def test_two_mirrors_must_each_have_everything() -> None:
 
 
 def test_a_gap_is_named_where_a_tier_is_short() -> None:
-    """If a tier has too few records of a bucket, and the tier's counter reported a gap (offsets
-    that it could not read), the verdict gives this gap as the reason."""
+    """If a tier has too few records of a bucket, and its counter has reported a gap (offsets that
+    it could not read), the verdict gives this gap as a reason. Of several gaps, it gives the
+    newest."""
     messages = good()
     gap = Gap(LOGS, 0, 3, 5, "these offsets expired before they were counted")
     messages[1] = delta(BROKER, 1, count(3), gaps=(gap,))
@@ -143,8 +143,8 @@ def test_a_gap_is_named_where_a_tier_is_short() -> None:
 
 
 def test_a_gap_is_no_reason_where_another_tier_is_short() -> None:
-    """If a tier has too few records, a gap (offsets that a counter could not read) of another
-    tier's counter is not given as the reason."""
+    """If a tier has too few records, the verdict does not give a gap (offsets that a counter could
+    not read) of another tier as a reason."""
     messages = good()
     messages[2] = delta(MIRROR, 1, count(), gaps=(Gap(LOGS, 0, 3, 5, "expired"),))
     messages[3] = delta(HDFS, 1, count(3))
@@ -158,10 +158,10 @@ def test_a_gap_is_no_reason_where_another_tier_is_short() -> None:
 def test_without_a_seal_what_a_retired_place_has_alone_is_missing(
     tiers: tuple[Tier, ...], has: int, checksum: int
 ) -> None:
-    """A place is a tier of one cluster, or an output of the loader. Without a seal, no message says
-    how many records a bucket has. So if only a retired place has counted some of its records, the
-    audit reports them as missing in the active places, even if another retired place lacks them,
-    too."""
+    """A place is a tier of one cluster, or an output of the loader. If no agent has sealed a
+    bucket, and a retired place has counted records that the active places have not counted, these
+    records are missing: the bucket is incomplete. The counts of the retired place are the only sign
+    of these records."""
     agent = 0 if Tier.AGENT in tiers else 7
     policy = replace(POLICY, tiers=tiers, retired_places=("broker dc1", "mirror offline"))
     counted = [delta(sender, 1, count(agent=agent)) for sender in COUNTERS]
@@ -179,9 +179,9 @@ def test_without_a_seal_what_a_retired_place_has_alone_is_missing(
 
 @promise("6 retired place")
 def test_what_a_retired_place_has_alone_of_an_agent_that_sealed_is_a_remark() -> None:
-    """If the agent has sealed the bucket, its counts say how many records the bucket has. If the
-    active places (each a tier of one cluster, or an output) have this number, but a retired place
-    has counted more, the verdict only has a remark, which does not make the bucket incomplete."""
+    """If the agent has sealed a bucket, its counts say how many records the bucket has. If the
+    active places (tiers of one cluster, or outputs) have these records, and a retired place has
+    counted more, the verdict only gets a remark, and the bucket stays complete."""
     policy = replace(POLICY, retired_places=("mirror offline",))
     messages = good()
     messages[2] = delta(MIRROR, 1, count(7))

@@ -39,7 +39,8 @@ def test_a_loss_where_nobody_ever_counted_anything_has_a_bucket() -> None:
 
 @promise("6 losses")
 def test_a_loss_of_other_buckets_leaves_this_one_complete() -> None:
-    """If a loss has a known range of buckets, buckets before and after this range stay complete."""
+    """If the message about a loss gives the range of buckets to which the lost lines belong,
+    buckets before and after this range stay complete."""
     for there in (START - 2 * SIZE, START + 2 * SIZE):
         elsewhere = replace(LOSS, from_bucket=there, to_bucket=there)
         messages = [*good(), delta(AGENT, 3, losses=(elsewhere,)), seal(AGENT, 4, DUE, 3)]
@@ -48,18 +49,17 @@ def test_a_loss_of_other_buckets_leaves_this_one_complete() -> None:
 
 @pytest.mark.parametrize("agent", [0, -1, 99])
 def test_a_loss_of_an_agent_that_nobody_knows_is_judged(agent: int) -> None:
-    """A message about a loss may name any agent, even an agent of which the audit knows nothing
-    else. The bucket of the loss gets the verdict "lost", and the message does not make the audit
-    fail."""
+    """A loss may name an agent of which the audit knows nothing else. The bucket of the loss still
+    gets the verdict "lost"."""
     said = delta(AGENT, 3, losses=(replace(LOSS, agent=agent),))
     assert verdict([*good(), said, seal(AGENT, 4, DUE, 3)]).status is Status.LOST
 
 
 @pytest.mark.parametrize("begin", [None, START + 60 * SIZE], ids=["not known", "the last seal's"])
 def test_a_loss_behind_a_seal_of_a_clock_that_was_ahead(begin: int | None) -> None:
-    """If an agent's clock was ahead and then was corrected, the time in its last seal is in the
-    future. A loss that the agent declares afterwards still affects the buckets of the present time.
-    """
+    """If an agent's clock was ahead and was then corrected, the agent's last seal has a time in the
+    future. A loss that the agent declares after the correction affects buckets of the present time
+    all the same."""
     loss = replace(LOSS, end=None, from_bucket=begin, to_bucket=begin)
     ahead = Seal(AGENT, 3, START + 60 * SIZE, (SealedTopic(LOGS, START + 60 * SIZE, 1),))
     messages = [*good(), ahead, Delta(AGENT, 4, END, losses=(loss,)), seal(AGENT, 5, DUE, 4)]
@@ -81,10 +81,10 @@ def test_a_loss_behind_a_seal_of_a_clock_that_was_ahead(begin: int | None) -> No
 def test_a_loss_reaches_back_by_the_larger_of_the_agents_lateness_and_ours(
     begin: int | None, agents: int, ours: int, expected: Status
 ) -> None:
-    """Lost lines may have event times before the agent's last seal. Therefore a loss also affects
-    buckets before the time of this seal. The larger of two settings says how far back: the agent's
-    lateness or the audit's lateness (how much older than the seal an event time may be). If the
-    agent has sent several values of its lateness, the largest is used."""
+    """Lost lines may have event times before the agent's last seal, so a loss also affects buckets
+    before the time of this seal. How far back is given by a setting: the lateness (how much older
+    than the seal an event time may be). The agent and the audit both have this setting, and the
+    larger value counts. If the agent has sent several values, the largest one counts."""
     loss = replace(LOSS, end=None, from_bucket=begin, to_bucket=None)
     said = replace(AGENT, bounds=Bounds(lateness_ms=agents))
     messages = [

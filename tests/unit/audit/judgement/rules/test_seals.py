@@ -1,4 +1,6 @@
-"""Tests what an agent's seal proves, and what an agent's last word (its final seal) proves."""
+"""Tests which buckets an agent's seal proves, and which its last word (its final seal) proves. A
+seal proves a bucket if it shows that the agent has counted all its lines of the bucket. Until then
+the bucket is open, or unknown if the agent has been silent for too long."""
 
 from __future__ import annotations
 
@@ -37,9 +39,9 @@ from support.promises import promise
 
 
 def test_who_is_waited_for_is_silent_when_the_silence_is_over() -> None:
-    """An agent that never sent a seal counts as silent as soon as the configured silence time is
-    over. After the same time, a host of the roster from which no message ever came also counts as
-    silent."""
+    """If an agent never sent a seal, or a host of the roster never sent a message, the audit waits.
+    It waits for the configured silence time after the bucket was due, or after a later message of
+    the agent. The bucket is open during this time, and unknown afterwards."""
     over = DUE + POLICY.silence_ms
     expected = replace(POLICY, roster=roster("web1", "web9"))
     sealed = [*good(), seal(AGENT, 3, over, 2)]
@@ -56,10 +58,9 @@ def test_who_is_waited_for_is_silent_when_the_silence_is_over() -> None:
 def test_a_seal_vouches_for_nothing_that_came_between_its_look_and_it(
     at: int, expected: Status
 ) -> None:
-    """Before an agent sends a seal, it notes where its files end. Lines that were written after
-    this moment may already be counted in a delta (a message with counts) before the seal, and more
-    lines of the same bucket may follow. So the seal does not prove a bucket that such a delta
-    counts."""
+    """If a delta (a message with counts) counts lines of a bucket after the look that belongs to a
+    seal (the agent's check where its files end), the seal does not prove the bucket. The delta
+    comes before the seal, but more lines of the same bucket may follow."""
     parts = [delta(sender, 2, count(1, previous=1)) for sender in (AGENT, *COUNTERS)]
     messages = [*good()[:4], *parts, seal(AGENT, 3, DUE, at)]
     found = verdict(messages)
@@ -70,9 +71,9 @@ def test_a_seal_vouches_for_nothing_that_came_between_its_look_and_it(
 
 
 def test_the_last_word_of_a_retired_host_needs_no_seal_behind_it() -> None:
-    """The last word (final seal) of a retired host is enough to complete a bucket that has not
-    ended at the time of this seal. The bucket stays unknown if the host sent an ordinary seal of
-    the same time instead, or if a line arrives after the last word."""
+    """If a host is retired, its last word (final seal) is enough to complete a bucket, even if the
+    bucket ends after the time of this seal. If the host sent an ordinary seal of the same time
+    instead, or counts a line after its last word, the bucket is unknown."""
     retired = replace(POLICY, roster=Roster(retired=["web1"]))
     messages, late = good()[:4], NOW + POLICY.silence_ms
     ordinary = verdict([*messages, seal(AGENT, 2, START + 1, 1)], retired, late)
@@ -85,8 +86,8 @@ def test_the_last_word_of_a_retired_host_needs_no_seal_behind_it() -> None:
 
 
 def test_a_last_word_that_was_taken_back_is_none() -> None:
-    """An ordinary seal after a last word (final seal) takes the last word back, because the seal
-    shows that the agent runs again and may send more lines."""
+    """If an ordinary seal follows a last word (final seal), the last word is no longer valid,
+    because the agent runs again and may send more lines."""
     retired = replace(POLICY, roster=Roster(retired=["web1"]))
     messages = [*good()[:4], last_word(AGENT, 2, 1), seal(AGENT, 3, START + 1, 2)]
     assert verdict(messages, retired).status is Status.OPEN
@@ -94,9 +95,10 @@ def test_a_last_word_that_was_taken_back_is_none() -> None:
 
 @promise("6 last word")
 def test_the_last_word_of_an_expected_host_is_a_seal_like_any_other() -> None:
-    """While a host is expected to report, its last word (final seal) counts only as an ordinary
-    seal, because the host's files may have grown since. Once the host is retired or has a newer
-    agent, the last word proves that nothing more will come."""
+    """If a host is expected to report, its last word (final seal) counts like an ordinary seal,
+    because the host's files may have grown since. If the host is retired, or if a newer agent of
+    this expected host has sent a seal, the last word proves that the old agent will send nothing
+    more."""
     messages = [*good()[:4], last_word(AGENT, 2, 1)]
     expected = replace(POLICY, roster=roster("web1"))
     for policy in (POLICY, expected):
@@ -108,7 +110,7 @@ def test_the_last_word_of_an_expected_host_is_a_seal_like_any_other() -> None:
 
 
 def test_a_topic_of_rejects_is_sealed_by_its_topic() -> None:
-    """A seal of a topic is also valid for the topic of the topic's rejected lines."""
+    """A seal of a topic is also valid for the topic's topic of rejects."""
     messages: list[Message] = good()
     rejected = count(2, source=REJECTED)
     messages += [
@@ -132,9 +134,9 @@ def test_a_topic_of_rejects_is_sealed_by_its_topic() -> None:
 
 @promise("6 seal of a topic made again")
 def test_a_seal_of_a_topic_made_again_is_one_of_the_topic_before() -> None:
-    """After a topic was deleted and created again, a seal of the new topic also seals the old
-    topic. So open buckets of the old topic become complete or incomplete. If lines of a bucket
-    arrive after the newest seal, the bucket stays open."""
+    """After a topic was deleted and created again, a seal of the new topic is also valid for the
+    old topic. So the open buckets of the old topic become complete or incomplete. If an agent
+    counts more lines of such a bucket after the seal, the bucket is open again."""
     early = [*good()[:4], seal(AGENT, 2, END - 1, 1)]
     assert verdict(early).status is Status.OPEN
     again = Delta(AGENT, 3, START, counts=(count(source=AGAIN),))
@@ -169,9 +171,9 @@ def test_a_last_word_on_a_topic_is_none_on_the_one_that_was_made_again() -> None
 
 @promise("6 seal of a topic made again")
 def test_who_spoke_of_rejects_alone_has_spoken_of_the_topic_that_was_made_again() -> None:
-    """A topic was deleted and created again, and an agent has counted only rejected lines of the
-    new topic. Even this shows that the agent sends to the new topic. So the agent's last word
-    (final seal) on the old topic is not valid for the new one."""
+    """A topic is deleted and created again, and an agent counts only rejected lines of the new
+    topic. This shows that the agent sends to the new topic, too, so its last word (final seal) on
+    the old topic is not valid for the new one."""
     gone = replace(POLICY, roster=Roster([RosterEntry("web1"), RosterEntry("web2", retired=True)]))
     logs, rejected = (replace(x, cluster_id="new", topic_id="new") for x in (LOGS, REJECTED))
     part = count(agent=8, source=rejected)

@@ -40,9 +40,10 @@ from support.promises import promise
 
 @pytest.mark.parametrize("missing", ["the agent's", "a counter's that is called like the agent"])
 def test_only_an_agents_later_epoch_makes_up_for_a_missing_number(missing: str) -> None:
-    """Only a later epoch of an agent makes up for a missing message number, and only for some
-    buckets. These buckets must begin so long after the epoch's first seal that no earlier line can
-    have an event time in them."""
+    """A later epoch of an agent makes up for a missing message of the same agent, but only for
+    buckets that begin at least `ahead_ms` after the time in the epoch's first seal. No line that
+    was read before this seal can belong to such a bucket. A missing message of a counter is never
+    made up for in this way, even if the counter has the agent's name."""
     new = replace(AGENT, epoch=2)
     first = START - POLICY.ahead_ms
     counters = [delta(sender, 1, count()) for sender in COUNTERS]
@@ -64,16 +65,16 @@ def test_only_an_agents_later_epoch_makes_up_for_a_missing_number(missing: str) 
 
 
 def test_a_counter_that_is_called_like_an_agent_is_a_counter() -> None:
-    """A counter whose name is the id of an agent is still judged as a counter, by its own epochs
-    and message numbers."""
+    """If the name of a counter is the id of an agent, the counter is still judged as a counter, by
+    its own epochs and message numbers."""
     named = replace(BROKER, producer="7", epoch=2)
     assert verdict([*good(), delta(named, 1, count())]).status is Status.COMPLETE
 
 
 def test_a_seal_of_the_same_epoch_makes_up_for_no_missing_number() -> None:
-    """A seal of the same epoch does not make up for a missing message number, however long before
-    the bucket the agent sent the seal. The missing message may have come after the seal, and may
-    count lines of any bucket."""
+    """If a message of an agent is missing, an earlier seal of the same epoch does not make up for
+    it, however old the seal is. The missing message may have come after the seal, and may count
+    lines of any bucket."""
     messages = [
         seal(AGENT, 1, START - 9 * SIZE, 0),
         delta(AGENT, 3, count()),
@@ -96,9 +97,9 @@ def test_a_seal_of_the_same_epoch_makes_up_for_no_missing_number() -> None:
 def test_a_copy_that_runs_leaves_complete_what_was_sealed_before(
     sealed: int, bucket: int, expected: Status
 ) -> None:
-    """If two copies of an agent run, they may send different messages with the same numbers. A
-    bucket stays complete if the agent sealed it before the first of these messages, and none of
-    them counts lines of the bucket."""
+    """Two running copies of an agent may send different messages with the same number. A bucket
+    stays complete if the agent sealed it before the first of these messages, and if none of them
+    counts lines of the bucket."""
     copies = [delta(AGENT, 4, count(n, bucket=bucket, previous=1)) for n in (1, 2)]
     seals = [seal(AGENT, 2, START, 1), seal(AGENT, 3, sealed, 1)]
     messages = [*good()[:4], *seals, *copies]
@@ -111,8 +112,8 @@ def test_beside_a_copy_a_seal_ahead_of_us_vouches_up_to_when_it_was_taken(
     late: int, expected: Status
 ) -> None:
     """If two copies of an agent run, and their clock is ahead of the audit's clock, a seal proves
-    buckets only up to the time at which the audit received the seal. This is true even for a
-    retired host, whose last word (final seal) makes a later seal unnecessary."""
+    only buckets up to the time at which the audit received the seal. This is also true if the host
+    is retired and has sent its last word (final seal)."""
     copies = [delta(AGENT, 4, count(n, bucket=START + 9 * SIZE)) for n in (1, 2)]
     messages = [*good()[:4], last_word(AGENT, 3, 1), *copies]
     gone = replace(POLICY, roster=Roster(retired=["web1"]))
@@ -120,10 +121,9 @@ def test_beside_a_copy_a_seal_ahead_of_us_vouches_up_to_when_it_was_taken(
 
 
 def test_a_later_epoch_makes_up_for_a_missing_number_by_the_agents_own_clock() -> None:
-    """Whether a later epoch makes up for a missing message number depends on the time in the
-    epoch's first seal, which comes from the agent's own clock. The agent also uses this clock to
-    limit event times. By the audit's clock, the seal may have arrived long before the time in the
-    seal."""
+    """Whether a later epoch makes up for a missing message depends on the time in the epoch's first
+    seal. This time comes from the agent's own clock, by which the agent also limits event times. It
+    does not matter that the seal arrived earlier by the audit's clock."""
     new = replace(AGENT, epoch=2)
     messages = [seal(AGENT, 1, START - 9 * SIZE, 0), Heartbeat(AGENT, 2, START)]
     messages += [*good()[1:4], delta(new, 2, count()), seal(new, 3, DUE, 2)]
@@ -135,12 +135,13 @@ def test_a_later_epoch_makes_up_for_a_missing_number_by_the_agents_own_clock() -
 
 
 def test_a_counters_copy_leaves_complete_what_it_did_not_touch() -> None:
-    """If two copies of a counter run, buckets in which neither copy counted anything stay
-    complete."""
+    """If two copies of a counter run, they may send different messages with the same number. A
+    bucket stays complete if none of these messages counts records of it, and is unknown
+    otherwise."""
     copies = [delta(BROKER, 2, count(n, bucket=START + 9 * SIZE)) for n in (1, 2)]
     assert verdict([*good(), *copies]).status is Status.COMPLETE
     copies = [delta(BROKER, 2, count(n, previous=1)) for n in (1, 2)]
-    elsewhere = delta(MIRROR, 2, count(bucket=START + 9 * SIZE))  # another counter's bucket
+    elsewhere = delta(MIRROR, 2, count(bucket=START + 9 * SIZE))  # no copy runs of this counter
     assert verdict([*good(), *copies, elsewhere]).status is Status.UNKNOWN
 
 
@@ -157,10 +158,10 @@ def test_a_counters_copy_leaves_complete_what_it_did_not_touch() -> None:
 def test_event_times_are_ahead_by_the_larger_of_the_agents_bound_and_ours(
     agents: int, ours: int, expected: Status
 ) -> None:
-    """A line's event time may be later than the time at which the line was read. The larger of two
-    settings, one of the agent and one of the audit, limits the difference. So a missing message may
-    have counted lines of any bucket that begins no later than this limit after the message was
-    sent."""
+    """A line's event time may be later than the time at which the line was read, up to a limit. The
+    agent and the audit both have a setting for this limit, and the larger value counts. So a
+    missing message may have counted lines of any bucket that begins within this limit after the
+    message was sent."""
     said = replace(AGENT, bounds=Bounds(ahead_ms=agents))
     policy = replace(POLICY, ahead_ms=ours)
     whole: list[Message] = [
@@ -169,7 +170,7 @@ def test_event_times_are_ahead_by_the_larger_of_the_agents_bound_and_ours(
         for sender in (AGENT, *COUNTERS)
     ]  # fmt: skip
     whole += [seal(AGENT, 2, DUE, 1), Heartbeat(said, 2, DUE)]
-    whole.insert(4, Heartbeat(replace(SECOND, bounds=Bounds(ahead_ms=1)), 1, DUE))  # smaller
+    whole.insert(4, Heartbeat(replace(SECOND, bounds=Bounds(ahead_ms=1)), 1, DUE))  # smaller limit
     for place in (0, 1):
         late = [*whole]
         late[place] = replace(late[place], number=2)
@@ -179,8 +180,8 @@ def test_event_times_are_ahead_by_the_larger_of_the_agents_bound_and_ours(
 
 
 def test_old_buckets_stay_complete_when_a_topic_expired_long_before_them() -> None:
-    """If messages have expired, but all of them were sent too early to count lines of a bucket,
-    this bucket stays complete."""
+    """If an agent's first messages have expired, a bucket stays complete if these messages were
+    sent so early that they cannot count lines of it."""
     early = START - 10 * SIZE
     messages = [
         Heartbeat(AGENT, 4, early),

@@ -33,8 +33,8 @@ from support.promises import promise
 
 @promise("6 without origin")
 def test_without_a_counter_nothing_without_origin_is_complete() -> None:
-    """If only the loader, and no counter, has counted a bucket of records without origin, the
-    bucket is not complete, because there is nothing with which to compare the loader's counts."""
+    """If only the loader has counted a bucket of records without origin, the bucket is not
+    complete. Its counts cannot be compared with those of a counter."""
     policy = replace(POLICY, tiers=(Tier.AGENT, Tier.HDFS))
     found = verdict([delta(HDFS, 1, count(agent=0))], policy)
     assert found.status is Status.UNKNOWN
@@ -43,17 +43,17 @@ def test_without_a_counter_nothing_without_origin_is_complete() -> None:
 
 @promise("6 without origin")
 def test_records_without_origin_are_audited_from_the_broker_on() -> None:
-    """For records without origin, the tiers from the broker on are compared, because no agent
-    counts these records. The verdict says that the comparison begins with the broker."""
+    """Records without origin are compared from the broker tier on, because no agent has counted
+    them. The verdict says so."""
     found = verdict(from_the_broker_on())
     assert (found.status, found.reasons) == (Status.COMPLETE, ("audited from the broker on",))
     assert verdict(from_the_broker_on(), now=DUE - 1).status is Status.OPEN
 
 
 def test_without_origin_a_bucket_waits_for_its_counter() -> None:
-    """A bucket of records without origin stays open until a message of the counter that counts them
-    has arrived after the bucket's end. No seal says that all its records are counted, and a counter
-    that has stopped may have counted only some of them."""
+    """A bucket of records without origin stays open until a message of their counter arrives that
+    was sent when the bucket was due, or later. No seal says that all records are counted, and a
+    counter that has stopped may have counted only some of them."""
     stopped = [*from_the_broker_on()[:-1], Heartbeat(BROKER, 1, DUE - 1)]
     found = verdict(stopped)
     assert found.status is Status.OPEN
@@ -77,9 +77,9 @@ def test_records_without_origin_are_compared_too() -> None:
 
 
 def test_without_origin_and_a_broker_tier_the_mirrors_counter_is_waited_for() -> None:
-    """If the audit is configured without the broker tier, buckets of records without origin wait
-    for the mirror's counter. If it is configured with only the agent tier, such buckets are
-    unknown, because no configured tier counts their records."""
+    """If the configured tiers do not include the broker, buckets of records without origin wait for
+    the mirror's counter. If the agent is the only tier, such buckets are unknown, because no tier
+    counts their records."""
     policy = replace(POLICY, tiers=(Tier.AGENT, Tier.MIRROR, Tier.HDFS))
     counted = from_the_broker_on()[1:3]
     assert verdict(counted, policy).status is Status.OPEN
@@ -93,8 +93,9 @@ def test_without_origin_and_a_broker_tier_the_mirrors_counter_is_waited_for() ->
 
 @promise("6 without origin")
 def test_without_origin_no_counter_stands_for_another_one() -> None:
-    """A message of the mirror's counter does not prove that the broker's counter has counted all
-    records. If there are two mirrors, the audit waits for the counters of both."""
+    """The audit waits for each counter by itself. A message of the mirror's counter does not prove
+    that the broker's counter has counted all records. If there are two mirrors, the audit waits for
+    the counters of both."""
     counted = from_the_broker_on()[:3]
     behind = [Heartbeat(BROKER, 1, DUE - 1), Heartbeat(MIRROR, 1, DUE)]
     assert verdict([*counted, *behind]).status is Status.OPEN
@@ -106,8 +107,8 @@ def test_without_origin_no_counter_stands_for_another_one() -> None:
 
 
 def test_without_origin_a_retired_counter_that_is_short_holds_nothing_back() -> None:
-    """If a retired counter has counted too few of a bucket's records, the bucket can still be
-    complete, because only the active counters are compared."""
+    """If a retired counter lacks records of a bucket, the bucket can still be complete, because
+    only the active counters are compared."""
     policy = replace(POLICY, retired_places=("broker dc1",))
     short = [*from_the_broker_on()[1:3], delta(BROKER, 1, count(3, agent=0))]
     assert verdict([*short, Heartbeat(MIRROR, 1, DUE)], policy).status is Status.COMPLETE
@@ -132,10 +133,10 @@ def test_without_origin_the_counter_behind_a_retired_one_is_waited_for(
 def test_without_origin_retired_counters_prove_nothing_by_being_silent(
     places: tuple[str, ...],
 ) -> None:
-    """If all counters are retired, the bucket can be complete only if a message of one of them
-    arrived when the bucket was due, or later. Without such a message, the counters may have counted
-    only some of the bucket's records. That a loader has counted the same records proves nothing,
-    because it may have stopped, too."""
+    """If all counters are retired, a bucket is complete only if a message of one of them arrived
+    when the bucket was due or later. Otherwise the counters may have counted only some of the
+    bucket's records. Equal counts of the loader prove nothing, because the loader may have stopped,
+    too."""
     policy = replace(POLICY, retired_places=places)
     late = DUE + POLICY.silence_ms
     counted = from_the_broker_on()[:3]
@@ -161,10 +162,10 @@ def test_without_origin_retired_counters_prove_nothing_by_being_silent(
 def test_without_origin_a_late_beginning_or_a_gap_touches_no_later_bucket(
     said: int, expected: Status, tier: int, place: str
 ) -> None:
-    """If a counter began late or has a gap, it lacks records. Their event times may be later than
-    the counter's message, but only up to a limit that a setting gives, so later buckets are not
-    unknown. If the counter counts everything again in a higher epoch, or is retired, no bucket is
-    unknown because of the gap or the late beginning."""
+    """If a counter did not begin at the first record, or reported a gap (offsets that it could not
+    read), it lacks records. These may have event times after the counter's message, but only up to
+    a limit that a setting gives. Buckets that begin after this limit can be complete. All buckets
+    can be complete if the counter has counted everything again in a new epoch, or is retired."""
     sender = COUNTERS[tier]
     gap = Gap(LOGS, 0, 3, 5, "expired")
     late = delta(sender, 1, count(agent=0), ranges=(Range(LOGS, 0, 1, 9),))
@@ -180,8 +181,9 @@ def test_without_origin_a_late_beginning_or_a_gap_touches_no_later_bucket(
 
 
 def test_without_origin_a_late_beginning_or_a_gap_leaves_it_unknown() -> None:
-    """If a counter began late or has a gap, buckets of records without origin are unknown, because
-    the offsets of the records that it lacks are known, but not their buckets."""
+    """If a counter did not begin at the first record, or reported a gap, buckets of records without
+    origin are unknown. The offsets of the records that the counter lacks are known, but not their
+    buckets."""
     messages = from_the_broker_on()
     messages[0] = delta(BROKER, 1, count(agent=0), ranges=(Range(LOGS, 0, 4, 9),))
     assert "did not count partition 0 from its start" in verdict(messages).reasons[0]
