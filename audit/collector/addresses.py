@@ -13,8 +13,8 @@ ROWS_MAX = 500
 
 
 def agents_address(verdict: BucketVerdict) -> str:
-    """The address of the JSON document about the bucket, which lists the bucket's agents from the
-    first one on."""
+    """Returns the address of the JSON document that lists the agents of this bucket, from the first
+    agent on."""
     query = {"topic": topic_name(verdict.source), "bucket": verdict.bucket}
     return f"/buckets.json?{urlencode(query)}"
 

@@ -2,10 +2,10 @@
 bucket, by the audit's clock. If the place has all records of the bucket, this is the time at which
 the place first had all of them.
 
-The history calls this module when it notes verdicts. The module leaves out a bucket that ended
-before the collector started, because the bucket's records may have arrived long before the start.
-It notes only buckets of the newest days (NOTED_MS). When the history deletes old rows, it deletes
-the rows of this module, too.
+Module history_store calls this module when it stores verdicts. The module leaves out a bucket that
+ended before the collector started, because the bucket's records may have arrived long before the
+start. The module notes only buckets of the newest days (NOTED_MS). When history_store deletes old
+rows of verdicts, it also deletes the rows of this module that are as old.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Counts = tuple[tuple[str, str, int], ...]
 
 
 class Arrivals:
-    """Reads and writes the table of arrivals over one connection. began_ms: when the collector
+    """Reads and writes the table `arrivals` over one connection. began_ms: when the collector
     started.
     """
 
@@ -100,8 +100,8 @@ class Arrivals:
 
 
 def _counts(verdict: BucketVerdict) -> Counts:
-    """The counts of all places. A sum of many counts may be too great for the table; then the
-    greatest number that can be stored takes its place."""
+    """Returns (tier, name, count) for each place that has records of the bucket. If a count is too
+    great for SQLite, the greatest integer that SQLite can store is returned instead."""
     return tuple(
         (place.tier.value, place.name, storable(sums.count))
         for place, sums in verdict.places().items()

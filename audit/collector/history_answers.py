@@ -30,9 +30,9 @@ BUCKETS_MAX = 500
 def answer(
     store: HistoryStore | None, query: Mapping[str, str], known: Iterable[Source], now_ms: int
 ) -> dict[str, Any]:
-    """The JSON document of /history.json. store: None if the collector keeps no history. known: the
-    topics that the ledger knows. Raises an HTTPException with status 404 if there is no history,
-    and with status 400 for an unknown topic or a bad parameter."""
+    """Returns the JSON document of /history.json. store: None if the collector stores no history.
+    known: the topics that the ledger knows. Raises an HTTPException with status 404 if there is no
+    history, and with status 400 for an unknown topic or a bad parameter."""
     if store is None:
         raise HTTPException(404, "This collector has no history.")
     topic = query.get("topic")
