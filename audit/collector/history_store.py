@@ -71,7 +71,7 @@ class Completion(NamedTuple):
 
 
 class HistoryStore:
-    """Reads and writes the history over one connection. Only one thread uses an object at a time."""
+    """Reads and writes the history over one connection, which one thread at a time may use."""
 
     def __init__(self, path: Path | str = IN_MEMORY, *, now_ms: int, days: int = 35) -> None:
         self._days_ms = days * DAY_MS

@@ -29,10 +29,11 @@ class Facts:
     """The facts at one moment. Derived values are computed when a page first asks for them, and
     then cached in the object, so this class has no slots.
 
-    standing: the last judgement of all buckets. blocks: the last judgement of each hour. evidence:
-    everything but the buckets. completions: when the buckets of the last day were first complete,
-    the newest first; None without a history. notes: the newest notes of each sender (messages that
-    change no verdict, for example about unsafe bytes).
+    standing: the last verdicts on all buckets, summed up. blocks: the same for each hour of event
+    time. evidence: the content of all audit messages, without the counts of buckets. completions:
+    when the buckets of the last day were first complete, the newest first; None without a history.
+    notes: the newest notes of each sender (messages that change no verdict, for example about
+    unsafe bytes).
     """
 
     standing: Standing
@@ -60,7 +61,8 @@ class Facts:
 
     @cached_property
     def backlogs(self) -> Mapping[int, tuple[Note, Backlog]]:
-        """The newest report of each agent about its unsafe bytes."""
+        """By agent id, the agent's newest report about unsafe bytes (bytes that no broker has
+        acknowledged yet), with the note that contains the report."""
         return backlogs(self.notes)
 
     @cached_property

@@ -18,8 +18,8 @@ START_AGENT = "systemctl start skidway-agent"
 
 def silent_table(facts: Facts, shown_max: int) -> Table:
     """The expected hosts that do not report. Hosts that have been silent longest come first. While
-    the store is being rebuilt, it may not have the newest messages of a host yet, so the table is
-    empty."""
+    the collector's store is being rebuilt, the table is empty, because the store may not have the
+    newest messages of a host yet."""
     rebuilding = facts.evidence.rebuilding
     missed = sorted((x for x in facts.hosts if x.is_missed), key=lambda x: x.last_heard_ms)
     missed = [] if rebuilding else missed
@@ -80,15 +80,15 @@ def hosts_with(facts: Facts, text: str) -> list[HostState]:
 
 
 def named(facts: Facts, text: str) -> list[HostState]:
-    """The hosts whose names contain the text. The order of the hosts does not depend on what they
-    send. So the parts of a long answer fit together even if hosts fall silent between two
-    requests.
+    """The hosts whose names contain the text. Their order does not depend on what they send. So if
+    a program fetches a long list in several parts, no host is missing or doubled, even if hosts
+    fall silent between two requests.
     """
     return [x for x in facts.hosts if text.lower() in x.host.lower()]
 
 
 def senders_table(facts: Facts) -> Table:
-    """A row for each sender of counts."""
+    """Returns a table with a row for each sender of counts."""
     return Table(
         "senders",
         f"{words.counted(len(facts.senders), 'sender')} of counts",
@@ -142,8 +142,8 @@ def _state(state: HostState, now_ms: int) -> Cell:
 
 
 def next_step(state: HostState) -> str:
-    """The command to run next for a host that is behind, silent or was never heard, with the host
-    on which to run it."""
+    """Returns the command to run next for a host that does not report as it should, with the name
+    of the host on which to run the command."""
     if state.status is HostStatus.BEHIND:
         return f"on {state.host}: timedatectl status"
     return f"on {state.host}: {START_AGENT}"

@@ -1,5 +1,5 @@
-"""The page of mirrors. For each topic of each mirror, it shows how many of the records that the
-source cluster's counter has counted are not yet counted by the mirror's counter. It also shows the
+"""The page of mirrors. For each topic of each mirror, it shows how many offsets the counter of the
+source cluster has counted that the counter of the mirror has not counted yet. It also shows the
 offsets that counters could not read.
 """
 

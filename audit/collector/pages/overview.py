@@ -17,13 +17,14 @@ from skidway.audit.judgement.verdict import Status
 from skidway.audit.reports import clock_report, host_report, report
 
 SHOWN = 6
-"""A table on the first page shows at most this many rows. All its rows are on another page."""
+"""A table on the first page shows at most this many rows. Another page shows all rows of this
+table."""
 
 
 @dataclass(frozen=True, slots=True)
 class Headline:
-    """A sentence about all buckets, and the gravest status of the buckets that somebody should look
-    at."""
+    """A sentence about all buckets, and a status: the gravest status among the buckets that
+    somebody should look at."""
 
     sentence: str
     status: str
@@ -88,8 +89,8 @@ def alarms(facts: Facts) -> tuple[str, ...]:
 
 
 def headline(found: Standing) -> Headline:
-    """Returns the headline of a page about the topics of this standing. A recount that differs from
-    the audit's counts is as grave as a tier with missing records.
+    """Returns the headline of a page about the topics of this standing. If a recount of the rows in
+    HDFS differs from the audit's counts, the status is at least `incomplete`.
     """
     differ = [Status.INCOMPLETE] if any(not x.is_good for x in found.recounts) else []
     overdue = [*(status for status, count in found.overdue.items() if count), *differ]
