@@ -48,7 +48,8 @@ def run(args: Any, settings: Any, policy: Policy, clock: Clock) -> int:
 
 
 def worst(found: Iterable[BucketVerdict], explained: Explain) -> list[dict[str, Any]]:
-    """Returns a row for each topic that has a bucket that somebody should look at."""
+    """Returns a row for each topic with a bucket that somebody should look at. explained: a
+    function that returns the causes why a bucket is not complete."""
     bad: dict[Any, list[BucketVerdict]] = {}
     for verdict in found:
         if is_bad(verdict):
