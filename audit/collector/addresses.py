@@ -9,7 +9,7 @@ from skidway.audit.judgement.verdict import BucketVerdict
 from skidway.audit.reports.topic_names import topic_name
 
 ROWS_MAX = 500
-"""A JSON document has at most this many hosts, senders or agents."""
+"""A JSON document lists at most this many hosts, senders or agents."""
 
 
 def agents_address(verdict: BucketVerdict) -> str:

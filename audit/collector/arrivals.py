@@ -27,8 +27,8 @@ CREATE TABLE arrivals (bucket INTEGER, source INTEGER, bucket_ms INTEGER, tier T
 """
 NOTED_MS = 3 * 86_400_000
 KEPT_MAX = 20_000
-"""The last counts of at most this many buckets are in memory. If the counts of one of these buckets
-have not changed, nothing is written.
+"""Memory holds the counts of at most this many buckets, as they were last written. If a new verdict
+on one of these buckets has the same counts, the module writes nothing.
 """
 
 Key = tuple[Source, int, int]
@@ -59,8 +59,9 @@ class Arrivals:
         return changed
 
     def write(self, source: int, key: Key, counts: Counts, now_ms: int) -> None:
-        """Notes the counts of a bucket, in the caller's transaction. source: the id of the topic.
-        If a count has not changed, its time does not change either."""
+        """Writes the counts of a bucket, in the caller's transaction. source: the id of the topic.
+        A count that has not changed keeps its earlier time; any other count gets the time `now_ms`.
+        """
         _, bucket, bucket_ms = key
         if bucket + bucket_ms >= self._began_ms:
             self._database.executemany(
@@ -81,7 +82,8 @@ class Arrivals:
             self._known.popitem(last=False)
 
     def read(self, source: int, bucket: int, bucket_ms: int) -> dict[tuple[Tier, str], Arrival]:
-        """Returns the arrivals of a bucket, by tier and name of the place."""
+        """Returns, by tier and name of the place, each place's present count of a bucket, and since
+        when the place has had it."""
         rows = self._database.execute(
             "SELECT tier, place, count, time_ms FROM arrivals"
             " WHERE (bucket, source, bucket_ms) = (?, ?, ?)",

@@ -66,16 +66,17 @@ UNHEALTHY_AFTER_S = 60.0
 STOP_WITHIN_S = 5
 CONCURRENT_MAX = 64
 GARBAGE_MIN = 50_000
-"""Python looks for garbage when the program has made this many more values than it has freed."""
+"""Python's garbage collector runs when the program has made this many more values than it has
+freed."""
 BACKLOG = 128
 
 _log = log.get(__name__)
 
 
 def collect_garbage_rarely() -> None:
-    """Makes Python look for garbage less often. Each step of judging makes some hundred thousand
-    values. With the default thresholds, Python would look through all values of the process several
-    times in a step, and find no garbage.
+    """Makes Python's garbage collector run less often. Each step of judging makes some hundred
+    thousand values. With the default thresholds, the garbage collector would look through all
+    values of the process several times in a step, and find nothing to free.
     """
     gc.set_threshold(GARBAGE_MIN, 20, 20)
 
@@ -157,7 +158,7 @@ class _Expected:
 
     @property
     def problem(self) -> str | None:
-        """Why the roster's file is not in use; None if the file is in use."""
+        """Why the present content of the roster's file is not in use; None if it is in use."""
         return None if self._file is None else self._file.problem
 
 

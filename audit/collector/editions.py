@@ -68,9 +68,9 @@ def step_of(judge: Judge, standing: Standing, now_ms: int) -> Step:
 
 @dataclass(frozen=True, slots=True)
 class Edition:
-    """A step, and the store as it was in this step. Only the thread that has opened the edition may
-    use the edition. kept: by name, values that one answer has computed from the edition, so that
-    later answers need not compute them again.
+    """A step, and the store as it was in this step. Only the thread that has got the edition from
+    `Editions.newest` may use it. kept: by name, values that one answer has computed from the
+    edition, so that later answers need not compute them again.
     """
 
     step: Step
@@ -121,7 +121,8 @@ class Edition:
         return found
 
     def agents_of(self, names: Sequence[str] | None) -> int:
-        """How many agents these topics have; an agent counts once for each topic."""
+        """Returns how many agents these topics have. An agent counts once for each topic. Each
+        topic counts one more, for records whose agent is not known."""
         topics = self.step.common.evidence.topics
         return sum(
             len(topic.agents) + 1
@@ -153,8 +154,8 @@ class Edition:
 
 @dataclass(slots=True)
 class _Connection:
-    """One connection with its edition. is_used: a lock, held by the answer that uses the edition,
-    or by the judging thread while it makes an edition.
+    """One connection with its edition. is_used: a lock. An answer holds it while it uses the
+    edition, and the judging thread holds it while it makes a new one.
     """
 
     ledger: Ledger
@@ -198,7 +199,7 @@ class Editions:
 
     @contextmanager
     def newest(self) -> Iterator[Edition]:
-        """The newest edition, for a `with` block. Waits until the first edition is published."""
+        """Yields the newest edition for a `with` block. Waits until an edition is published."""
         self._published.wait()
         while True:
             connection = self._newest

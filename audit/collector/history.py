@@ -68,7 +68,8 @@ def noted(
 
 
 def word_of(verdict: BucketVerdict) -> str:
-    """The verdict in words, with warnings and acceptances."""
+    """Returns the verdict as reports print it, for example `complete`, `warned`, or `lost,
+    accepted`."""
     if verdict.is_warned:
         return WARNED
     return f"{WARNED}, accepted" if verdict.is_warned_and_accepted else verdict.word

@@ -3,8 +3,8 @@
     /history.json?topic=dc1.logs&bucket=2026-02-01T10:04:00Z
     /history.json?topic=dc1.logs&since=24h&until=1h
 
-All parameters may be left out. Times have the form 2026-02-01T10:04:00Z or 90m, or are numbers of
-ms. An answer has at most BUCKETS_MAX buckets, the newest first.
+All parameters may be left out. Times have the form 2026-02-01T10:04:00Z or 90m (90 minutes ago), or
+are numbers of ms since 1970. An answer has at most BUCKETS_MAX buckets, the newest first.
 """
 
 from __future__ import annotations
@@ -55,7 +55,8 @@ def answer(
 
 
 def changes(found: BucketHistory) -> list[str]:
-    """The lines about a bucket's history on the bucket's page: one for each row of the history."""
+    """Returns the lines about a bucket's history for the bucket's page: one for each row of the
+    history."""
     return history_report.lines(map(_change, found.rows), found.left_out)
 
 

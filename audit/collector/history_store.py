@@ -46,7 +46,7 @@ _COLUMNS = "source, bucket, bucket_ms, revision, time_ms, word, complete, reason
 
 @dataclass(frozen=True, slots=True)
 class BucketHistory:
-    """The rows of one bucket, oldest first."""
+    """The history of one bucket. rows: the noted verdicts, the oldest first."""
 
     source: Source
     bucket: int
@@ -55,7 +55,8 @@ class BucketHistory:
 
     @property
     def left_out(self) -> int:
-        """How many rows were deleted. All of them came after the first row."""
+        """How many rows of this history were deleted (see REVISIONS_MAX). All of them came after
+        the first row."""
         return self.rows[-1].revision - len(self.rows)
 
 

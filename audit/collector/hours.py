@@ -3,16 +3,17 @@ before it marks the hour as complete.
 
     /complete.json?topic=dc1.logs&since=...&until=...    the answer of `skidway audit complete`
     /hours.json?topic=dc1.logs&since=...&until=...       the last judgement of each hour that has
-                                                         buckets; cheap, and as old as the
-                                                         collector's last step of judging. Here, an
-                                                         hour that may contain lines of a declared
-                                                         loss is never complete: ask /complete.json
+                                                         buckets, from the collector's last step of
+                                                         judging, so nothing is judged again. Here,
+                                                         an hour that may contain lines that an
+                                                         agent declared lost is never complete: ask
+                                                         /complete.json about such an hour
 
-`topic` is a name as reports print it. `since` and `until` are times: 2026-02-01T00:00:00Z, 90m.
-With `output=<name>`, the answer of /complete.json also names the newest message that the collector
-has from that output. The program that loads into that output must compare this message with the
-last message that it published itself. If the two are the same message, the answer takes all rows
-into account that the program has loaded.
+`topic` is a name as reports print it. `since` and `until` are times such as 2026-02-01T00:00:00Z or
+90m (90 minutes ago). With `output=<name>`, the answer of /complete.json also names the newest
+message that the collector has from that output. The program that loads into that output must
+compare this message with the last message that it published itself. If the two are the same
+message, the answer takes all rows into account that the program has loaded.
 """
 
 from __future__ import annotations

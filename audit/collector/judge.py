@@ -1,9 +1,9 @@
 """Judges all buckets of a ledger, again and again, in bounded memory and time.
 
-The result for all buckets together is called the *standing*. A step judges only the buckets whose
-verdict may have changed because their counts have changed, or because other evidence on which the
-verdict depends has changed (see judgement.dependence). So after a step that had enough time, the
-standing is the same as if the step had judged every bucket. If the time is too short, the step
+The verdicts on all buckets, summed up, are called the *standing*. A step judges only the buckets
+whose verdict may have changed because their counts have changed, or because other evidence on which
+the verdict depends has changed (see judgement.dependence). So after a step that had enough time,
+the standing is the same as if the step had judged every bucket. If the time is too short, the step
 leaves some buckets to later steps: first the buckets that are too young for a final verdict (not
 due yet), then the oldest buckets. Every second step begins with the buckets that have waited
 longest. So every bucket is judged in the end, even if evidence that concerns all buckets changes
@@ -63,9 +63,9 @@ Note = Callable[[Sequence[BucketVerdict], int], None]
 
 class Judge:
     """Owns the last judgement of each bucket. Only the thread that owns the ledger's connection
-    uses this object; other threads may only read `blocks`. note: gets the verdicts that may have
-    changed. After all buckets were judged once and `may_note` has returned true, `note` gets each
-    verdict at least once."""
+    uses this object; other threads may only read `blocks`. note: a function that gets verdicts that
+    may have changed. It is called only while `may_note` returns true, and not before all buckets
+    were judged once. From then on, it gets each verdict at least once."""
 
     def __init__(
         self,
@@ -150,11 +150,12 @@ class Judge:
         found = of_evidence(self.evidence, [], self._take_facts())
         return replace(found, unjudged=1)
 
-    # Which buckets.
+    # Which buckets to judge.
 
     def _take_changes(self) -> Mapping[Source, set[BucketId]]:
-        """Returns, by topic, the buckets whose counts have changed since the last step, or whose
-        counts were deleted since then."""
+        """Returns, by topic, the buckets whose counts have changed or were deleted since the last
+        step. If the ledger does not know them, marks all buckets to be judged, and returns an empty
+        mapping."""
         found = self._ledger.changed_buckets()
         gone = set() if found is None else {key[0] for keys in found.gone.values() for key in keys}
         if found is None or not self._is_counted or not gone.isdisjoint(self._starts):
@@ -307,8 +308,8 @@ class _Look:
 
 def _due(looks: Sequence[_Look], reading_s: float) -> Due | None:
     """Returns when further buckets become due, in seconds after the beginning of the step.
-    reading_s: how many seconds after the beginning of the step the time `now_ms` of the facts was
-    read."""
+    reading_s: how many seconds after this beginning the audit's clock was read for the judgements
+    of the step."""
     found = []
     for look in looks:
         now_ms, lateness_ms = look.judgement.facts.now_ms, look.judgement.facts.policy.lateness_ms

@@ -15,7 +15,8 @@ STEP_EVERY_S: Final = 1.0
 """The least time from the beginning of a step to the beginning of the next step."""
 
 STEP_SHARE: Final = 20
-"""The usual time between two steps, as a multiple of the time that the first of them took."""
+"""The usual time from the beginning of a step to the beginning of the next step, as a multiple of
+the time that the step took."""
 
 AFTER_DUE_S: Final = 0.1
 """A step for buckets that become due begins this many seconds later, so that they surely are due

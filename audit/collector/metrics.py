@@ -140,7 +140,7 @@ def tell_hosts(states: Iterable[HostState]) -> None:
 
 
 def tell_clocks(found: Clocks) -> None:
-    """Sets the metrics of the clocks that differ from most others."""
+    """Sets the metrics of the clocks of senders that differ from most other clocks."""
     _OWN_CLOCK.set(found.ours_ms / 1000)
     _WRONG_CLOCKS.set(len(found.others))
     _CLOCK.clear()
@@ -327,8 +327,8 @@ def _soonest(losses: dict[Labels, int], key: Labels, loss_ms: int | None) -> Non
 
 
 def _reason(words: str) -> str:
-    """The reason of a loss without its paths and numbers, so that similar losses have the same
-    reason."""
+    """Returns the reason of a loss without its paths and numbers, so that similar losses have the
+    same reason."""
     kind = re.sub(r"^/.*?: ", "", words.split(";")[0])
     return re.sub(r"\d[\d,.]*", "N", re.sub(r"(?<!\S)/\S+", "PATH", kind))[:REASON_LENGTH_MAX]
 

@@ -148,7 +148,7 @@ class OldBuckets:
 
 @contextlib.contextmanager
 def looking(old: OldBuckets, clock: Clock, stopping: threading.Event) -> Iterator[None]:
-    """Looks for old buckets on a thread of its own while the `with` block runs."""
+    """Finds old buckets (`OldBuckets.look`) on a thread of its own while the `with` block runs."""
 
     def run() -> None:
         while not stopping.is_set():

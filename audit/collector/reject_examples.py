@@ -40,7 +40,8 @@ STOP_WITHIN_S: Final = 5.0
 REQUEST_TIMEOUT_MS: Final = 10_000
 
 Examples = Mapping[Source, RejectedExample]
-"""By topic of rejects, a line that agents rejected; by topic, a record that the loader rejected."""
+"""Examples by topic. For a topic of rejects, the example is a line that an agent rejected; for any
+other topic, it is a record that the loader rejected."""
 
 Rejected = Mapping[Source, RejectedRecord]
 """For each topic, the rejected record that the loader named in its newest note about a load with
@@ -56,8 +57,8 @@ _log = log.get(__name__)
 
 class RejectExamples:
     """Reads the examples. One thread calls `look`; other threads read `found`, which is an
-    immutable value. connect: makes a client of the brokers. standing, rejected: the newest
-    standing, and the newest records that loaders rejected."""
+    immutable value. connect: makes a client of the brokers. standing, rejected: functions that
+    return the newest verdicts, and the newest records that loaders rejected."""
 
     def __init__(
         self,
@@ -73,7 +74,7 @@ class RejectExamples:
 
     def look(self) -> None:
         """Reads an example for each topic that has a newer bucket or load with rejects than at the
-        last look. Logs once if the brokers cannot be reached."""
+        last call. Logs once if the brokers cannot be reached."""
         standing = self._standing()
         wanted: dict[Source, BucketKey | RejectedRecord] = {
             **_wanted_lines(standing), **_wanted_records(standing, self._rejected()),

@@ -48,11 +48,11 @@ class HostRisk:
 
 @dataclass(frozen=True, slots=True)
 class TierRisk:
-    """The records of a topic that tiers lack, in the newest buckets. tiers: the tiers that have
-    lacked records for longest, in the order of tiers. records, bytes: what the tier with the most
-    missing records lacks. holder: the last place with records, among the places before the first of
-    these tiers. loss_ms: when the oldest missing record expires at `holder`; None if this is not
-    known.
+    """The records of a topic that tiers lack, in the newest buckets. since: the start of the oldest
+    bucket of which a tier lacks records. tiers: the tiers that lack records of this bucket, in the
+    order of tiers. records, bytes: how much one of these tiers lacks in all newest buckets: the
+    tier that lacks most. holder: the last place before these tiers that has records of the oldest
+    bucket. loss_ms: when these records expire at `holder`; None if this is not known.
     """
 
     source: Source
@@ -97,7 +97,8 @@ def kept(notes: Iterable[Note]) -> Kept:
 def host_risks(
     hosts: Iterable[HostState], told: Mapping[int, tuple[Note, Backlog]], now_ms: int
 ) -> Iterator[HostRisk]:
-    """Yields the topics of which expected hosts have bytes at risk."""
+    """Yields an entry for each expected host and topic, if the host has bytes of the topic at risk.
+    told: the newest backlog of each agent (see `backlogs`)."""
     for state in hosts:
         for agent in state.agents if state.expected else ():
             note, found = told.get(agent.agent, (None, Backlog()))

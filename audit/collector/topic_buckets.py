@@ -61,7 +61,7 @@ _ROW: Final = np.dtype(
 
 
 class TopicBuckets:
-    """The buckets of one topic. `rows` is sorted by bucket and size."""
+    """The buckets of one topic. rows: one for each bucket, sorted by its start and size."""
 
     def __init__(self, source: Source) -> None:
         self.source = source
@@ -109,14 +109,14 @@ class TopicBuckets:
             self._changed.add(key[0])
 
     def mark(self, keys: Iterable[BucketId]) -> None:
-        """Notes that the counts of these buckets have changed."""
+        """Notes that the counts of these buckets have changed, so that they are judged again."""
         for key in keys:
             place = self.place_of(key)
             if place is not None:
                 self.rows["is_stale"][place] = True
 
     def mark_all(self) -> None:
-        """Notes that the counts of all buckets may have changed."""
+        """Notes that the counts of all buckets may have changed, so that all are judged again."""
         self.rows["is_stale"] = True
 
     def look(self, dependence: Dependence, lateness_ms: int) -> npt.NDArray[np.bool_]:
@@ -196,7 +196,7 @@ class TopicBuckets:
         row["written"] = sum(bit for tier, bit in _BITS.items() if verdict.count(tier))
 
     def key(self, place: int) -> BucketId:
-        """The bucket of a row."""
+        """Returns the bucket (start and size) of the row `place`."""
         return int(self.rows["bucket"][place]), int(self.rows["bucket_ms"][place])
 
     @property

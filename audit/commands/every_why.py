@@ -26,8 +26,8 @@ Explain = Callable[[BucketVerdict], Sequence[Explanation]]
 
 
 def run(args: Any, settings: Any, policy: Policy, clock: Clock) -> int:
-    """Prints, for each topic, the bucket that `why TOPIC` would explain. Returns the exit status,
-    which is 1 if a bucket was printed."""
+    """Prints, for each topic, the bucket that `why TOPIC` would explain. Returns the exit status: 1
+    if a bucket was printed, otherwise 0."""
     ledger = options.ledger_of(args, settings, clock)
     try:
         evidence = ledger.evidence(FOREVER)

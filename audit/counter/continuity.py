@@ -38,8 +38,8 @@ class Step:
     partition is counted after this batch. counts: whether the batch's records must be counted.
 
     gap: offsets [first, end) that the next delta must name as missing, with `reason`. If first =
-    end, no offset is missing, and the gap only reports a doubt, which `reason` states. stop: why
-    the partition cannot be counted further; "" if it can.
+    end, no offset is missing: then the gap only reports what could not be checked, and `reason`
+    says what. stop: why the partition cannot be counted further; "" if it can.
     """
 
     following: Following

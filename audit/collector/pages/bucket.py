@@ -212,7 +212,8 @@ def _place_key(place: Place) -> str:
 
 
 def _place_title(place: Place, places: Sequence[Place]) -> str:
-    """The tier, and the place's name if the tier has several places."""
+    """Returns the tier as the title of a column, and the place's name if the tier has several
+    places."""
     is_alone = sum(x.tier is place.tier for x in places) == 1
     title = place.tier.value.lower() if is_alone else _place_key(place)
     return title + (" (retired)" if place.is_retired else "")

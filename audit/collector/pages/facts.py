@@ -67,12 +67,12 @@ class Facts:
 
     @cached_property
     def kept(self) -> Kept:
-        """How long the clusters keep the records of topics."""
+        """How long (ms) the clusters keep the records of topics, as counters reported it."""
         return kept(self.notes)
 
     @cached_property
     def senders(self) -> list[SenderState]:
-        """The state of each sender of counts."""
+        """For each sender of counts: when it was last heard, and in words, what its state is."""
         now_ms = present_ms(self.evidence, self.policy, self.now_ms)
         return sender_states(self.evidence, self.policy, now_ms)
 

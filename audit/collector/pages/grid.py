@@ -96,7 +96,7 @@ class Grid:
 
 @dataclass(slots=True)
 class _Span:
-    """The sum of the verdicts of one topic in an hour or a day."""
+    """The verdicts on the buckets of one topic in an hour or a day, summed up."""
 
     by_status: Counter[Status] = field(default_factory=Counter)
     overdue: Counter[Status] = field(default_factory=Counter)
@@ -129,7 +129,8 @@ class _Span:
 
 
 def grid(facts: Facts, unit: str, until: int | None = None) -> Grid:
-    """The grid of the newest columns that begin before `until`."""
+    """Returns the grid. unit: whether its columns are minutes, hours or days. until: the grid of
+    hours or days has only columns that begin before this time (ms); None for the newest columns."""
     if unit == "minute":
         return _minutes(facts)
     size, count = (BLOCK_MS, HOURS) if unit == "hour" else (DAY_MS, DAYS)

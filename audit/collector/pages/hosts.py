@@ -17,9 +17,9 @@ START_AGENT = "systemctl start skidway-agent"
 
 
 def silent_table(facts: Facts, shown_max: int) -> Table:
-    """The expected hosts that do not report. Hosts that have been silent longest come first. While
-    the collector's store is being rebuilt, the table is empty, because the store may not have the
-    newest messages of a host yet."""
+    """Returns a table of the expected hosts that do not report. Hosts that have been silent longest
+    come first. While the collector's store is being rebuilt, the table is empty, because the store
+    may not have the newest messages of a host yet."""
     rebuilding = facts.evidence.rebuilding
     missed = sorted((x for x in facts.hosts if x.is_missed), key=lambda x: x.last_heard_ms)
     missed = [] if rebuilding else missed
@@ -53,7 +53,8 @@ def silent_table(facts: Facts, shown_max: int) -> Table:
 
 
 def hosts_table(facts: Facts, text: str = "") -> Table:
-    """All hosts whose names contain the text. Expected hosts that do not report come first."""
+    """Returns a table of all hosts whose names contain the text. Expected hosts that do not report
+    come first."""
     return Table(
         "hosts",
         "Hosts that the roster names or that were heard",
@@ -75,14 +76,16 @@ def hosts_table(facts: Facts, text: str = "") -> Table:
 
 
 def hosts_with(facts: Facts, text: str) -> list[HostState]:
-    """The hosts whose names contain the text. Expected hosts that do not report come first."""
+    """Returns the hosts whose names contain the text. Hosts that are missed come first (see
+    HostState.is_missed).
+    """
     return sorted(named(facts, text), key=lambda x: not x.is_missed)
 
 
 def named(facts: Facts, text: str) -> list[HostState]:
-    """The hosts whose names contain the text. Their order does not depend on what they send. So if
-    a program fetches a long list in several parts, no host is missing or doubled, even if hosts
-    fall silent between two requests.
+    """Returns the hosts whose names contain the text. Their order does not depend on what they
+    send. So if a program fetches a long list in several parts, no host is missing or doubled, even
+    if hosts fall silent between two requests.
     """
     return [x for x in facts.hosts if text.lower() in x.host.lower()]
 

@@ -29,7 +29,7 @@ NOT_TOLD = Cell("not told")
 
 
 def loads_table(facts: Facts) -> Table:
-    """A row for each topic of each output."""
+    """Returns a table with a row for each topic of each output."""
     states = {x.key: x for x in facts.senders if x.key.tier is Tier.HDFS}
     return Table(
         "loads",
@@ -52,7 +52,7 @@ def loads_table(facts: Facts) -> Table:
 
 
 def newest_loads_table(facts: Facts) -> Table:
-    """The newest loads of all outputs and topics."""
+    """Returns a table of the newest loads of all outputs and topics."""
     found = [(x, load_of(x)) for x in facts.notes if x.kind == KIND]
     found.sort(key=lambda x: (-x[0].time_ms, x[0].producer, -x[0].number))
     return Table(
@@ -78,7 +78,7 @@ def newest_loads_table(facts: Facts) -> Table:
 
 
 def recounts_table(facts: Facts) -> Table:
-    """The newest recount of each topic of each output."""
+    """Returns a table with the newest recount of each topic of each output."""
     found = [(topic, x) for topic in facts.standing.topics for x in topic.recounts]
     return Table(
         "recounts",

@@ -21,7 +21,7 @@ from skidway.kafka.source import Source
 
 
 def mirrors_table(facts: Facts) -> Table:
-    """A row for each topic of each mirror."""
+    """Returns a table with a row for each topic of each mirror."""
     states = {x.key: x for x in facts.senders}
     return Table(
         "mirrors",
@@ -46,7 +46,7 @@ def mirrors_table(facts: Facts) -> Table:
 
 
 def gaps_table(facts: Facts) -> Table:
-    """The offsets that mirrors and counters could not read."""
+    """Returns a table of the offsets that mirrors and counters could not read."""
     return Table(
         "gaps",
         "Offsets that could not be read",

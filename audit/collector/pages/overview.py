@@ -42,8 +42,9 @@ class Overview:
 
 
 def overview(facts: Facts, unit: str, until: int | None) -> Overview:
-    """The first page, with a grid of minutes, hours or days. until: the grid has only columns that
-    begin before this time (ms); None for the newest columns."""
+    """Returns the first page. unit: whether the columns of its grid are minutes, hours or days.
+    until: the grid has only columns that begin before this time (ms); None for the newest columns.
+    """
     return Overview(
         headline(facts.standing),
         alarms(facts),
@@ -73,7 +74,8 @@ def overview_document(facts: Facts, unit: str, until: int | None) -> dict[str, A
 
 
 def alarms(facts: Facts) -> tuple[str, ...]:
-    """Sentences about recounts that differ, clocks that are wrong, and hosts that share a name."""
+    """Returns sentences about recounts that differ from the audit's counts, clocks that are wrong,
+    and hosts that have the same name."""
     return (
         *(
             f"The newest recount of {facts.names[topic.source]} in {x.output}, on {x.host}, found: "

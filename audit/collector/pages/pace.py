@@ -81,8 +81,8 @@ def paces(
 
 
 def waiting_since(found: TopicStanding) -> int | None:
-    """The start of the oldest bucket that is neither complete nor accepted; None if there is
-    none."""
+    """Returns the start of the topic's oldest bucket that is neither complete nor accepted; None if
+    there is no such bucket."""
     if found.is_complete:
         return None
     waiting = [x.bucket for x in found.newest.values() if x.residue is not Status.COMPLETE]

@@ -52,12 +52,13 @@ def by_verdict(found: TopicStanding) -> str:
 
 
 def moment(time_ms: int) -> str:
-    """A time without its zone, because each page says once that all times are UTC."""
+    """Returns a time as text, without its time zone, because each page says once that all times are
+    UTC."""
     return report.time_text(time_ms).removesuffix("Z").replace("T", " ")
 
 
 def clock(time_ms: int) -> str:
-    """Returns hours and minutes, and the seconds if they are not 0."""
+    """Returns the hours and minutes of a time, and its seconds if they are not 0."""
     text = report.time_text(time_ms)[11:19]
     return text.removesuffix(":00") if text.count(":") == 2 else text
 
@@ -97,7 +98,7 @@ def size(count: int) -> str:
 
 
 def short(count: int) -> str:
-    """A number in at most four characters and a unit, for narrow cells: `950`, `12.3 k`."""
+    """Returns a number in at most four characters and a unit, for narrow cells: `950`, `12.3 k`."""
     return str(count) if count < 1_000 else _scaled(count)
 
 

@@ -1,4 +1,4 @@
-"""The routes of the dashboard."""
+"""The routes of the dashboard: which function answers the requests for which path."""
 
 from __future__ import annotations
 
@@ -318,9 +318,9 @@ class Dashboard:
     def _listed(
         self, request: Request, topic: str | None
     ) -> tuple[list[BucketVerdict], int | None]:
-        """Returns the verdicts on the buckets of a page, and the bucket at which the next page
-        begins (None on the last page). If there are many agents, returns short verdicts, which name
-        only the agents with the gravest findings.
+        """Returns the verdicts on the buckets of a page, and the start of the last of these
+        buckets, if older buckets follow on the next page; None on the last page. If there are many
+        agents, returns short verdicts, which name only the agents with the gravest findings.
         """
         names = None if topic is None else [topic]
         agents = self._edition.agents_of(names)

@@ -59,7 +59,7 @@ class Pages:
         self._templates.filters.update(filters)
 
     def render(self, template: str, content: dict[str, Any]) -> str:
-        """The page as HTML."""
+        """Returns the page as HTML. template: the name of its template."""
         common = {
             "rooms": ROOMS,
             "glyphs": words.GLYPHS,
