@@ -122,7 +122,7 @@ class Edition:
 
     def agents_of(self, names: Sequence[str] | None) -> int:
         """Returns how many agents these topics have. An agent counts once for each topic. Each
-        topic counts one more, for records whose agent is not known."""
+        topic counts one more, for records that come from no agent."""
         topics = self.step.common.evidence.topics
         return sum(
             len(topic.agents) + 1

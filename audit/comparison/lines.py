@@ -41,11 +41,11 @@ class FileLines:
     byte, its length with its terminator (the line feed), and the hash of its text. Empty lines and
     a last line without a terminator are left out.
 
-    names: the paths that the file had, the newest last; empty if only `path` is known. after_ms:
-    all lines were written after this time; None if this is unknown. is_gone: whether the file is at
-    none of its paths any more. The other fields are only set if the lines come from notes. old_end:
-    the lines before this byte were noted so long ago that the shipper should have sent them.
-    whole_from: the lines from this byte on were noted so late that all of their records are
+    The other fields are set only if the lines come from notes. names: the paths that the file had,
+    the newest last; empty if only `path` is known. after_ms: all lines were written after this
+    time; None if this is unknown. is_gone: whether the file is at none of its paths any more.
+    old_end: the lines before this byte were noted so long ago that the shipper should have sent
+    them. whole_from: the lines from this byte on were noted so late that all of their records are
     compared.
     """
 

@@ -189,9 +189,9 @@ def compare(
     """Joins lines and records, and returns the result for each line. files: oldest first. is_whole:
     whether all records that the topic ever had were read. since_ms: all records of lines written
     since this time were read; None if there is no such time. certain_ms: no record with a later
-    timestamp has expired. Some partitions may have lost records of an earlier time. So if older
-    records are not known, lines of a file are called missing only after the first line that has a
-    later record."""
+    timestamp has expired. Some partitions may have lost records of an earlier time. So unless all
+    records of a file were read, its lines are called missing only after its first line with a
+    record later than `certain_ms`."""
     join = _Join(files, records, certain_ms)
     join.by_place()
     join.by_text()
