@@ -3,7 +3,7 @@ with its progress, and the audit compares these sums.
 
     tiers        agent ----> broker ----> mirror ----> hdfs          (each counts what it committed)
                    |            |            |           |
-                 deltas,      deltas       deltas      deltas        numbered, without holes
+                 deltas,      deltas       deltas      deltas        numbered, without gaps
                  seals          |            |           |
                    v            v            v           v
     topic        _skidway_audit in every cluster; mirrors copy it
@@ -12,17 +12,19 @@ with its progress, and the audit compares these sums.
                                                        |          |          |
                                                      report   dashboard   metrics
 
-A message of a tier has the key (tier, producer, epoch, number). The same key always has the same
-content, so messages may arrive in any order and more than once. The audit notices a missing message
-by a gap in the numbers. A delta is a message with counts: for each (source topic, agent, bucket of
-event time), it contains the number of records, their bytes, and a checksum of their origins, which
-does not depend on the order of the records. With a seal, an agent states that deltas contain the
-counts of all lines that its files had at a given time. A bucket is complete when no message is
-missing, every expected agent has sealed the bucket, and the sums of all tiers are equal. Otherwise
-the verdict is open, incomplete, lost or unknown, always with reasons as sentences. A *source topic*
-is the topic to which a record was first published; its mirrors belong to the same source topic. A
-*sender* is a program that sends numbered messages: an agent, a counter or a loader. Sections 5 and
-6 of docs/delivery.md give the rules and their reasons.
+A program of a tier numbers its messages. The key of a message is (tier, producer, epoch, number):
+`producer` is the name of the program, and a new `epoch` begins, for example, if the program starts
+again without its old state. Two messages with the same key always have the same content, so
+messages may arrive in any order and more than once. The audit notices a missing message by a gap in
+the numbers. A delta is a message with counts: for each (source topic, agent, bucket of event time),
+it contains the number of records, their bytes, and a checksum of their origins, which does not
+depend on the order of the records. With a seal, an agent states that deltas contain the counts of
+all lines that its files had at a given time. A bucket is complete when no message is missing, every
+expected agent has sealed the bucket, and the sums of all tiers are equal. Otherwise the verdict is
+open, incomplete, lost or unknown, always with reasons as sentences. A *source topic* is the topic
+to which a record was first published; its mirrors belong to the same source topic. A *sender* is a
+program that sends numbered messages: an agent, a counter or a loader. Sections 5 and 6 of
+docs/delivery.md give the rules and their reasons.
 
 These are the modules and packages, lowest first. Each of them may import only modules and packages
 above it in this list (`make imports` checks this):
@@ -38,7 +40,7 @@ above it in this list (`make imports` checks this):
     settings   settings of counters, collector and commands
     comparison compares log files with the records that another log shipper has sent
     tracing    follows single lines through the tiers
-    reports    formats answers for people and for programs
+    reports    formats answers as text for people and as JSON for programs
     sampling   compares the content of rows and records with samples of the agents
     explanation  says why a bucket is not complete, where, and what to do next
     counter    counts the records of a cluster's topics, for the tier broker or mirror

@@ -31,7 +31,7 @@ COUNTER = "audit count"
 
 
 def register(subparsers: Any) -> None:
-    """Adds the noun `audit`."""
+    """Adds the command `skidway audit` with its verbs."""
     parser = subparsers.add_parser(PROGRAM, help="count, compare and report completeness")
     verbs = parser.add_subparsers(dest="verb", metavar="VERB")
     run = verbs.add_parser("run", help="collect counts and serve the dashboard until SIGTERM")

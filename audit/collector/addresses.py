@@ -9,12 +9,12 @@ from skidway.audit.judgement.verdict import BucketVerdict
 from skidway.audit.reports.topic_names import topic_name
 
 ROWS_MAX = 500
-"""A JSON document has at most this many hosts, senders or agents."""
+"""A JSON document lists at most this many hosts, senders or agents."""
 
 
 def agents_address(verdict: BucketVerdict) -> str:
-    """The address of the JSON document about the bucket, which lists the bucket's agents from the
-    first one on."""
+    """Returns the address of the JSON document that lists the agents of this bucket, from the first
+    agent on."""
     query = {"topic": topic_name(verdict.source), "bucket": verdict.bucket}
     return f"/buckets.json?{urlencode(query)}"
 

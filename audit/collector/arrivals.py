@@ -2,10 +2,10 @@
 bucket, by the audit's clock. If the place has all records of the bucket, this is the time at which
 the place first had all of them.
 
-The history calls this module when it notes verdicts. The module leaves out a bucket that ended
-before the collector started, because the bucket's records may have arrived long before the start.
-It notes only buckets of the newest days (NOTED_MS). When the history deletes old rows, it deletes
-the rows of this module, too.
+Module history_store calls this module when it stores verdicts. The module leaves out a bucket that
+ended before the collector started, because the bucket's records may have arrived long before the
+start. The module notes only buckets of the newest days (NOTED_MS). When history_store deletes old
+rows of verdicts, it also deletes the rows of this module that are as old.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ CREATE TABLE arrivals (bucket INTEGER, source INTEGER, bucket_ms INTEGER, tier T
 """
 NOTED_MS = 3 * 86_400_000
 KEPT_MAX = 20_000
-"""The last counts of at most this many buckets are in memory. If the counts of one of these buckets
-have not changed, nothing is written.
+"""Memory holds the counts of at most this many buckets, as they were last written. If a new verdict
+on one of these buckets has the same counts, the module writes nothing.
 """
 
 Key = tuple[Source, int, int]
@@ -36,7 +36,7 @@ Counts = tuple[tuple[str, str, int], ...]
 
 
 class Arrivals:
-    """Reads and writes the table of arrivals over one connection. began_ms: when the collector
+    """Reads and writes the table `arrivals` over one connection. began_ms: when the collector
     started.
     """
 
@@ -59,8 +59,9 @@ class Arrivals:
         return changed
 
     def write(self, source: int, key: Key, counts: Counts, now_ms: int) -> None:
-        """Notes the counts of a bucket, in the caller's transaction. source: the id of the topic.
-        If a count has not changed, its time does not change either."""
+        """Writes the counts of a bucket, in the caller's transaction. source: the id of the topic.
+        A count that has not changed keeps its earlier time; any other count gets the time `now_ms`.
+        """
         _, bucket, bucket_ms = key
         if bucket + bucket_ms >= self._began_ms:
             self._database.executemany(
@@ -81,7 +82,8 @@ class Arrivals:
             self._known.popitem(last=False)
 
     def read(self, source: int, bucket: int, bucket_ms: int) -> dict[tuple[Tier, str], Arrival]:
-        """Returns the arrivals of a bucket, by tier and name of the place."""
+        """Returns, by tier and name of the place, each place's present count of a bucket, and since
+        when the place has had it."""
         rows = self._database.execute(
             "SELECT tier, place, count, time_ms FROM arrivals"
             " WHERE (bucket, source, bucket_ms) = (?, ?, ?)",
@@ -100,8 +102,8 @@ class Arrivals:
 
 
 def _counts(verdict: BucketVerdict) -> Counts:
-    """The counts of all places. A sum of many counts may be too great for the table; then the
-    greatest number that can be stored takes its place."""
+    """Returns (tier, name, count) for each place that has records of the bucket. If a count is too
+    great for SQLite, the greatest integer that SQLite can store is returned instead."""
     return tuple(
         (place.tier.value, place.name, storable(sums.count))
         for place, sums in verdict.places().items()

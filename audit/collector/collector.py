@@ -3,9 +3,10 @@ health.
 
 The main thread reads the audit topics into the ledger, judges, and publishes editions (see module
 editions). The web server's threads answer from the newest edition. A third thread looks for old
-buckets. Each thread has its own connections to the store. Only the connections of the editions pass
-from the main thread to a thread of the web server and back; only one thread uses such a connection
-at a time. A fourth thread reads examples of rejected lines for the pages.
+buckets that the main thread may delete. Each thread has its own connections to the store. Only the
+connections of the editions pass from the main thread to a thread of the web server and back; only
+one thread uses such a connection at a time. A fourth thread reads examples of rejected lines for
+the pages.
 """
 
 from __future__ import annotations
@@ -65,16 +66,17 @@ UNHEALTHY_AFTER_S = 60.0
 STOP_WITHIN_S = 5
 CONCURRENT_MAX = 64
 GARBAGE_MIN = 50_000
-"""Python looks for garbage when the program has made this many more values than it has freed."""
+"""Python's garbage collector runs when the program has made this many more values than it has
+freed."""
 BACKLOG = 128
 
 _log = log.get(__name__)
 
 
 def collect_garbage_rarely() -> None:
-    """Makes Python look for garbage less often. Each step of judging makes some hundred thousand
-    values. With the default thresholds, Python would look through all values of the process several
-    times in a step, and find no garbage.
+    """Makes Python's garbage collector run less often. Each step of judging makes some hundred
+    thousand values. With the default thresholds, the garbage collector would look through all
+    values of the process several times in a step, and find nothing to free.
     """
     gc.set_threshold(GARBAGE_MIN, 20, 20)
 
@@ -129,7 +131,7 @@ def run_collector(settings: AuditSettings, clock: Clock, shutdown: Shutdown) -> 
 
 
 def _client(settings: AuditSettings, clock: Clock) -> Client:
-    """A client for short requests, on another thread than the main thread."""
+    """Returns a Kafka client that a thread other than the main thread uses for short requests."""
     return Client(
         settings.bootstrap_servers, client_id="skidway-audit",
         request_timeout_ms=REQUEST_TIMEOUT_MS, clock=clock,
@@ -142,21 +144,21 @@ class _Expected:
     `policy`."""
 
     def __init__(self, settings: AuditSettings, clock: Clock) -> None:
-        """Raises ConfigurationRefused for a bad roster."""
+        """Raises ConfigurationRefused if the roster's file has a mistake."""
         path = settings.roster_file
         self._settings = settings
         self._file = None if path is None else RosterFile(path, clock)
         self.policy = settings.policy(() if self._file is None else self._file.entries)
 
     def look(self) -> None:
-        """If the roster's file has changed, reads it again and uses the new roster. A bad file
-        changes nothing."""
+        """If the roster's file has changed, reads it again and uses the new roster. If the new file
+        has a mistake, the old roster stays in use."""
         if self._file is not None and self._file.look():
             self.policy = self._settings.policy(self._file.entries)
 
     @property
     def problem(self) -> str | None:
-        """Why the roster's file is not in use; None if the file is in use."""
+        """Why the present content of the roster's file is not in use; None if it is in use."""
         return None if self._file is None else self._file.problem
 
 
@@ -221,7 +223,8 @@ class _Loop:
 
     def _prune(self) -> None:
         """Deletes from the store a few old rows that no verdict needs any more: buckets, seals, and
-        digests (hashes that recognize repeated messages)."""
+        digests (hashes of messages; they show whether a message with a known number has the same
+        content)."""
         if (
             self._old is None
             or self._old.before_ms is None
@@ -230,7 +233,7 @@ class _Loop:
             return
         self._prune_at = self._clock.monotonic() + PRUNE_EVERY_S
         if self._ledger.rebuilding or not self._has_caught_up:
-            return  # of two messages with one number, the later may not have been read yet
+            return  # an unread message may repeat a number, and then the old digest is still needed
         found = self._old.take()
         pruned = self._ledger.prune(found, self._old.before_ms, self._old.settled_ms)
         metrics.tell_pruned(pruned)
@@ -267,8 +270,8 @@ class _Loop:
         self.health = Health(silent_s < UNHEALTHY_AFTER_S and is_well, detail)
 
     def _judge(self) -> None:
-        """Judges some buckets. Pages, metrics and /health then report the new standing, that is,
-        the result for all buckets."""
+        """Runs one step of judging, which judges some buckets. Afterwards, pages, metrics and
+        /health report the new standing, that is, the verdicts on all buckets together."""
         began = self._clock.monotonic()
         self.standing = found = self._judging.step()
         evidence = self._judging.evidence
@@ -286,8 +289,9 @@ class _Loop:
         self._judge_at = began + next_step_s(taken_s, self._judging.due)
 
     def _tell_risks(self, hosts: Sequence[HostState], policy: Policy, now_ms: int) -> None:
-        """Sets the metrics of what is at risk. For this, it reads what all senders last reported in
-        notes (see module audit.topic.notes), so it is done less often than judging.
+        """Sets the metrics of bytes and records at risk (see module risks). Does this at most once
+        in RISKS_EVERY_S, because it must read the newest notes of all senders (see module
+        audit.topic.notes).
         """
         if self._clock.monotonic() < self._risks_at:
             return

@@ -2,15 +2,15 @@
 its answers from editions.
 
 The judging thread publishes an edition after each step. The edition has the judge's evidence and
-standing, and a connection that sees the store as it was in this step. So counts that an answer
-reads later belong to the same moment. Each answer is made from one edition. So an answer agrees
-with the standing, and need not read the evidence of all senders again, or search again for the
-newest agents and seals.
+standing (the verdicts on all buckets), and a connection that sees the store as it was in this step.
+Each answer is made from one edition. So the counts that an answer reads from the store belong to
+the same moment as the standing. And an answer need not read the evidence of all senders again, or
+search again for the newest agents and seals.
 
-Publishing never waits for an answer. There are two connections. If an answer still uses the older
-edition, the next edition gets the other connection. If both connections are in use, the step's
-edition is not published. While no answer uses an older edition, SQLite can reuse its write-ahead
-log, because no connection needs an older state.
+Publishing never waits for an answer. There are two connections, and a new edition gets one that no
+answer uses. If answers use both connections, no edition of this step is published. While no answer
+uses an older edition, SQLite can reuse its write-ahead log, because no connection needs an older
+state.
 """
 
 from __future__ import annotations
@@ -68,9 +68,9 @@ def step_of(judge: Judge, standing: Standing, now_ms: int) -> Step:
 
 @dataclass(frozen=True, slots=True)
 class Edition:
-    """A step, and the store as it was in this step. Only the thread that has opened the edition may
-    use the edition. kept: values that an answer has computed from the edition and that further
-    answers can use, by name.
+    """A step, and the store as it was in this step. Only the thread that has got the edition from
+    `Editions.newest` may use it. kept: by name, values that one answer has computed from the
+    edition, so that later answers need not compute them again.
     """
 
     step: Step
@@ -83,8 +83,9 @@ class Edition:
         return self.step.common.policy
 
     def evidence(self, window: Window, topics: Sequence[str] | None = None) -> Evidence:
-        """Returns all evidence about these topics, for the buckets that start in the window; see
-        Ledger.evidence. The caller must not change the evidence.
+        """Returns the evidence about these topics (None: all topics). It has the counts of the
+        buckets that start in the window; see Ledger.evidence. The caller must not change the
+        evidence.
         """
         return self.ledger.evidence_of(self.step.common.evidence, window, topics)
 
@@ -99,9 +100,9 @@ class Edition:
         return [x for x in found if names is None or is_named(x.source, names)], evidence
 
     def short_verdicts(self, window: Window, names: Sequence[str] | None) -> list[BucketVerdict]:
-        """Returns short verdicts, which have only the gravest agents, on the same buckets as
-        `verdicts`. Takes a verdict from the standing if the standing has it, and otherwise makes
-        it.
+        """Returns short verdicts, which name only the agents with the gravest findings, on the same
+        buckets as `verdicts`. If the standing has the verdict on a bucket, returns that one;
+        otherwise, judges the bucket.
         """
         evidence = self.evidence(window, topics_named(names))
         known = {
@@ -120,7 +121,8 @@ class Edition:
         return found
 
     def agents_of(self, names: Sequence[str] | None) -> int:
-        """How many agents these topics have; an agent counts once for each topic."""
+        """Returns how many agents these topics have. An agent counts once for each topic. Each
+        topic counts one more, for records that come from no agent."""
         topics = self.step.common.evidence.topics
         return sum(
             len(topic.agents) + 1
@@ -129,21 +131,21 @@ class Edition:
         )
 
     def judgement(self, evidence: Evidence, source: Source) -> TopicJudgement:
-        """Returns the judgement of a topic, from evidence that this edition returned."""
+        """Returns the judgement of a topic. evidence: a result of this edition's `evidence`."""
         common = self.common(evidence)
         return TopicJudgement(
             evidence, source, common.policy, common.now_ms, common, self.step.fleet
         )
 
     def known(self, evidence: Evidence) -> Known:
-        """Returns everything that the judgements of all topics share. The result contains
-        `evidence`, which this edition must have returned.
+        """Returns everything that the judgements of all topics share. evidence: a result of this
+        edition's `evidence`; it becomes a part of what is returned.
         """
         return Known(self.common(evidence), self.step.fleet, self.step.hosts)
 
     def common(self, evidence: Evidence) -> CommonFacts:
-        """Returns the facts that the judgements of all topics share. The result contains
-        `evidence`, which this edition must have returned.
+        """Returns the facts that the judgements of all topics share. evidence: a result of this
+        edition's `evidence`; it becomes a part of what is returned.
         """
         found = copy.copy(self.step.common)
         found.evidence = evidence
@@ -152,8 +154,8 @@ class Edition:
 
 @dataclass(slots=True)
 class _Connection:
-    """One connection with its edition. is_used: a lock, held by the answer that uses the edition,
-    or by the judging thread while it makes an edition.
+    """One connection with its edition. is_used: a lock. An answer holds it while it uses the
+    edition, and the judging thread holds it while it makes a new one.
     """
 
     ledger: Ledger
@@ -162,9 +164,9 @@ class _Connection:
 
 
 class Editions:
-    """The editions. ledgers: connections to the store that nothing else uses. checkpoint: a
-    function that lets SQLite reuse its write-ahead log. The judging thread calls `publish`, and
-    other threads call `newest`.
+    """Publishes editions, and gives the newest one to answers. ledgers: connections to the store
+    that nothing else uses. checkpoint: a function that lets SQLite reuse its write-ahead log. The
+    judging thread calls `publish`, and other threads call `newest`.
     """
 
     def __init__(self, ledgers: Sequence[Ledger], checkpoint: Callable[[], None]) -> None:
@@ -174,8 +176,8 @@ class Editions:
         self._newest = self._connections[0]
 
     def publish(self, step: Step) -> bool:
-        """Makes the newest edition from this step. Returns False if no connection was free, so that
-        the step gets no edition.
+        """Makes an edition from this step; `newest` returns it from now on. Returns False, and
+        makes no edition, if answers use all connections.
         """
         free = [x for x in self._connections if x.is_used.acquire(blocking=False)]
         try:
@@ -197,7 +199,7 @@ class Editions:
 
     @contextmanager
     def newest(self) -> Iterator[Edition]:
-        """The newest edition, for a `with` block. Waits until the first edition is published."""
+        """Yields the newest edition for a `with` block. Waits until an edition is published."""
         self._published.wait()
         while True:
             connection = self._newest

@@ -3,8 +3,8 @@ bucket has had its verdict, and why the verdict changed.
 
 A bucket gets a row when the word that reports print for the bucket changes. A bucket whose first
 verdict is `open` gets no row, so most buckets have a single row: `complete`. If a bucket was
-complete and is not complete any more, the row has a cause: which host and tier counted more records
-than before.
+complete and is not complete any more, the row has a cause: which tier has counted more records than
+before, and of which host.
 """
 
 from __future__ import annotations
@@ -21,21 +21,23 @@ CAUSES_MAX = 3
 WARNED = "warned"
 KEPT_MAX = 300_000
 """Memory holds at most this many counts of complete buckets (one count for each host and tier). If
-a bucket is no longer complete and its counts are not in memory, the history can name the tier that
-counted more records than before, but not the host.
+a bucket is no longer complete and its earlier counts are not in memory, the history can name the
+tier that counted more records than before, but not the host of these records.
 """
 
 Key = tuple[Source, int, int]
 """The topic of a bucket, and the bucket's start and size in ms."""
 Counts = Mapping[tuple[str, str], int]
-"""The number of records by (tier, host). The host is "" for the sum of all hosts."""
+"""The number of records by (tier, host whose agent sent them). The host is "" for the sum of all
+hosts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
     """One noted verdict. revision: the row's number in its bucket's history, from 1 on. time_ms:
-    the audit's clock at the judgement. word: the verdict as reports print it. is_complete: whether
-    its status is complete. totals: the records by tier."""
+    when the bucket was judged, by the audit's clock. word: the verdict as reports print it.
+    is_complete: whether the verdict's status is `complete`. totals: the number of records by tier.
+    """
 
     revision: int
     time_ms: int
@@ -50,9 +52,9 @@ def noted(
     last: Row | None, verdict: BucketVerdict, time_ms: int, before: Counts | None = None
 ) -> Row | None:
     """Returns the row to append after `last` (the bucket's newest row; None if it has no row).
-    Returns None if the verdict has the same words as `last` or, without `last`, is still `open`.
-    before: the counts by tier and host from the last time when the bucket was judged complete; None
-    if they are not known.
+    Returns None if reports print the same word for the verdict as for `last`. Also returns None if
+    there is no `last` and the verdict is `open`. before: the counts by tier and host from the last
+    time when the bucket was judged complete; None if they are not known.
     """
     word, is_complete = word_of(verdict), verdict.status is Status.COMPLETE
     if word == (Status.OPEN.word if last is None else last.word):
@@ -66,15 +68,16 @@ def noted(
 
 
 def word_of(verdict: BucketVerdict) -> str:
-    """The verdict in words, with warnings and acceptances."""
+    """Returns the verdict as reports print it, for example `complete`, `warned`, or `lost,
+    accepted`."""
     if verdict.is_warned:
         return WARNED
     return f"{WARNED}, accepted" if verdict.is_warned_and_accepted else verdict.word
 
 
 def counts_of(verdict: BucketVerdict) -> dict[tuple[str, str], int]:
-    """The number of records by tier and host. For a tier with several places, the greatest
-    count."""
+    """Returns the number of records by tier and host. If a tier counts in several places, takes for
+    each agent the greatest count of these places."""
     found: Counter[tuple[str, str]] = Counter()
     for agent in verdict.agents:
         here: dict[str, int] = {}
@@ -87,8 +90,8 @@ def counts_of(verdict: BucketVerdict) -> dict[tuple[str, str], int]:
 
 
 def totals_of(verdict: BucketVerdict) -> dict[str, int]:
-    """The number of records by tier, of all hosts together. For a tier with several places, the
-    greatest count."""
+    """Returns the number of records by tier, of all hosts together. If a tier counts in several
+    places, takes the greatest of their counts."""
     found: dict[str, int] = {}
     for place, sums in verdict.places().items():
         tier = place.tier.value.lower()
@@ -102,8 +105,8 @@ def shortened(text: str) -> str:
 
 
 class Kept:
-    """The counts of buckets that were complete when they were last judged, in bounded memory. If
-    there are too many, the counts that were stored first are dropped. Only the judging thread uses
+    """Keeps in bounded memory the counts of buckets that were complete when they were last judged.
+    If there are too many, drops the counts that were stored first. Only the judging thread uses
     this object."""
 
     def __init__(self, size_max: int = KEPT_MAX) -> None:
@@ -116,7 +119,7 @@ class Kept:
         return self._counts.get(key)
 
     def put(self, key: Key, counts: Counts | None) -> None:
-        """Stores these counts; None deletes the bucket's counts."""
+        """Stores these counts of the bucket. None: only deletes the bucket's stored counts."""
         self._size -= len(self._counts.pop(key, {}))
         if counts is not None:
             self._counts[key] = counts
@@ -128,10 +131,10 @@ class Kept:
 def _cause(
     kept: Counts | None, verdict: BucketVerdict, totals: Mapping[str, int], now: Mapping[str, int]
 ) -> str:
-    """Says in words which tiers and hosts counted more records than before; "" if none did. kept:
-    the counts by tier and host from the time when the bucket was complete; None if they are not
-    known, and then the words name no hosts. totals: the counts by tier from the same time. now: the
-    present counts by tier.
+    """Says in words which tiers counted more records than before, and of which hosts; "" if none
+    did. kept: the counts by tier and host from the time when the bucket was complete; if None, the
+    words name no hosts. totals: the counts by tier from the same time. now: the present counts by
+    tier.
     """
     before = {(tier, ""): count for tier, count in totals.items()} if kept is None else kept
     found = {(tier, ""): count for tier, count in now.items()}

@@ -3,8 +3,8 @@
     /history.json?topic=dc1.logs&bucket=2026-02-01T10:04:00Z
     /history.json?topic=dc1.logs&since=24h&until=1h
 
-All parameters may be left out. Times have the form 2026-02-01T10:04:00Z or 90m, or are numbers of
-ms. An answer has at most BUCKETS_MAX buckets, the newest first.
+All parameters may be left out. Times have the form 2026-02-01T10:04:00Z or 90m (90 minutes ago), or
+are numbers of ms since 1970. An answer has at most BUCKETS_MAX buckets, the newest first.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ BUCKETS_MAX = 500
 def answer(
     store: HistoryStore | None, query: Mapping[str, str], known: Iterable[Source], now_ms: int
 ) -> dict[str, Any]:
-    """The JSON document of /history.json. store: None if the collector keeps no history. known: the
-    topics that the ledger knows. Raises an HTTPException with status 404 if there is no history,
-    and with status 400 for an unknown topic or a bad parameter."""
+    """Returns the JSON document of /history.json. store: None if the collector stores no history.
+    known: the topics that the ledger knows. Raises an HTTPException with status 404 if there is no
+    history, and with status 400 for an unknown topic or a bad parameter."""
     if store is None:
         raise HTTPException(404, "This collector has no history.")
     topic = query.get("topic")
@@ -55,7 +55,8 @@ def answer(
 
 
 def changes(found: BucketHistory) -> list[str]:
-    """The lines about a bucket's history on the bucket's page: one for each row of the history."""
+    """Returns the lines about a bucket's history for the bucket's page: one for each row of the
+    history."""
     return history_report.lines(map(_change, found.rows), found.left_out)
 
 

@@ -25,10 +25,10 @@ from skidway.kafka.source import Source
 
 HISTORY = "history.db"
 REVISIONS_MAX = 50
-DELETED_MAX = 1_000  # rows that one step deletes at most
+DELETED_MAX = 1_000  # at most this many old rows of each table are deleted at a time
 HOSTS_MAX = 500
-"""If a bucket has more than this many agents, its causes name only the tier and no host, because
-this takes less work.
+"""If a bucket has more than this many agents, the causes in its history name only tiers, because
+comparing the counts of all hosts would take too long.
 """
 DAY_MS = 86_400_000
 _VERSION = 2
@@ -46,7 +46,7 @@ _COLUMNS = "source, bucket, bucket_ms, revision, time_ms, word, complete, reason
 
 @dataclass(frozen=True, slots=True)
 class BucketHistory:
-    """The rows of one bucket, oldest first."""
+    """The history of one bucket. rows: the noted verdicts, the oldest first."""
 
     source: Source
     bucket: int
@@ -55,12 +55,13 @@ class BucketHistory:
 
     @property
     def left_out(self) -> int:
-        """How many rows were deleted. All of them came after the first row."""
+        """How many rows of this history were deleted (see REVISIONS_MAX). All of them came after
+        the first row."""
         return self.rows[-1].revision - len(self.rows)
 
 
 class Completion(NamedTuple):
-    """The time when the audit first found a bucket complete, by the audit's clock. complete_ms:
+    """When the audit first found a bucket complete. complete_ms: this time by the audit's clock;
     None if the audit never found the bucket complete.
     """
 
@@ -71,7 +72,7 @@ class Completion(NamedTuple):
 
 
 class HistoryStore:
-    """One connection to the history. Only one thread uses it at a time."""
+    """Reads and writes the history over one connection, which one thread at a time may use."""
 
     def __init__(self, path: Path | str = IN_MEMORY, *, now_ms: int, days: int = 35) -> None:
         self._days_ms = days * DAY_MS
@@ -92,8 +93,8 @@ class HistoryStore:
         return int(self._database.execute("SELECT since_ms FROM meta").fetchone()[0])
 
     def note(self, found: Sequence[BucketVerdict], now_ms: int) -> None:
-        """Adds a row for each of these verdicts that has changed. Deletes some rows that are too
-        old."""
+        """For each of these buckets whose verdict has changed, adds a row with the new verdict.
+        Deletes some rows that are too old."""
         oldest = now_ms - self._days_ms
         ids = {source: id_ for id_, source in self._sources().items()} if found else {}
         added: list[tuple[Key, Row]] = []
@@ -126,7 +127,8 @@ class HistoryStore:
     def read(
         self, window: Window, is_meant: Callable[[Source], bool], count_max: int
     ) -> list[BucketHistory]:
-        """The histories of at most count_max buckets of the window, the newest bucket first."""
+        """Returns the histories of at most `count_max` buckets that begin in the window, the newest
+        bucket first. is_meant: whether a topic's buckets are wanted."""
         sources = {id_: x for id_, x in self._sources().items() if is_meant(x)}
         marks = ", ".join(map(str, sources))
         keys = self._database.execute(
@@ -140,7 +142,8 @@ class HistoryStore:
         ]
 
     def arrivals(self, of: BucketVerdict | BucketHistory) -> ByPlace:
-        """Returns since when each place has had its present count of a bucket."""
+        """Returns since when each place has had its present count of a bucket (see module
+        arrivals)."""
         source = of.source
         found = self._database.execute(
             "SELECT id FROM sources WHERE (cluster, cluster_id, topic, topic_id) = (?, ?, ?, ?)",
@@ -162,8 +165,9 @@ class HistoryStore:
         return [Completion(sources[source], *rest) for source, *rest in found]
 
     def search(self, text: str, since_ms: int, count_max: int) -> list[BucketHistory]:
-        """The histories of the newest buckets that begin at `since_ms` or later and whose reasons
-        or causes contain the text, in upper or lower case."""
+        """Returns histories whose reasons or causes contain the text, in upper or lower case.
+        Searches buckets that begin at `since_ms` or later. Returns at most `count_max` buckets, the
+        newest first."""
         sources = self._sources()
         keys = self._database.execute(
             "SELECT DISTINCT bucket, source, bucket_ms FROM rows WHERE bucket >= ?1"

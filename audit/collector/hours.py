@@ -3,16 +3,17 @@ before it marks the hour as complete.
 
     /complete.json?topic=dc1.logs&since=...&until=...    the answer of `skidway audit complete`
     /hours.json?topic=dc1.logs&since=...&until=...       the last judgement of each hour that has
-                                                         buckets; cheap, and as old as the
-                                                         collector's last step of judging. Here, an
-                                                         hour that may contain lines of a declared
-                                                         loss is never complete: ask /complete.json
+                                                         buckets, from the collector's last step of
+                                                         judging, so nothing is judged again. Here,
+                                                         an hour that may contain lines that an
+                                                         agent declared lost is never complete: ask
+                                                         /complete.json about such an hour
 
-`topic` is a name as reports print it. `since` and `until` are times: 2026-02-01T00:00:00Z, 90m.
-With `output=<name>`, the answer of /complete.json also names the newest message that the collector
-has from that output. The program that loads into that output must compare this message with the
-last message that it published itself. If the two are the same message, the answer takes all rows of
-the program into account.
+`topic` is a name as reports print it. `since` and `until` are times such as 2026-02-01T00:00:00Z or
+90m (90 minutes ago). With `output=<name>`, the answer of /complete.json also names the newest
+message that the collector has from that output. The program that loads into that output must
+compare this message with the last message that it published itself. If the two are the same
+message, the answer takes all rows into account that the program has loaded.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ class Hours:
         self._clock = clock
 
     def complete(self, edition: Edition, request: Request) -> dict[str, Any]:
-        """The document of /complete.json."""
+        """Returns the JSON document of /complete.json."""
         topic, since_ms, until_ms = self._asked(request)
         asked, policy, now_ms = question(topic, since_ms, until_ms), edition.policy, self._now()
         evidence = edition.evidence(window_of(edition.ledger, asked), topics_of(asked))
@@ -69,7 +70,7 @@ class Hours:
         return {**said, "judged_ms": edition.step.standing.judged_ms, "output": heard}
 
     def judged(self, edition: Edition, request: Request) -> dict[str, Any]:
-        """The document of /hours.json."""
+        """Returns the JSON document of /hours.json."""
         topic, since_ms, until_ms = self._asked(request)
         first = since_ms - since_ms % BLOCK_MS
         if not first < until_ms <= first + HOURS_MAX * BLOCK_MS:
@@ -107,8 +108,8 @@ class Hours:
 
 
 def _lossy(edition: Edition, topic: str, hours: Iterable[int]) -> list[int]:
-    """Returns the hours that may have lines of a declared loss. The verdicts on buckets do not show
-    all of these hours, because a bucket without counts has no verdict.
+    """Returns those of the hours that may contain lines that an agent declared lost. The verdicts
+    on buckets do not show all of these hours, because a bucket without counts has no verdict.
     """
     names = with_rejects([topic])
     evidence = edition.evidence(NO_BUCKETS, topics_named(names))
@@ -121,9 +122,9 @@ def _lossy(edition: Edition, topic: str, hours: Iterable[int]) -> list[int]:
 
 
 def _reach(edition: Edition) -> int:
-    """A bucket may begin before an hour and end inside the hour. Returns how many blocks before the
-    hour may contain the start of such a bucket. A store of an older version may have buckets that
-    are longer than LONGEST_MS; they count as if they were that long."""
+    """A bucket may begin before an hour and end inside the hour. Returns how many hours before an
+    hour such a bucket may begin, at most. A store of an older version may have buckets that are
+    longer than LONGEST_MS; they count as if they were that long."""
     sizes = (x for x in edition.ledger.bucket_sizes() if BLOCK_MS % x)
     return max((-(-min(x, LONGEST_MS) // BLOCK_MS) for x in sizes), default=0)
 
@@ -142,9 +143,9 @@ def _is_good(found: Standing) -> bool:
 
 
 def _heard(evidence: Evidence, policy: Policy, output: str) -> dict[str, Any] | None:
-    """The epoch and number of an output's newest message in the ledger, and whether the output is
-    retired; None if the ledger has no message of the output. The caller must know whether the
-    output is retired, because a verdict says nothing about the rows of a retired output."""
+    """Returns the epoch and number of an output's newest message in the ledger, and whether the
+    output is retired; None if the ledger has no message of the output. The caller must know whether
+    the output is retired, because verdicts do not count the rows of a retired output."""
     known = [key for key in evidence.senders if key[:2] == (Tier.HDFS, output)]
     if not known:
         return None

@@ -1,14 +1,14 @@
 """Judges all buckets of a ledger, again and again, in bounded memory and time.
 
-The result for all buckets together is called the *standing*. A step judges only the buckets whose
-verdict may have changed because their counts have changed, or because other evidence on which the
-verdict depends has changed (see judgement.dependence). So after a step that had enough time, the
-standing is the same as if the step had judged every bucket. If the time is too short, the step
-leaves buckets for the next step: first the buckets that are too young to be due, then the oldest
-buckets. Every second step begins with the buckets that have waited longest. So every bucket is
-judged in the end, even if evidence that concerns all buckets changes again and again. The standing
-contains the number of hours with buckets that were never judged. While the ledger is being rebuilt,
-nothing is judged.
+The verdicts on all buckets, summed up, are called the *standing*. A step judges only the buckets
+whose verdict may have changed because their counts have changed, or because other evidence on which
+the verdict depends has changed (see judgement.dependence). So after a step that had enough time,
+the standing is the same as if the step had judged every bucket. If the time is too short, the step
+leaves some buckets to later steps: first the buckets that are too young for a final verdict (not
+due yet), then the oldest buckets. Every second step begins with the buckets that have waited
+longest. So every bucket is judged in the end, even if evidence that concerns all buckets changes
+again and again. The standing contains the number of hours with buckets that were never judged.
+While the ledger is being rebuilt, nothing is judged.
 """
 
 from __future__ import annotations
@@ -50,22 +50,22 @@ STEP_S = 1.0
 """A step judges buckets for this long, and always judges at least one bucket."""
 
 STALE_MAX = 2_000
-"""A step considers at most this many buckets of each topic."""
+"""A step judges at most this many buckets of each topic."""
 
 NOTED_AGENTS_MAX = 50_000
-"""Verdicts are passed to `note` in groups. A group ends when its verdicts have more than this many
-agents together.
+"""A step passes its verdicts to `note` (see `Judge`) in groups. A group ends when its verdicts list
+more than this many agents in total.
 """
 
 Note = Callable[[Sequence[BucketVerdict], int], None]
-"""A function that gets the verdicts that may have changed, and the audit's time."""
+"""A function that gets verdicts that may have changed, and the time by the audit's clock."""
 
 
 class Judge:
     """Owns the last judgement of each bucket. Only the thread that owns the ledger's connection
-    uses this object; other threads may only read `blocks`. note: gets the verdicts that may have
-    changed. After all buckets were judged once and `may_note` has returned true, `note` gets each
-    verdict at least once."""
+    uses this object; other threads may only read `blocks`. note: a function that gets verdicts that
+    may have changed. It is called only while `may_note` returns true, and not before all buckets
+    were judged once. From then on, it gets each verdict at least once."""
 
     def __init__(
         self,
@@ -88,22 +88,23 @@ class Judge:
         self._blocks: dict[int, Standing] = {}
         self._starts: tuple[int, ...] = ()
         self.evidence = Evidence()
-        """All evidence of the last step, without the counts of buckets."""
+        """The evidence from which the last step judged, without the counts of buckets."""
         self.due: Due | None = None
-        """When further buckets become due, seen from the beginning of the last step; None if no
-        known bucket will become due."""
+        """When further buckets become due, in seconds after the beginning of the last step; None if
+        no known bucket will become due."""
         self._take_facts()
 
     @property
     def blocks(self) -> Mapping[int, Standing]:
-        """The last judgement of each block (an hour of event time), by the block's start. Any
-        thread may read this property."""
+        """The last verdicts on the buckets of each block (an hour of event time), summed up, by the
+        block's start. Any thread may read this property."""
         return self._blocks
 
     def take_balanced(self) -> list[tuple[Source, BucketId]]:
-        """The buckets that the last step found complete, or nearly so (BucketColumns.is_balanced),
-        and whose checksums are not narrow. The caller may make their checksums narrow before it
-        takes further messages."""
+        """Returns the buckets that the last step found complete, or nearly so
+        (BucketColumns.is_balanced), and whose checksums are still stored in full length. The caller
+        may shorten these checksums (Ledger.narrow) before it adds further messages to the ledger.
+        """
         found, self._balanced = self._balanced, []
         return found
 
@@ -131,8 +132,8 @@ class Judge:
         return self._standing(evidence, now_ms, {x.source: x for x in looks})
 
     def _take_facts(self) -> int:
-        """Finds the facts that the judgements of all topics share. Returns the time of the
-        collector's clock.
+        """Computes the facts that the judgements of all topics share, and stores them in this
+        object. Returns the time by the collector's clock.
         """
         policy, now_ms = self._policy(), self._clock.time_ms()
         self.common = CommonFacts(self.evidence, policy, present_ms(self.evidence, policy, now_ms))
@@ -140,8 +141,8 @@ class Judge:
         return now_ms
 
     def _forget_everything(self) -> Standing:
-        """Forgets all earlier judgements. Returns the standing for the time in which the ledger has
-        only a part of the evidence, and nothing is judged."""
+        """Forgets all earlier verdicts. Returns the standing while the ledger is being rebuilt: it
+        says that nothing is judged."""
         self.evidence = self._ledger.evidence_without_counts()
         self._topics, self._counted, self._blocks, self._starts = {}, {}, {}, ()
         self._is_whole = self._is_counted = False
@@ -149,11 +150,12 @@ class Judge:
         found = of_evidence(self.evidence, [], self._take_facts())
         return replace(found, unjudged=1)
 
-    # Which buckets.
+    # Which buckets to judge.
 
     def _take_changes(self) -> Mapping[Source, set[BucketId]]:
-        """Returns, by topic, the buckets whose counts have changed since the last step, or whose
-        counts were deleted since then."""
+        """Returns, by topic, the buckets whose counts have changed or were deleted since the last
+        step. If the ledger does not know them, marks all buckets to be judged, and returns an empty
+        mapping."""
         found = self._ledger.changed_buckets()
         gone = set() if found is None else {key[0] for keys in found.gone.values() for key in keys}
         if found is None or not self._is_counted or not gone.isdisjoint(self._starts):
@@ -209,10 +211,10 @@ class Judge:
             self._balanced.append((look.source, key))
 
     def _tell(self, judged: Iterable[BucketVerdict], now_ms: int | None) -> None:
-        """Iterates over `judged`, which judges one bucket at each step and yields its verdict, and
-        passes the verdicts to `note` in groups. now_ms: the audit's time; None if no verdict is to
-        be passed to `note`. A verdict holds the counts of its bucket, so a group is dropped before
-        the next group is made.
+        """Passes verdicts to `note` in groups. judged: an iterator that judges one bucket at each
+        step, and yields the verdict. now_ms: the time by the audit's clock; None if no verdict is
+        to be passed to `note`, and the buckets are only judged. To save memory, a group is dropped
+        before the next one is made, because a verdict holds the counts of its bucket.
         """
         found, agents = list[BucketVerdict](), 0
         for verdict in judged:
@@ -276,8 +278,8 @@ class Judge:
 
 @dataclass(slots=True)
 class _Look:
-    """The work on one topic in one step. stale: for each row, whether the step must still judge the
-    row's bucket.
+    """The work on one topic in one step of judging. stale: for each row of `topic.rows` (one row
+    for each bucket), whether the step must still judge the bucket.
     """
 
     source: Source
@@ -287,8 +289,8 @@ class _Look:
     stale: npt.NDArray[np.bool_]
 
     def forget(self, verdict: BucketVerdict) -> None:
-        """Drops the tallies (sums of counts) of the bucket of this verdict, and notes that the
-        bucket is judged.
+        """Drops the tallies (sums of counts) of this verdict's bucket, and notes that the bucket is
+        judged.
         """
         key = verdict.bucket, verdict.bucket_ms
         for topic in self.judgement.facts.related:
@@ -297,15 +299,17 @@ class _Look:
         self.stale[self.topic.place(key)] = False
 
     def left(self, size_ms: int) -> set[int]:
-        """Returns the starts of the blocks of this size with buckets that this step had no time to
-        judge.
+        """Returns the starts of the blocks that contain buckets that this step had no time to
+        judge. size_ms: the length of a block.
         """
         starts = self.topic.rows["bucket"][self.stale]
         return set((starts - starts % size_ms).tolist())
 
 
 def _due(looks: Sequence[_Look], reading_s: float) -> Due | None:
-    """reading_s: how long after the beginning of the step its time was taken."""
+    """Returns when further buckets become due, in seconds after the beginning of the step.
+    reading_s: how many seconds after this beginning the audit's clock was read for the judgements
+    of the step."""
     found = []
     for look in looks:
         now_ms, lateness_ms = look.judgement.facts.now_ms, look.judgement.facts.policy.lateness_ms
@@ -318,9 +322,9 @@ def _due(looks: Sequence[_Look], reading_s: float) -> Due | None:
 def _ordered(
     looks: Sequence[_Look], *, is_noting: bool, is_fair: bool
 ) -> Iterator[tuple[_Look, int]]:
-    """The rows to judge. The newest buckets come first. Buckets that already have a verdict and are
-    too young to be due come last. is_fair: whether buckets that have waited for more steps come
-    before all others."""
+    """Yields the rows to judge, in their order; a row stands for a bucket. The newest buckets come
+    first. Buckets that already have a verdict and are not due yet come last. is_fair: whether
+    buckets that have waited for more steps come before all others."""
     found = []
     for number, look in enumerate(looks):
         rows = look.topic.rows

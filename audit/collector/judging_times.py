@@ -2,8 +2,8 @@
 
 Judging takes about a twentieth of the collector's time, and at most a tenth. In a large fleet, a
 step takes more than a second, so steps are up to a minute apart. But people and jobs wait for the
-verdicts on buckets that have just become due. So steps begin at the moments at which buckets become
-due, if such moments are not too close together or too far apart for that.
+verdicts on buckets that have just become due. So steps begin when buckets become due, if these
+moments are neither too close together nor too far apart.
 """
 
 from __future__ import annotations
@@ -15,15 +15,18 @@ STEP_EVERY_S: Final = 1.0
 """The least time from the beginning of a step to the beginning of the next step."""
 
 STEP_SHARE: Final = 20
-"""The usual time between two steps, as a multiple of the time that the first of them took."""
+"""The usual time from the beginning of a step to the beginning of the next step, as a multiple of
+the time that the step took."""
 
 AFTER_DUE_S: Final = 0.1
-"""A step for buckets that become due begins this much later, so that they surely are due."""
+"""A step for buckets that become due begins this many seconds later, so that they surely are due
+when they are judged."""
 
 
 class Due(NamedTuple):
     """When buckets become due. next_s: in how many seconds the next known bucket becomes due.
-    every_s: the size of the bucket in seconds; so much later, the bucket after it becomes due.
+    every_s: the length of this bucket in seconds; the bucket after it becomes due so many seconds
+    later.
     """
 
     next_s: float
@@ -31,9 +34,9 @@ class Due(NamedTuple):
 
 
 def next_step_s(taken_s: float, due: Due | None) -> float:
-    """Returns how many seconds after its beginning a step is followed by the next step. taken_s:
-    how long the step took. due: when buckets become due, seen from the beginning of the step; None
-    if no known bucket will become due.
+    """Returns how many seconds after the beginning of a step the next step begins. taken_s: how
+    long the step took. due: when buckets become due, in seconds after the beginning of the step;
+    None if no known bucket will become due.
     """
     wait_s = max(STEP_EVERY_S, STEP_SHARE * taken_s)
     if due is None:

@@ -1,13 +1,13 @@
 """Reads an example of the records of a topic that the loader rejected.
 
-The loader's note about a load names one record that the load rejected: hour of event time,
-partition and offset. The record is read from the topic itself. Its text is shown only if an agent
-has sent the record, because then the agent's rules (`shape`) have masked, hashed and removed
-fields before the record was made. Nobody knows what other programs put into a record, so their
-records are never shown.
+The loader reports each load in a note (a message to the audit that changes no verdict). The note
+names one record that the load rejected: hour of event time, partition and offset. This module reads
+the record from the topic itself. The record's text is shown only if an agent has sent the record,
+because then the agent's rules (`shape`) have masked, hashed and removed fields before the record
+was made. Nobody knows what other programs put into a record, so their records are never shown.
 
-If the offset has another record now, because the topic was deleted and made again, the record's
-hour differs from the hour in the note, and there is no example.
+If the topic was deleted and made again, the offset may hold another record. If the hour of that
+record differs from the hour in the note, there is no example.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ HOUR_MS: Final = 3_600_000
 
 
 def newest(notes: Iterable[Note]) -> dict[Source, RejectedRecord]:
-    """Returns for each topic the record that the newest load with rejects named."""
+    """Returns for each topic the rejected record that the loader named in its newest note about a
+    load with rejects."""
     found: dict[Source, RejectedRecord] = {}
     for note in sorted((x for x in notes if x.kind == KIND), key=lambda x: (x.time_ms, x.number)):
         load = load_of(note)
@@ -42,8 +43,9 @@ def newest(notes: Iterable[Note]) -> dict[Source, RejectedRecord]:
 
 
 def example(client: Client, source: Source, record: RejectedRecord) -> RejectedExample | None:
-    """Returns the record with its text, or None if the brokers do not have the record any more or
-    if no agent has sent it. Raises Unreachable, KafkaError, CorruptBatch."""
+    """Reads the record that a loader named, and returns it with its text. Returns None if the
+    brokers do not have the record any more, or if no agent has sent it. Raises Unreachable,
+    KafkaError or CorruptBatch if the record cannot be read."""
     topic = topic_here(client, source)
     if topic is None or not _has_partition(client, topic, record.partition):
         return None

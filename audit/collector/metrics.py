@@ -1,12 +1,13 @@
 """The collector's metrics: the number of buckets by verdict, the hosts, the clocks, and for each
 topic how complete and how fresh it is, and which of its records never became rows.
 
-The thread that judges passes the numbers to this module after each judgement, and a scrape reads
-them from here. Metrics of a topic have the labels `cluster` and `topic` of its source. The other
-labels have a bounded number of values, too: tiers, verdicts and the certainty of a loss (lost or
-uncertain) are fixed sets, rules come from the settings of agents, and only the REASONS_MAX most
-frequent reasons of losses have values of their own. Only the metrics of clocks have hosts as
-labels, and only for the CLOCKS_MAX clocks that differ most.
+The thread that judges passes the numbers to this module after each step of judging. When Prometheus
+scrapes /metrics, it gets these numbers. Metrics of a topic have the labels `cluster` and `topic`:
+the cluster and topic to which the records were first published. The other labels have a bounded
+number of values, too: tiers, verdicts and the certainty of a loss (lost or uncertain) are fixed
+sets, rules come from the settings of agents, and only the REASONS_MAX most frequent reasons of
+losses are values of a label; all other reasons share one value. Only the metrics of clocks have
+hosts as labels, and only for the CLOCKS_MAX clocks that differ most.
 """
 
 from __future__ import annotations
@@ -35,8 +36,8 @@ REASON_LENGTH_MAX: Final = 100
 OTHER_REASONS: Final = "other reasons"
 
 Name = tuple[str, str]
-"""The cluster and the name of a topic. A topic that was deleted and created again has one name, but
-is several sources."""
+"""The cluster and the name of a topic. A topic that was deleted and created again keeps its name,
+but becomes another `Source`."""
 
 Labels = tuple[str, ...]
 """The values of a metric's labels: the cluster, the topic, and the values of the other labels."""
@@ -108,7 +109,7 @@ _CLOCK = Gauge(
 
 
 def tell_standing(found: Standing) -> None:
-    """Sets the numbers of buckets of all topics together, by verdict."""
+    """Sets the number of buckets with each verdict, of all topics together."""
     for status in Status:
         _BUCKETS.labels(status.word).set(found.by_status.get(status, 0))
     _OVERDUE.set(sum(found.overdue.values()))
@@ -139,7 +140,7 @@ def tell_hosts(states: Iterable[HostState]) -> None:
 
 
 def tell_clocks(found: Clocks) -> None:
-    """Sets which clocks differ from most others."""
+    """Sets the metrics of the clocks of senders that differ from most other clocks."""
     _OWN_CLOCK.set(found.ours_ms / 1000)
     _WRONG_CLOCKS.set(len(found.others))
     _CLOCK.clear()
@@ -148,7 +149,7 @@ def tell_clocks(found: Clocks) -> None:
 
 
 def tell_unread(messages: int) -> None:
-    """Sets how many messages this version cannot read."""
+    """Sets how many messages of the audit topics this version of Skidway cannot read."""
     _UNREAD.set(messages)
 
 
@@ -158,13 +159,13 @@ def tell_rebuilding(messages: int) -> None:
 
 
 def tell_pruned(buckets: int) -> None:
-    """Counts old buckets that were deleted."""
+    """Adds to the number of old buckets that the collector has deleted from its store."""
     _PRUNED.inc(buckets)
 
 
 class _Families(Collector):
-    """Yields the metrics of the values that were set last. A scrape sees one judgement, and never
-    parts of two judgements.
+    """Yields the metrics in `families`. All of them are replaced at once after a step of judging,
+    so a scrape never sees values from two steps.
     """
 
     def __init__(self, families: Iterable[GaugeMetricFamily]) -> None:
@@ -232,9 +233,10 @@ def _by_name(topics: Iterable[TopicStanding]) -> dict[Name, list[TopicStanding]]
 
 
 def _complete_until(topics: Sequence[TopicStanding]) -> int | None:
-    """Returns the time in ms before which all buckets of the topics with one name are complete. If
-    even the first bucket is overdue (due, but not complete), returns the start of this bucket.
-    Returns None if one of these topics has neither a complete nor an overdue bucket.
+    """Returns the time in ms before which all buckets of topics that have the same name are
+    complete or accepted. If even the first bucket is overdue (due, but neither complete nor
+    accepted), returns the start of this bucket. Returns None if one of these topics has neither a
+    complete nor an overdue bucket.
     """
     waiting = [x for x in topics if not x.is_complete]
     ends = [x.oldest_overdue if x.complete_until is None else x.complete_until for x in waiting]
@@ -325,8 +327,8 @@ def _soonest(losses: dict[Labels, int], key: Labels, loss_ms: int | None) -> Non
 
 
 def _reason(words: str) -> str:
-    """The reason of a loss without its paths and numbers, so that similar losses have the same
-    reason."""
+    """Returns the reason of a loss without its paths and numbers, so that similar losses have the
+    same reason."""
     kind = re.sub(r"^/.*?: ", "", words.split(";")[0])
     return re.sub(r"\d[\d,.]*", "N", re.sub(r"(?<!\S)/\S+", "PATH", kind))[:REASON_LENGTH_MAX]
 
@@ -334,8 +336,9 @@ def _reason(words: str) -> str:
 def _with_reasons_bounded(
     found: Mapping[Labels, int], ranges: Counter[Labels]
 ) -> dict[Labels, int]:
-    """Keeps the values of the most frequent reasons, and adds up the values of all other reasons
-    under one reason.
+    """Returns the values of the REASONS_MAX most frequent reasons, and adds up the values of all
+    other reasons under the reason OTHER_REASONS. found: the values by labels, of which the reason
+    is the last. ranges: how many lost ranges have these labels.
     """
     frequency: Counter[str] = Counter()
     for key, count in ranges.items():
@@ -350,8 +353,8 @@ def _with_reasons_bounded(
 def _family(
     name: str, words: str, values: Mapping[Any, int | None], *labels: str, scale: int = 1
 ) -> GaugeMetricFamily:
-    """Returns a family (a metric with its name, help text and samples) with a sample for each of
-    these values of topics. A value that is None gets no sample."""
+    """Returns a family (a metric with its name, help text and samples). It has one sample for each
+    value that is not None. values: by the values of the labels: cluster, topic, and `labels`."""
     made = GaugeMetricFamily(name, words, labels=["cluster", "topic", *labels])
     for key, value in values.items():
         if value is not None:

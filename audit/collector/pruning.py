@@ -1,16 +1,16 @@
 """Finds the buckets that the collector may delete from its store. These buckets are older than
 `keep.days`, and are complete or accepted.
 
-`OldBuckets` judges one minute of old buckets after the other, on a thread of its own. It has its
-own connection to the ledger, and only reads. The collecting thread, which is the ledger's only
-writer, takes a few of the buckets that were found, and deletes them. A late line may change a
-bucket after it was judged. So the collecting thread deletes a bucket only if the bucket's counts
-have not changed since then.
+`OldBuckets` judges old buckets on a thread of its own: first all buckets with the oldest start,
+then all buckets with the next start, and so on. It has its own connection to the ledger, and only
+reads. The collecting thread, which is the ledger's only writer, takes a few of the buckets that
+were found, and deletes them. A late line may change a bucket after it was judged. So the collecting
+thread deletes a bucket only if the bucket's counts have not changed since then.
 
-A bucket that is neither complete nor accepted stays until somebody accepts it. Until then, its
-topic is complete only up to this bucket. If it is a bucket of a topic of rejects, the bucket with
-the same start in the topic of the accepted lines stays, too, because the share of rejects depends
-on both buckets.
+A bucket that is neither complete nor accepted stays until somebody accepts it. Until then, reports
+say that its topic is complete only up to this bucket. If it is a bucket of a topic of rejects
+(`<topic>.rejected`), the bucket of `<topic>` with the same start stays, too, because the share of
+rejects depends on both buckets.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ WAITING_MAX = 200
 """At most this many buckets wait for their deletion."""
 
 AGAIN_S = 21_600.0
-"""The old buckets that were not deleted are judged again after this time, because somebody may have
-accepted them."""
+"""The old buckets that were not deleted are judged again after this many seconds, because somebody
+may have accepted them."""
 
 PAUSE_S = 10.0
 CLOCK_S = 600.0
@@ -62,10 +62,10 @@ _log = log.get(__name__)
 
 
 class OldBuckets:
-    """One thread calls `look`, and owns the connection `ledger`. Another thread calls `take`.
-    before_ms: buckets that end before this time are old; None as long as the time is not known.
-    settled_ms: the digests and most seals of messages before this time can be deleted.
-    stopping: is set when the program ends."""
+    """Finds old buckets that may be deleted. One thread calls `look`, and owns the connection
+    `ledger`. Another thread calls `take`. before_ms: buckets that end before this time are old;
+    None as long as the time is not known. settled_ms: the digests and most seals of messages before
+    this time can be deleted. stopping: an event that is set when the program ends."""
 
     def __init__(
         self,
@@ -88,7 +88,7 @@ class OldBuckets:
         self.settled_ms: int | None = None
 
     def take(self) -> list[OldBucket]:
-        """Buckets to delete; at most DELETED_MAX of them."""
+        """Returns at most DELETED_MAX buckets to delete, and forgets them."""
         found: list[OldBucket] = []
         while len(found) < DELETED_MAX:
             try:
@@ -98,8 +98,9 @@ class OldBuckets:
         return found
 
     def look(self) -> bool:
-        """Judges the old buckets with one start: the next start after that of the previous call.
-        (A bucket is old if it ends before `before_ms`.) Returns false if there is none."""
+        """Judges all old buckets that have the same start; each call takes the next start. (A
+        bucket is old if it ends before `before_ms`.) Puts the buckets that may be deleted into a
+        queue for `take`. Returns false if there is no further start."""
         now = self._clock.monotonic()
         if now >= self._again_at:
             self._after, self._again_at = FOREVER[0], now + AGAIN_S
@@ -118,9 +119,10 @@ class OldBuckets:
         return True
 
     def _now_ms(self) -> int:
-        """The time from which the age of buckets and messages is counted. The clocks of the senders
-        must agree, too, so that nothing is deleted only because the audit's clock is ahead. The
-        result lies within FOREVER, so that it can be stored after some days are subtracted."""
+        """Returns the time from which the age of buckets and messages is counted. This is never
+        later than the newest time in the messages of the senders, so that nothing is deleted only
+        because the audit's clock is ahead. The result lies within FOREVER, so that it can be stored
+        after some days are subtracted."""
         evidence = self._ledger.evidence(NO_BUCKETS)
         present = present_ms(evidence, self._policy(), self._clock.time_ms())
         heard = max(evidence.last_seen.values(), default=FOREVER[0])
@@ -146,7 +148,7 @@ class OldBuckets:
 
 @contextlib.contextmanager
 def looking(old: OldBuckets, clock: Clock, stopping: threading.Event) -> Iterator[None]:
-    """Looks for old buckets on a thread of its own while the `with` block runs."""
+    """Finds old buckets (`OldBuckets.look`) on a thread of its own while the `with` block runs."""
 
     def run() -> None:
         while not stopping.is_set():

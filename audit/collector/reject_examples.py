@@ -1,14 +1,14 @@
 """Reads examples of the rejected lines and records of each topic for the pages, on a thread of its
 own.
 
-The text of a line is what the agent's rules (`shape`) have let it send to `<topic>.rejected`. The
-text of a record that the loader rejected is what these rules have let the agent send to the topic
-(see loader_rejects). Texts are short and printable (see rejected_examples in package
-schemas.consuming). The thread reads from the brokers whose audit topics the collector reads. Every
-LOOK_EVERY_S seconds, it reads one line for each topic that has a newer bucket with rejects, and one
-record for each topic with a newer load that rejected records, of at most TOPICS_MAX topics each. If
-the brokers cannot be reached, the pages show the earlier examples. Judging and answers never wait
-for this thread.
+An agent's rules (`shape`) mask, hash or remove fields before it sends anything. This module shows
+only what the agent has sent: a rejected line as it is in `<topic>.rejected`, and a record that the
+loader rejected as it is in the topic (see loader_rejects). Texts are short and printable (see
+rejected_examples in package schemas.consuming). The thread reads from the brokers whose audit
+topics the collector reads. Every LOOK_EVERY_S seconds, it reads one line of each topic that has got
+a newer bucket with rejected lines. It also reads one record of each topic of which a newer load has
+rejected records. It does each for at most TOPICS_MAX topics. If the brokers cannot be reached, the
+pages show the earlier examples. Judging and answers never wait for this thread.
 """
 
 from __future__ import annotations
@@ -40,10 +40,12 @@ STOP_WITHIN_S: Final = 5.0
 REQUEST_TIMEOUT_MS: Final = 10_000
 
 Examples = Mapping[Source, RejectedExample]
-"""By topic of rejects, a line that agents rejected; by topic, a record that the loader rejected."""
+"""Examples by topic. For a topic of rejects, the example is a line that an agent rejected; for any
+other topic, it is a record that the loader rejected."""
 
 Rejected = Mapping[Source, RejectedRecord]
-"""For each topic, the record that the newest load with rejects named."""
+"""For each topic, the rejected record that the loader named in its newest note about a load with
+rejects."""
 
 NO_EXAMPLES: Final[Examples] = MappingProxyType({})
 
@@ -54,9 +56,9 @@ _log = log.get(__name__)
 
 
 class RejectExamples:
-    """One thread calls `look`. `found` is an immutable value, which other threads read. connect:
-    makes a client of the brokers. standing, rejected: the newest standing, and the newest records
-    that loaders rejected."""
+    """Reads the examples. One thread calls `look`; other threads read `found`, which is an
+    immutable value. connect: makes a client of the brokers. standing, rejected: functions that
+    return the newest verdicts, and the newest records that loaders rejected."""
 
     def __init__(
         self,
@@ -72,7 +74,7 @@ class RejectExamples:
 
     def look(self) -> None:
         """Reads an example for each topic that has a newer bucket or load with rejects than at the
-        last look. Logs once if the brokers cannot be reached."""
+        last call. Logs once if the brokers cannot be reached."""
         standing = self._standing()
         wanted: dict[Source, BucketKey | RejectedRecord] = {
             **_wanted_lines(standing), **_wanted_records(standing, self._rejected()),
@@ -112,12 +114,12 @@ def reading(examples: RejectExamples, stopping: threading.Event) -> Iterator[Non
         yield
     finally:
         stopping.set()
-        thread.join(STOP_WITHIN_S)  # it may wait for a broker, and owns nothing that is stored
+        thread.join(STOP_WITHIN_S)  # after that, it may still wait for a broker: it stores nothing
 
 
 def _wanted_lines(standing: Standing) -> dict[Source, BucketKey]:
-    """For at most TOPICS_MAX topics of rejects, those with the most rejects: the newest bucket with
-    rejects."""
+    """Returns the newest bucket with rejects of each topic of rejects. Takes at most TOPICS_MAX
+    topics: those with the most rejects."""
     found: dict[Source, BucketKey] = {}
     rejects = [x for x in standing.topics if x.source.topic.endswith(REJECTED_SUFFIX) and x.records]
     for topic in sorted(rejects, key=lambda x: -x.records)[:TOPICS_MAX]:
@@ -128,8 +130,8 @@ def _wanted_lines(standing: Standing) -> dict[Source, BucketKey]:
 
 
 def _wanted_records(standing: Standing, named: Rejected) -> dict[Source, RejectedRecord]:
-    """For the topics of which the loader rejected the most records: the record that the newest load
-    with rejects named."""
+    """Returns the rejected record that the loader named last (see `Rejected`) for each topic. Takes
+    at most TOPICS_MAX topics: those of which the loader rejected the most records."""
     rejecting = [x for x in standing.topics if x.rejects and x.source in named]
     lines = [x for x in rejecting if not x.source.topic.endswith(REJECTED_SUFFIX)]
     chosen = sorted(lines, key=lambda x: -x.rejects)[:TOPICS_MAX]

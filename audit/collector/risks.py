@@ -2,7 +2,8 @@
 For each of them, says when they will be lost if nothing changes.
 
     on a host     each agent reports in notes (messages that change no verdict) how many unsafe
-                  bytes it has, and when the files will be deleted
+                  bytes it has (bytes that no broker has acknowledged yet), and when the files with
+                  these bytes will be deleted
     in a tier     the verdicts on the newest buckets (in the standing) show which records a tier
                   lacks; counters report in notes how long the brokers of their cluster keep records
 
@@ -35,8 +36,8 @@ Kept = Mapping[tuple[Tier, str, Source], int]
 
 @dataclass(frozen=True, slots=True)
 class HostRisk:
-    """Unsafe bytes of a topic on a host. told_ms: when the agent reported these bytes, by the
-    agent's clock.
+    """The bytes of a topic that only one host has. told_ms: when the agent reported these bytes, by
+    the agent's clock.
     """
 
     host: HostState
@@ -47,11 +48,11 @@ class HostRisk:
 
 @dataclass(frozen=True, slots=True)
 class TierRisk:
-    """The records of a topic that tiers lack, in the newest buckets. tiers: the tiers that have
-    lacked records for longest, in the order of tiers. records, bytes: what the tier with the most
-    missing records lacks. holder: the last place with records, among the places before the first of
-    these tiers. loss_ms: when the oldest missing record expires at `holder`; None if this is not
-    known.
+    """The records of a topic that tiers lack, in the newest buckets. since: the start of the oldest
+    bucket of which a tier lacks records. tiers: the tiers that lack records of this bucket, in the
+    order of tiers. records, bytes: how much one of these tiers lacks in all newest buckets: the
+    tier that lacks most. holder: the last place before these tiers that has records of the oldest
+    bucket. loss_ms: when these records expire at `holder`; None if this is not known.
     """
 
     source: Source
@@ -80,9 +81,9 @@ def _is_agent(producer: str) -> bool:
 
 
 def kept(notes: Iterable[Note]) -> Kept:
-    """Returns the retentions that counters reported. The tier is part of the key, because the
-    counter of a cluster's own topics and the counter of the cluster's mirrored topics may name the
-    same sources.
+    """Returns for how long clusters keep the records of topics, as counters reported it in notes.
+    The tier is part of the key, because two counters may report the same source: one for the
+    cluster's own topics (tier broker), and one for its mirrored topics (tier mirror).
     """
     found: dict[tuple[Tier, str, Source], int] = {}
     for note in (x for x in notes if x.kind == retention.KIND):
@@ -96,7 +97,8 @@ def kept(notes: Iterable[Note]) -> Kept:
 def host_risks(
     hosts: Iterable[HostState], told: Mapping[int, tuple[Note, Backlog]], now_ms: int
 ) -> Iterator[HostRisk]:
-    """Yields the topics of which expected hosts have bytes at risk."""
+    """Yields an entry for each expected host and topic, if the host has bytes of the topic at risk.
+    told: the newest backlog of each agent (see `backlogs`)."""
     for state in hosts:
         for agent in state.agents if state.expected else ():
             note, found = told.get(agent.agent, (None, Backlog()))
@@ -106,8 +108,10 @@ def host_risks(
 
 
 def is_at_risk(topic: TopicBacklog, told_ms: int, now_ms: int) -> bool:
-    """Returns whether unsafe bytes are too old, or will be lost soon. Their age is computed for the
-    time of the agent's note, because the bytes may have been delivered after this note.
+    """Returns whether the unsafe bytes that an agent reported are at risk: they were older than
+    SETTLED_MS (or of unknown age) when the agent reported them at `told_ms`, or will be lost within
+    URGENT_MS. Their present age does not count, because they may have been delivered since the
+    report.
     """
     if not topic.bytes:
         return False
@@ -116,7 +120,7 @@ def is_at_risk(topic: TopicBacklog, told_ms: int, now_ms: int) -> bool:
 
 
 def tier_risks(topics: Iterable[TopicStanding], policy: Policy, known: Kept) -> Iterator[TierRisk]:
-    """Yields, for each topic, what the tiers lack in the newest buckets."""
+    """Yields an entry for each topic of whose newest buckets a tier lacks records."""
     for topic in topics:
         found = _lacking(topic, policy)
         if found:
@@ -124,7 +128,8 @@ def tier_risks(topics: Iterable[TopicStanding], policy: Policy, known: Kept) -> 
 
 
 def lack(verdict: BucketVerdict, tier: Tier) -> tuple[int, int]:
-    """Returns how many records and bytes of the earlier tiers a tier lacks."""
+    """Returns by how many records and bytes the counts of this tier are less than the greatest
+    counts of an earlier tier."""
     before, here = [(0, 0)], []
     for place, sums in verdict.places().items():
         counted = (0, 0) if sums is None else (sums.count, sums.bytes)

@@ -1,9 +1,9 @@
 """Watches the roster's file while a program runs, and reads the file again when it has changed. The
 roster says which hosts must report.
 
-A bad file is missing, unreadable, or has a mistake in it. A bad file changes nothing: the program
-continues with the last good roster, and logs the problem once. `problem` describes the mistake
-until the file is good again.
+If the file is missing, unreadable or has a mistake, it is called bad. If the file becomes bad, the
+program continues with the last good roster, and logs the problem once. `problem` describes the
+mistake until the file is good again.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class RosterFile:
         stamp = _stamp(self._path)
         if stamp == self._stamp:
             return False
-        self._stamp = stamp  # set before the file is read, so that a later change is noticed
+        self._stamp = stamp  # before the read, so a change during the read is noticed
         try:
             entries = read_file(self._path)
         except ConfigurationRefused as error:

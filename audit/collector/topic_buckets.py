@@ -1,9 +1,9 @@
-"""The last verdict on each bucket of one topic, and the evidence that it depends on, in little
-memory.
+"""Stores the last verdict on each bucket of one topic, and the state of the evidence from which the
+verdict was made, in little memory.
 
 A month of a topic has 50,000 buckets. So for each bucket, an array has one row with the values that
-the standing needs. The array is sorted by bucket. Whole verdicts are kept only for the newest
-buckets.
+the standing (the verdicts on all buckets, summed up) needs. The array is sorted by the starts of
+the buckets. Verdicts with their reasons are kept only for the newest buckets.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ _ROW: Final = np.dtype(
     [
         ("bucket", np.int64),
         ("bucket_ms", np.int64),
-        # what the verdict depends on
+        # the state of the evidence from which the verdict was made
         ("shape", np.int64),
         ("phase", np.uint64),
         ("unsealed", np.uint64),
         ("late", np.uint64),
         ("rest", np.int64),
         ("is_stale", np.bool_),
-        ("stale_since", np.int64),  # which call of `look`, from 1 on, found it stale; 0: none
+        ("stale_since", np.int64),  # the first call of `look` (from 1) that found it stale
         ("is_judged", np.bool_),
         ("is_noted", np.bool_),
-        # the verdict
+        # the values of the verdict
         ("status", np.uint8),
         ("residue", np.uint8),
         ("due", np.bool_),
@@ -61,7 +61,7 @@ _ROW: Final = np.dtype(
 
 
 class TopicBuckets:
-    """The buckets of one topic. `rows` is sorted by bucket and size."""
+    """The buckets of one topic. rows: one for each bucket, sorted by its start and size."""
 
     def __init__(self, source: Source) -> None:
         self.source = source
@@ -69,8 +69,8 @@ class TopicBuckets:
         self.is_due = np.empty(0, np.bool_)
         """For each row, whether the bucket was due at the last call of `look`."""
         self.parts: dict[int, TopicStanding] = {}
-        """For each block (hour), the standing of its judged buckets, without the verdicts on the
-        newest buckets."""
+        """For each block (an hour of event time), by its start: the verdicts on the judged buckets
+        of the block, summed up."""
         self._looks = 0
         self._totals: list[tuple[int, TopicStanding]] = []
         self._changed: set[int] = set()
@@ -83,14 +83,14 @@ class TopicBuckets:
         self._filtered: dict[BucketId, tuple[Filtered, ...]] = {}
         self._accepted: frozenset[BucketId] = frozenset()
         self.shorts: dict[BucketId, BucketVerdict] = {}
-        """The verdicts on the newest buckets, in their short form, which has only the gravest
-        agents."""
+        """The short verdicts on the newest buckets. A short verdict has only the agents with the
+        gravest findings."""
 
     def keep(self, counted: set[BucketId], lossy: Iterable[BucketId]) -> None:
-        """Sets the topic's buckets: deletes the rows of all other buckets, and adds rows for new
-        buckets. counted: the buckets in which anything was counted. If these buckets have changed,
-        the caller must pass a new set object. lossy: the buckets in which an agent declared a
-        loss."""
+        """Sets which buckets the topic has: those in `counted` and in `lossy`. Deletes the rows of
+        all other buckets, and adds rows for new buckets. counted: the buckets in which anything was
+        counted; if they have changed, the caller must pass a new set object. lossy: the buckets in
+        which an agent declared a loss."""
         keys = counted, frozenset(lossy)
         if keys[0] is self._kept[0] and keys[1] == self._kept[1]:
             return
@@ -109,14 +109,14 @@ class TopicBuckets:
             self._changed.add(key[0])
 
     def mark(self, keys: Iterable[BucketId]) -> None:
-        """Notes that the counts of these buckets have changed."""
+        """Notes that the counts of these buckets have changed, so that they are judged again."""
         for key in keys:
             place = self.place_of(key)
             if place is not None:
                 self.rows["is_stale"][place] = True
 
     def mark_all(self) -> None:
-        """Notes that the counts of all buckets may have changed."""
+        """Notes that the counts of all buckets may have changed, so that all are judged again."""
         self.rows["is_stale"] = True
 
     def look(self, dependence: Dependence, lateness_ms: int) -> npt.NDArray[np.bool_]:
@@ -149,8 +149,8 @@ class TopicBuckets:
         return stale
 
     def next_due(self, now_ms: int, lateness_ms: int) -> tuple[int, int] | None:
-        """The first time after `now_ms` at which a bucket becomes due, and the bucket's size, both
-        in ms; None if all buckets are due."""
+        """Returns the first time after `now_ms` at which a bucket becomes due, and the bucket's
+        size, both in ms. Returns None if all buckets are due."""
         due_ms = self.rows["bucket"] + self.rows["bucket_ms"] + lateness_ms
         later = np.flatnonzero(due_ms > now_ms)
         if not len(later):
@@ -159,8 +159,8 @@ class TopicBuckets:
         return int(due_ms[first]), int(self.rows["bucket_ms"][first])
 
     def waiting(self) -> npt.NDArray[np.int64]:
-        """Returns, for each row, how many calls of `look` ago the bucket was first found to need a
-        new judgement; 0 if it needs none.
+        """Returns, for each row, for how many calls of `look` the bucket has waited to be judged
+        again. 0: it need not be judged, or the last call was the first that found that it must be.
         """
         since = self.rows["stale_since"]
         return np.where(since > 0, self._looks - since, 0)
@@ -168,9 +168,8 @@ class TopicBuckets:
     def put(
         self, place: int, verdict: BucketVerdict, dependence: Dependence, *, is_noted: bool
     ) -> None:
-        """Stores the verdict on the bucket of the row `place`, with the state of the evidence that
-        the last call of `look` saw. is_noted: whether the verdict was also passed to the
-        history."""
+        """Stores the verdict on the bucket of the row `place`, and the state of the evidence as the
+        last call of `look` saw it. is_noted: whether the verdict was also passed to the history."""
         row, key = self.rows[place], (verdict.bucket, verdict.bucket_ms)
         late = dependence.late(key)
         self._forget(key)
@@ -197,7 +196,7 @@ class TopicBuckets:
         row["written"] = sum(bit for tier, bit in _BITS.items() if verdict.count(tier))
 
     def key(self, place: int) -> BucketId:
-        """The bucket of a row."""
+        """Returns the bucket (start and size) of the row `place`."""
         return int(self.rows["bucket"][place]), int(self.rows["bucket_ms"][place])
 
     @property
@@ -206,14 +205,15 @@ class TopicBuckets:
         return bool(self.rows["is_judged"].all())
 
     def unjudged(self, size_ms: int) -> set[int]:
-        """The blocks of this size with buckets that were never judged."""
+        """Returns the starts of the blocks with buckets that were never judged. size_ms: the length
+        of a block."""
         if self.is_whole:
             return set()
         starts = self.rows["bucket"][~self.rows["is_judged"]]
         return set((starts - starts % size_ms).tolist())
 
     def newest_starts(self, count: int) -> set[int]:
-        """The starts of the newest judged buckets, at most `count` of them."""
+        """Returns the starts of the newest judged buckets, at most `count` of them."""
         found: set[int] = set()
         for start, is_judged in zip(
             self.rows["bucket"][::-1], self.rows["is_judged"][::-1], strict=True
@@ -225,8 +225,9 @@ class TopicBuckets:
         return found
 
     def total(self, size_ms: int) -> TopicStanding:
-        """The standing of all judged buckets, without the verdicts on the newest buckets. The sum
-        of the blocks before the first changed block is not computed again."""
+        """Returns the verdicts on all judged buckets, summed up; the field `newest` is empty. To
+        save time, computes again only the sums from the first block on in which a verdict has
+        changed. size_ms: the length of a block."""
         changed = {start - start % size_ms for start in self._changed}
         self._changed = set()
         for block in changed:
@@ -245,7 +246,7 @@ class TopicBuckets:
         return self._totals[-1][1] if self._totals else self._part(0, 0)
 
     def _part(self, begin: int, end: int) -> TopicStanding:
-        """The standing of the judged buckets in the rows from `begin` to before `end`. Its field
+        """Returns the verdicts on the judged buckets in the rows [begin, end), summed up; the field
         `newest` is empty."""
         rows = self.rows[begin:end]
         rows = rows[rows["is_judged"]]
@@ -284,8 +285,8 @@ class TopicBuckets:
         return found
 
     def newest(self, starts: Iterable[int]) -> dict[int, BucketVerdict]:
-        """The short verdicts on the buckets with these starts. If several buckets have the same
-        start, the gravest of their verdicts."""
+        """Returns, by start, the short verdicts on the buckets with these starts. If several
+        buckets have the same start, returns the gravest of their verdicts."""
         wanted, found = set(starts), dict[int, BucketVerdict]()
         for key in sorted(self.shorts):
             if key[0] not in wanted:
@@ -323,8 +324,9 @@ class TopicBuckets:
     def _look_at_shape(self, dependence: Dependence) -> None:
         """Increases `_shape_revision` if the verdicts on all buckets may have changed; then `look`
         finds that every bucket must be judged again. This is the case if the shape (the evidence
-        that concerns all buckets) has changed, and also if an agent's newest seal covers fewer
-        deltas than before, because then any bucket may have lines that came after this seal.
+        that concerns all buckets) has changed. It is also the case if an agent's newest seal covers
+        fewer deltas than before, because then any bucket may have lines that this seal does not
+        cover any more.
         """
         is_less = dependence.vouches_for_less(self._agents)
         self._agents = dependence.columns
@@ -333,8 +335,9 @@ class TopicBuckets:
             self._shape_revision += 1
 
     def _look_at_acceptances(self, dependence: Dependence) -> None:
-        """Marks the buckets of which all acceptances were taken back since the last call. Later
-        calls cannot find these buckets again, so the buckets stay marked until they are judged.
+        """Marks the buckets of which people took back all acceptances since the last call, so that
+        they are judged again. Later calls cannot find these buckets again, so they stay marked
+        until they are judged.
         """
         self.mark(self._accepted - dependence.accepted)
         self._accepted = dependence.accepted
@@ -351,9 +354,9 @@ class TopicBuckets:
 
 
 def _complete_until(rows: Rows) -> int | None:
-    """The time before which all buckets are complete; None if not even the first bucket is
-    complete. Buckets of two sizes may overlap, so this time is at most the start of the first
-    bucket that is not complete."""
+    """Returns the time before which all buckets are complete or accepted; None if even the first
+    bucket is not. Buckets of two sizes may overlap, so this time is at most the start of the first
+    bucket that is neither complete nor accepted."""
     starts = rows["bucket"]
     bad = starts[rows["residue"] != Status.COMPLETE]
     complete = starts < bad[0] if len(bad) else np.ones(len(rows), np.bool_)

@@ -1,8 +1,8 @@
 """Commands that query the audit, and the modules that these commands share. The module audit.cli
 defines the command `audit` and its subcommands that start programs.
 
-    options      options: where to read evidence (a store, or the topics of a cluster), and what to
-                 expect
+    options      the common options: where to read evidence (a store, or the topics of a cluster),
+                 and what to expect of hosts and tiers
     live_ledger  a ledger that reads new messages while a command waits
     polling      asks repeatedly until the answer is good or the time is over
     publication  sends the messages of commands to the collector, through the audit topic
@@ -12,7 +12,7 @@ defines the command `audit` and its subcommands that start programs.
     accept       `skidway audit accept` and `skidway audit retire`
     decisions    `skidway audit decisions`
     hosts        `skidway audit hosts` and `skidway audit wait`
-    tracing_options  where `trace`, `find` and `sample` look
+    tracing_options  the options that say where `trace`, `find` and `sample` look for lines
     trace        `skidway audit trace`
     find         `skidway audit find`
     compare      `skidway audit compare`
@@ -21,5 +21,5 @@ defines the command `audit` and its subcommands that start programs.
     why          `skidway audit why TOPIC`
     every_why    `skidway audit why` without a topic
     agent_health    what the agent on this host says about itself, for `why`
-    first_line   the first missing, doubled or differing line of a cause, for `why`
+    first_line   reads the first missing, doubled, changed or rejected line, for `why`
 """

@@ -1,8 +1,8 @@
 """`skidway audit accept` and `skidway audit retire`: a person's decisions about verdicts.
 
 A decision is a message on the audit topic of the cluster that the collector reads. So the collector
-receives the decision a moment later, and receives it again when its ledger is rebuilt. These
-commands read evidence from the same places as the other commands (`options`).
+reads the decision a moment later, and reads it again when its ledger is rebuilt. The options of
+module `options` say where these commands read evidence.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ LINES_SHOWN = 20
 
 
 def register(verbs: Any) -> None:
-    """Adds the two verbs."""
+    """Adds the verbs `accept` and `retire`."""
     words = "accept why buckets are not complete: they no longer hold anything back"
     accept = verbs.add_parser("accept", help=words, description=f"{words}.")
     accept.add_argument("topic", metavar="TOPIC", help="as reports print it; with its rejects")
@@ -122,8 +122,8 @@ def publish(
     decisions: Sequence[Decision],
     clock: Clock,
 ) -> None:
-    """Publishes decisions on the audit topic. Raises Unreachable, and UsageError if a decision is
-    too large."""
+    """Publishes decisions on the audit topic. Raises UsageError if a decision is too large for a
+    message, and Unreachable if the brokers cannot be reached."""
     values = [encode(each) for each in decisions]
     if max(map(len, values)) > LIMIT_BYTES:
         raise UsageError("One bucket has more findings than fit a message: nothing was accepted.")
@@ -140,8 +140,8 @@ def _signature(args: argparse.Namespace, clock: Clock) -> Signature:
 def _buckets(
     args: argparse.Namespace, settings: AuditSettings | None, clock: Clock
 ) -> tuple[list[BucketVerdict], list[Acceptance]]:
-    """Returns the present verdicts of the buckets that the arguments name, and all acceptances that
-    nobody took back."""
+    """Returns the present verdicts on the buckets that the arguments name, and all acceptances of
+    these topics that nobody took back."""
     now_ms = clock.time_ms()
     first = parse_moment(args.bucket, now_ms, "BUCKET")
     last = first if args.last is None else parse_moment(args.last, now_ms, "LAST")
@@ -176,17 +176,18 @@ def _buckets(
 
 
 def _retired_places(evidence: Evidence, place: str, text: str) -> list[Place]:
-    """Returns the places that the text `place` and the text `text` would both retire. Considers
-    only places at which senders other than agents have counted.
+    """A person can retire places by a text that names a place, or something that contains places,
+    such as a cluster. Returns the places that both texts, `place` and `text`, would retire.
+    Considers only places of senders other than agents.
     """
     found = zip(_places_of(evidence, place), _places_of(evidence, text), strict=True)
     return list(dict.fromkeys(x for meant, x in found if meant.is_retired and x.is_retired))
 
 
 def _places_of(evidence: Evidence, place: str) -> list[Place]:
-    """Returns, for each sender that is not an agent, the place at which the sender counts. A place
-    is marked as retired if the text `place` names this place, or something that contains this
-    place, such as its cluster.
+    """Returns, for each sender that is not an agent, the place at which the sender counts. The
+    place is marked as retired if the text `place` names it, or something that contains it, such as
+    its cluster.
     """
     retired = RetiredPlaces([place])
     known = (key for key in evidence.senders if key.tier is not Tier.AGENT)
@@ -196,7 +197,7 @@ def _places_of(evidence: Evidence, place: str) -> list[Place]:
 def _named(
     found: Sequence[BucketVerdict],
 ) -> dict[tuple[Source, int, int], tuple[str, BucketVerdict]]:
-    """Maps (topic, start, size) of a bucket to the bucket's name in reports and its verdict."""
+    """Returns, by a bucket's (topic, start, size), the bucket's name in reports and its verdict."""
     topics = topic_names(x.source for x in found)
     return {
         (x.source, x.bucket, x.bucket_ms): (f"{topics[x.source]} {report.time_text(x.bucket)}", x)
@@ -206,7 +207,7 @@ def _named(
 
 def _line(name: str, verdict: BucketVerdict, is_whole: bool) -> str:
     """Returns the bucket's name and status, and its reasons: all reasons if `is_whole` is true,
-    otherwise only the reasons that the report shows.
+    otherwise only the first reasons, as `skidway audit report` shows them.
     """
     said = "; ".join(verdict.words) if is_whole else report.reasons_text(verdict.words)
     return f"{name} ({verdict.status.word}): {said}"

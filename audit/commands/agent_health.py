@@ -26,8 +26,9 @@ def add_option(parser: argparse.ArgumentParser) -> None:
 
 
 def healths(url: str) -> Mapping[str, Mapping[str, Any]]:
-    """The JSON document of /health, with the name of this host as key; empty if no agent answers
-    here. Raises UsageError if `url` is not a URL."""
+    """Returns the JSON document that the agent of this host serves at /health, with the name of
+    this host as key. Returns an empty mapping if no agent answers. Raises UsageError if `url` is
+    not a URL."""
     if not url.startswith(("http://", "https://")):
         raise UsageError(f"--agent-health {url!r} is not a URL like {DEFAULT_URL}.")
     try:

@@ -1,5 +1,5 @@
-"""`skidway audit compare`: compares log files, or an agent's notes of their lines, with what an
-existing shipper has sent."""
+"""`skidway audit compare`: compares log files, or the notes of `skidway agent count` about their
+lines, with what another log shipper has sent to a topic."""
 
 from __future__ import annotations
 
@@ -29,8 +29,9 @@ from skidway.schemas.topic_reading import read_ranges
 LIMIT = 20
 LIMIT_MAX = 10_000
 STAMPED_EARLIER_MS = 5_000
-"""A record's timestamp may be so much earlier than the time at which its line was written: shippers
-round the time down to a second (rsyslog), or take the time in the line.
+"""A record's timestamp may be earlier than the time at which its line was written, by at most so
+many ms. Some shippers (rsyslog) round the time down to a second, and some take the time that is in
+the line.
 """
 LAST_TIME = (1 << 63) - 1
 FIELDS = ("text", "path", "offset", "host")
@@ -91,8 +92,8 @@ def _compare(args: argparse.Namespace) -> int:
     with connect(args) as client:
         slack_ms = 0 if notes is None else STAMPED_EARLIER_MS
         found = _reach(client, args.topic, since_ms, slack_ms)
-        # The partitions' ends were looked up before, so the files have the lines of all records.
-        # (Notes lack the lines that the agent has not read yet.)
+        # `_reach` has looked up the partitions' ends before the files are read, so the files have
+        # the lines of all records. (Notes lack the lines that the agent has not read yet.)
         counted = (
             None if notes is None else notes.read(since_ms or 0, now_ms, whole_ms=found.since_ms)
         )
@@ -135,9 +136,10 @@ def _print(
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """The records that are read. ranges: their offsets. is_whole: whether these are all offsets
-    that the topic ever had. since_ms: all records of lines that were written since this time are
-    read; None if this is unknown. cut: the partitions from which older records have expired.
+    """Says which records of the topic are compared. ranges: their offsets. is_whole: whether these
+    are all offsets that the topic ever had. since_ms: all records of lines that were written since
+    this time are compared; None if there is no such time. cut: the partitions from which older
+    records have expired, so that the compared records begin with the oldest record that is left.
     """
 
     ranges: Ranges
@@ -150,14 +152,15 @@ Offsets = Mapping[TopicPartition, ListedOffset]
 
 
 def reach(first: Offsets, begin: Offsets, end: Offsets, since_ms: int | None) -> Reach:
-    """first, end: the first offsets and the log end offsets. begin: the first records at or after
-    `since_ms`."""
+    """Returns which records of a topic are compared. first, end: the first offset and the log end
+    offset of each partition. begin: the first record of each partition at or after `since_ms`."""
     ranges = {
         tp: (begin[tp].offset if begin[tp].offset >= 0 else end[tp].offset, end[tp].offset)
         for tp in first
     }
     is_whole = since_ms is None and all(each.offset == 0 for each in first.values())
-    # If older records have expired, nobody knows how many of them were newer than `since_ms`.
+    # If the first records of a partition have expired, some of them may have been newer than
+    # `since_ms`.
     cut = [tp for tp in first if 0 < first[tp].offset >= ranges[tp][0]]
     if since_ms is None or any(begin[tp].offset < 0 for tp in cut):
         return Reach(ranges, is_whole, None, cut)
@@ -166,8 +169,9 @@ def reach(first: Offsets, begin: Offsets, end: Offsets, since_ms: int | None) ->
 
 
 def _reach(client: Client, topic: str, since_ms: int | None, slack_ms: int) -> Reach:
-    """Looks up the records of lines that were written since `since_ms`; all records if it is None.
-    slack_ms: how much earlier than their lines' time the records' timestamps may be."""
+    """Looks up which offsets the records of lines have that were written since `since_ms` (None:
+    all records). slack_ms: by how much a record's timestamp may be earlier than the time at which
+    its line was written."""
     (found,) = existing(client, [topic])
     tps = [TopicPartition(topic, each.index) for each in found.partitions]
     first = client.list_offsets(dict.fromkeys(tps, EARLIEST))
@@ -187,8 +191,7 @@ def _files(patterns: list[str]) -> Iterator[FileLines]:
 
 
 def _read(client: Client, reach: Reach, shape: Shape, records: Records) -> int:
-    """Reads the records. Returns the time after which none of them has expired from any partition,
-    as far as the oldest records of the partitions show it."""
+    """Reads the records, and adds them to `records`. Returns the result of `certain_after`."""
     firsts = dict[TopicPartition, int]()
     for tp, batch in read_ranges(client, reach.ranges):
         first, end = reach.ranges[tp]
@@ -201,9 +204,10 @@ def _read(client: Client, reach: Reach, shape: Shape, records: Records) -> int:
 
 
 def certain_after(reach: Reach, firsts: Mapping[TopicPartition, int]) -> int:
-    """The time after which no record has expired. firsts: the timestamp of the first record of each
-    partition. If the topic has one partition, its first record is enough. If all records of a
-    partition have expired, the time is unknown, and later than every record's."""
+    """Returns the time (ms) after which no record of any partition has expired. firsts: the
+    timestamp of the first record of each partition. If the topic has one partition, or if nothing
+    has expired, returns NO_TIME, which is earlier than every record. If all records of a partition
+    have expired, returns LAST_TIME, which is later than every record."""
     if len(reach.ranges) == 1 or not reach.cut:
         return NO_TIME
     return max(firsts.get(tp, LAST_TIME) for tp in reach.cut)

@@ -1,5 +1,5 @@
-"""`skidway audit complete`: says whether a topic is complete in the span of time before a given
-moment. A scheduled job can run this command before it reads the topic's rows."""
+"""`skidway audit complete`: says whether a topic is complete in a span of time, which ends at a
+given moment. A scheduled job can run this command before it reads the topic's rows."""
 
 from __future__ import annotations
 

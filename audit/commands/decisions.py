@@ -16,7 +16,7 @@ COLUMNS = ("TIME", "PERSON", "DECISION", "REASON")
 
 
 def register(verbs: Any) -> None:
-    """Adds the verb."""
+    """Adds the verb `decisions`."""
     words = "list what was accepted and retired, by whom, when and why"
     parser = verbs.add_parser("decisions", help=words, description=f"{words}.")
     add_config_options(parser)

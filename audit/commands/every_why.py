@@ -26,8 +26,8 @@ Explain = Callable[[BucketVerdict], Sequence[Explanation]]
 
 
 def run(args: Any, settings: Any, policy: Policy, clock: Clock) -> int:
-    """Prints, for each topic, the bucket that `why TOPIC` would explain. Returns the exit status,
-    which is 1 if a bucket was printed."""
+    """Prints, for each topic, the bucket that `why TOPIC` would explain. Returns the exit status: 1
+    if a bucket was printed, otherwise 0."""
     ledger = options.ledger_of(args, settings, clock)
     try:
         evidence = ledger.evidence(FOREVER)
@@ -48,7 +48,8 @@ def run(args: Any, settings: Any, policy: Policy, clock: Clock) -> int:
 
 
 def worst(found: Iterable[BucketVerdict], explained: Explain) -> list[dict[str, Any]]:
-    """Returns a row for each topic that has a bucket that somebody should look at."""
+    """Returns a row for each topic with a bucket that somebody should look at. explained: a
+    function that returns the causes why a bucket is not complete."""
     bad: dict[Any, list[BucketVerdict]] = {}
     for verdict in found:
         if is_bad(verdict):

@@ -1,7 +1,7 @@
-"""Reads the first line that is missing, doubled, different or rejected, where it can still be read:
-from the file, if the command runs on the file's host, or from the log of the brokers that the
-command reads. The text of a rejected line is read only from its topic, because the agent has masked
-it there."""
+"""`skidway audit why` shows the first line that is missing, doubled, changed or rejected. This
+module reads the line from its file, if the command runs on the file's host. Otherwise it reads the
+line's record from the brokers. The text of a rejected line is read only from the topic of rejects,
+because the agent has masked it there."""
 
 from __future__ import annotations
 
@@ -43,28 +43,30 @@ _KINDS = {
     Cause.RECORDS_DOUBLED: "doubled",
     Cause.CONTENT_DIFFERS: "differing",
 }
-"""For some causes, the kind of the first line. For all other causes, the kind is `missing`."""
+"""By cause, what is wrong with the first line (its kind). For all other causes, the kind is
+`missing`."""
 _RECORD_COLUMN = "line"
 _OF_REJECTS = (Cause.REJECTED, Cause.WRONG_PATTERN)
 
 
 @dataclass(frozen=True, slots=True)
 class FirstLine:
-    """A line. kind: missing, doubled, differing or rejected. where: `path` and byte, or topic,
-    partition and offset, in words."""
+    """A line. kind: missing, doubled, differing or rejected. where: in words, path and byte, or
+    topic, partition and offset."""
 
     kind: str
     where: str
     text: str
 
     def document(self) -> dict[str, Any]:
-        """The line for programs."""
+        """The line as a part of a JSON document."""
         return {"kind": self.kind, "where": self.where, "text": self.text}
 
 
 class FirstLines:
-    """Reads the first lines of several explanations, and at most READ_MAX of them from brokers.
-    inodes: the inodes of files with losses, and with lines that differ, by agent and file id."""
+    """Reads the first line of each of several explanations (an explanation is one cause why a
+    bucket is not complete). Reads at most READ_MAX of the lines from brokers. inodes: by agent and
+    file id, the inodes of the files that have lost or changed lines."""
 
     def __init__(
         self,
@@ -77,7 +79,8 @@ class FirstLines:
         self._left = READ_MAX
 
     def of(self, verdict: BucketVerdict, found: Explanation) -> FirstLine | None:
-        """The first line of one explanation; None if nobody can read it here."""
+        """Returns the first line of one explanation; None if it can be read neither from a file of
+        this host nor from the brokers."""
         if found.cause in _OF_REJECTS:
             return self._of_brokers("rejected", lambda client: _rejected(client, verdict, found))
         kind = _KINDS.get(found.cause, "missing")
@@ -107,7 +110,8 @@ class FirstLines:
     def _of_log(
         self, client: Client, verdict: BucketVerdict, found: Explanation, kind: str
     ) -> FirstLine | None:
-        """The record at the first of the offsets, in the topic or in its mirror."""
+        """Returns the text of the record at the first of the explanation's offsets. Reads the
+        topic, or its mirror if the brokers have only the mirror."""
         wanted = found.offsets[0]
         topic = topic_here(client, verdict.source)
         if topic is None or found.tier is Tier.MIRROR:
@@ -129,9 +133,9 @@ def _note(sentence: str) -> None:
 
 
 def _rejected(client: Client, verdict: BucketVerdict, found: Explanation) -> FirstLine | None:
-    """A line that was rejected in the bucket, and if possible by the agent of the explanation. Its
-    text is what the agent's rules (`shape`) have let it send. Records that the loader rejected are
-    in no topic."""
+    """Returns a line of the bucket that an agent rejected; if the explanation names an agent, a
+    line of this agent. The text is as the agent's rules (`shape`) have masked it. Returns None for
+    rejects of the loader, because the loader copies them to no topic."""
     topic = topic_here(client, verdict.source) if found.tier is Tier.AGENT else None
     if topic is None:
         return None
@@ -143,9 +147,9 @@ def _rejected(client: Client, verdict: BucketVerdict, found: Explanation) -> Fir
 
 
 def line_of_file(path: Path, position: int, inode: int | None) -> str | None:
-    """The line that begins at a position of a file; None if the file is gone. If the inode is
-    known, the function reads only a file with this inode: at the path or, after a rename, in the
-    same directory."""
+    """Returns the line that begins at a position of a file; None if the file is gone. inode: if it
+    is not None, only a file with this inode is read: the file at `path` or, after a rename, a file
+    in the same directory."""
     for each in _candidates(path, inode):
         try:
             with each.open("rb") as file:
@@ -175,8 +179,8 @@ def _candidates(path: Path, inode: int | None) -> Iterator[Path]:
 
 
 def _value_at(client: Client, tp: TopicPartition, offset: int) -> Any:
-    """The value of the first record from an offset on, as an array of one value; None if the log
-    has no such record.
+    """Returns the value of the first record whose offset is at least `offset`, as an array of one
+    value; None if the log has no such record.
     """
     first = client.list_offsets({tp: EARLIEST})[tp].offset
     end = client.list_offsets({tp: LATEST})[tp].offset

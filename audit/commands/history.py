@@ -41,15 +41,17 @@ def add_collector(parser: argparse.ArgumentParser, when: str = "") -> None:
 
 
 def bucket_history(collector: str, topic: str, bucket: str) -> Mapping[str, Any] | None:
-    """The history of one bucket, as docs/audit.md describes it; None if the history does not have
-    the bucket. Raises Unreachable, UsageError."""
+    """Asks the collector for the history of one bucket, and returns it as docs/audit.md describes
+    it. Returns None if the history does not have the bucket. Raises Unreachable if the collector
+    does not answer, and UsageError if it does not accept the request."""
     found = _asked(collector, {"topic": topic, "bucket": bucket})["buckets"]
     return found[0] if found else None
 
 
 def print_history(args: argparse.Namespace) -> int:
     """Prints the history of the buckets that the arguments select. Returns the exit status. Raises
-    Unreachable, UsageError."""
+    Unreachable if the collector does not answer, and UsageError if it does not accept the request.
+    """
     if len(args.topic or []) > 1:
         raise UsageError("--history takes one --topic.")
     asked = {"topic": (args.topic or [None])[0], "bucket": args.bucket, "since": args.since}

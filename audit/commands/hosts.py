@@ -1,5 +1,5 @@
-"""`skidway audit hosts` and `skidway audit wait`: the first command shows the hosts of the roster,
-and the second waits until hosts are proven complete. An upgrade can wait for this proof."""
+"""`skidway audit hosts` shows the hosts of the roster. `skidway audit wait` waits until hosts are
+proven complete, for example before an upgrade continues with the next hosts."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ TIMEOUT_S = 300.0
 
 
 def register(verbs: Any) -> None:
-    """Adds the two verbs."""
+    """Adds the verbs `hosts` and `wait`."""
     hosts = verbs.add_parser(
         "hosts", help="every host, and when it was heard; 1 if an expected one is missed"
     )
@@ -115,9 +115,9 @@ def _wait(args: argparse.Namespace) -> int:
 
 
 def _gate_policy(args: argparse.Namespace, settings: AuditSettings | None) -> Policy:
-    """The policy of `wait`. Without --tiers, the policy leaves out the tier hdfs, because hdfs
-    counts come only with the next load. If hdfs is the only tier besides agent, the policy includes
-    hdfs, because the counts of one tier alone cannot be compared."""
+    """Returns the policy of `wait` (what must be counted where). Without --tiers, it leaves out the
+    tier hdfs, because counts of hdfs come only with the next load. But if hdfs is the only tier
+    besides agent, it stays, because the counts of one tier alone cannot be compared."""
     policy = options.policy_of(args, settings)
     if args.tiers is None and set(policy.tiers) != {Tier.AGENT, Tier.HDFS}:
         policy = replace(policy, tiers=tuple(x for x in policy.tiers if x is not Tier.HDFS))

@@ -15,9 +15,9 @@ from skidway.kafka.client import Client, Fetcher
 
 
 class LiveLedger:
-    """If there is a store, the ledger is the collector's ledger, and the collector updates it.
-    Otherwise the ledger is in memory, and `catch_up` reads the new messages of the cluster's audit
-    topics. Only one thread uses this object."""
+    """If the options name a collector's store, reads the ledger in this store, which the collector
+    updates. Otherwise keeps a ledger in memory, to which `catch_up` adds the new messages of the
+    cluster's audit topics. Only one thread uses this object."""
 
     def __init__(
         self, args: argparse.Namespace, settings: AuditSettings | None, clock: Clock
@@ -45,9 +45,10 @@ class LiveLedger:
         self.ledger.close()
 
     def catch_up(self) -> None:
-        """If the ledger is in memory, reads all messages that are in the audit topics now. (The
-        collector's ledger needs no reading.) Raises Unreachable, KafkaError, CorruptBatch. After an
-        error, the next call begins with new connections."""
+        """If the ledger is in memory, adds all messages that are in the audit topics now. (The
+        collector itself updates the ledger of its store.) Raises Unreachable, KafkaError or
+        CorruptBatch if the topics cannot be read. After an error, the next call opens new
+        connections."""
         if self.is_store:
             return
         if self._client is None or self._collection is None:

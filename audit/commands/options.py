@@ -1,5 +1,5 @@
 """The common options of the commands that query the audit. The options say where to read evidence,
-and what to expect of the hosts.
+and what the audit expects: which hosts and tiers must report, and how soon.
 
 If there is a collector's store, evidence comes from this store. Otherwise the command reads the
 audit topics of a cluster into a ledger in memory.
@@ -52,11 +52,11 @@ def add_topic(parser: argparse.ArgumentParser) -> None:
 
 
 def settings_of(args: argparse.Namespace) -> AuditSettings | None:
-    """Returns the collector's settings, from the options and from a file. If no option names a
-    file, reads the settings file that is installed on this host, even if the evidence is read
-    elsewhere. Returns None if the options give no settings and no file is installed. Also returns
-    None if this user cannot read the installed file, and the options only say where to read the
-    evidence. Raises ConfigurationRefused."""
+    """Returns the collector's settings, from the options (--config, --set) and from a file. If
+    --config names no file, reads the settings file that is installed on this host. Returns None if
+    the options give no settings and no file is installed. If this user cannot read the installed
+    file, it counts as not installed, but only if --bootstrap-server or --store says where to read
+    the evidence. Raises ConfigurationRefused if the settings have a mistake."""
     elsewhere = args.bootstrap_server is not None or args.store is not None
     file = _installed()
     installed = os.access(file, os.R_OK) if elsewhere else file.exists()
@@ -70,8 +70,9 @@ def _installed() -> Path:
 
 
 def policy_of(args: argparse.Namespace, given: AuditSettings | None) -> Policy:
-    """The policy (what the audit expects), from settings, roster and options. Prints a note if
-    there are no settings. Raises ConfigurationRefused, UsageError."""
+    """Returns the policy (what the audit expects), from settings, roster and options. Prints a note
+    if there are no settings. Raises ConfigurationRefused if the roster's file has a mistake, and
+    UsageError if an option has one."""
     policy = given.policy(listed(given)) if given is not None else Policy()
     if args.tiers is not None:
         policy = replace(policy, tiers=tiers_of(args.tiers), exemptions=())
@@ -94,12 +95,13 @@ def _defaults(policy: Policy) -> str:
 
 
 def listed(given: AuditSettings) -> tuple[roster.RosterEntry, ...]:
-    """The entries of the roster's file; empty if no file is set. Raises ConfigurationRefused."""
+    """Returns the entries of the roster's file; none if the settings name no file. Raises
+    ConfigurationRefused if the file has a mistake."""
     return () if given.roster_file is None else roster.read_file(given.roster_file)
 
 
 def tiers_of(text: str) -> tuple[Tier, ...]:
-    """Parses comma-separated names of tiers. Raises UsageError."""
+    """Parses comma-separated names of tiers. Raises UsageError if a name is not a tier's."""
     names = [name.strip().lower() for name in text.split(",")]
     try:
         check_tiers(names)
@@ -109,8 +111,8 @@ def tiers_of(text: str) -> tuple[Tier, ...]:
 
 
 def ledger_of(args: argparse.Namespace, given: AuditSettings | None, clock: Clock) -> Ledger:
-    """The collector's ledger if there is a store. Otherwise a ledger in memory, filled from the
-    audit topics."""
+    """Returns the ledger in the collector's store if there is a store. Otherwise returns a ledger
+    in memory, filled from the audit topics."""
     folder = store_of(args, given)
     if folder is not None:
         return _stored(folder / DATABASE, clock)
@@ -121,8 +123,8 @@ def ledger_of(args: argparse.Namespace, given: AuditSettings | None, clock: Cloc
 
 
 def access_of(args: argparse.Namespace, given: AuditSettings | None) -> Access:
-    """Returns what the printed commands need to find the same evidence: this command's options, and
-    the addresses of brokers and registry."""
+    """Returns what the commands that a report prints need, so that they read the same evidence:
+    this command's options, and the addresses of brokers and registry."""
     brokers = args.bootstrap_server or ("" if given is None else given.bootstrap_servers)
     named = (("--config", args.config), ("--store", args.store))
     options = [word for name, value in named if value is not None for word in (name, str(value))]
@@ -135,8 +137,8 @@ def access_of(args: argparse.Namespace, given: AuditSettings | None) -> Access:
 
 
 def store_of(args: argparse.Namespace, given: AuditSettings | None) -> Path | None:
-    """The directory of the store to read; None if the command reads the cluster. Raises
-    UsageError."""
+    """Returns the directory of the store to read; None if the command reads the audit topics of a
+    cluster. Raises UsageError if an option names a store that does not exist."""
     folder: Path | None = args.store
     if folder is None and args.bootstrap_server is None and given is not None:
         return given.store_dir if (given.store_dir / DATABASE).exists() else None
@@ -146,7 +148,7 @@ def store_of(args: argparse.Namespace, given: AuditSettings | None) -> Path | No
 
 
 def client_of(args: argparse.Namespace, given: AuditSettings | None) -> Client:
-    """A client of the cluster whose audit topics are read."""
+    """Returns a client of the cluster whose audit topics are read."""
     if args.bootstrap_server is None and given is not None:
         servers = given.bootstrap_servers
     else:
@@ -172,7 +174,7 @@ def note_staleness(ledger: Ledger, clock: Clock) -> None:
 
 def staleness(taken_ms: int, now_ms: int) -> str:
     """Returns a note that says how long ago a collector last read a record; empty if this was a
-    short time ago. taken_ms: when the collector read the record; 0 if it never read a record."""
+    short time ago. taken_ms: the time of this last read; 0 if the collector never read a record."""
     if not taken_ms:
         return "the collector has not read anything yet"
     stale_ms = now_ms - taken_ms

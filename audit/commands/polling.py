@@ -1,6 +1,6 @@
-"""Looks at hosts or topics repeatedly, until every host is proven or every topic is complete, or
-until the time is over. A host that is not proven yet is called short, and so is a topic that is not
-complete yet."""
+"""Judges hosts or topics repeatedly (each time is called a look), until every host is proven
+complete or every topic is complete, or until a timeout. A host that is not proven complete yet, and
+a topic that is not complete yet, are called short."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from skidway.kafka.errors import KafkaError
 
 POLL_S = 1.0
 POLL_SHARE = 2
-"""After each look, `patiently` pauses at least this many times as long as the look took. So looking
-takes at most a third of the time."""
+"""After each look, `patiently` pauses at least this many times as long as the look took. So the
+looks take at most a third of the time."""
 
 NAMES_MAX = 3
 """The progress line names at most this many of the hosts that are not proven, or of the topics that
@@ -24,7 +24,7 @@ are not complete, and gives the number of the others."""
 
 
 class Awaited(Protocol):
-    """A host or a topic that a command waits for, as one look finds it."""
+    """A host or a topic that a command waits for, with the result of one look."""
 
     @property
     def name(self) -> str:
@@ -47,10 +47,10 @@ def patiently(
     progress: Progress,
     poll_s: float = POLL_S,
 ) -> list[T]:
-    """Looks repeatedly until every host is proven or every topic is complete, or until the time is
-    over. Returns what the last look found. If the cluster is unreachable at the first look, raises
-    the error at once. If the cluster becomes unreachable later, raises the error only when the time
-    is over, because the brokers may just be restarting. poll_s: the shortest pause between two
+    """Calls `look` repeatedly until none of its results is short, or until `timeout_s` is over.
+    Returns the results of the last call. If the first call fails because the cluster is
+    unreachable, raises the error at once. If a later call fails, raises the error only when the
+    time is over, because the brokers may just be restarting. poll_s: the shortest pause between two
     looks."""
     deadline = clock.monotonic() + timeout_s
     found: list[T] | None = None

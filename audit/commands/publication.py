@@ -27,9 +27,9 @@ def say(
     what: str,
 ) -> None:
     """Publishes messages to one partition of the audit topic, on the cluster whose audit topics the
-    commands read. Raises Unreachable.
+    commands read. Raises Unreachable if the brokers do not answer.
 
-    what: what the messages report, in words for the error message.
+    what: what the messages contain, in words for the error message.
     """
     with options.client_of(args, settings) as client:
         _publish(client, values, clock, what)

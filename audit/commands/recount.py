@@ -78,14 +78,14 @@ def _compared(
     since_ms: int | None,
     clock: SystemClock,
 ) -> list[tuple[Recounted, list[Difference]]]:
-    """Recounts each topic that the output has or should have. Returns the recounts, each with the
-    differences between it and the audit's counts. since_ms: only buckets that begin at this time or
-    later are compared; None for all buckets."""
+    """Recounts each topic that the output has, or should have according to the audit. Returns the
+    recounts, each with its differences from the audit's counts. since_ms: only buckets that begin
+    at this time or later are compared; None for all buckets."""
     asked = None if args.topic is None else set(with_rejects(args.topic))
     known = [manifests.head(output, topic) for topic in recount.topics(output)]
     recounts = [recount.recount(output, x, since_ms) for x in known if _is_asked(x, asked)]
-    # The command reads the ledger after the rows, because by then the loader has published the
-    # rows' counts.
+    # The rows are counted before the ledger is read. So the loader has had time to publish the
+    # counts of all these rows.
     ledger = options.ledger_of(args, settings, clock)
     try:
         evidence = ledger.evidence((FOREVER[0] if since_ms is None else since_ms, FOREVER[1]))

@@ -1,5 +1,5 @@
-"""`skidway audit sample`: compares the content of rows and records with samples of the lines on the
-hosts."""
+"""`skidway audit sample`: compares the content of rows and records with samples: lines that agents
+have chosen and stored on their hosts."""
 
 from __future__ import annotations
 
@@ -75,8 +75,9 @@ def _sample(args: argparse.Namespace) -> int:
 
 
 def _span(day: str | None, now_ms: int) -> tuple[int, int]:
-    """Returns the span of time in which the wanted samples' periods begin: this day or, if `day` is
-    None, yesterday and today up to now. Raises UsageError if `day` is not a day."""
+    """Returns a span of time: this day or, if `day` is None, yesterday and today up to now. The
+    command compares the samples whose periods begin in this span. Raises UsageError if `day` is not
+    a day."""
     if day is None:
         return now_ms - now_ms % DAY_MS - DAY_MS, now_ms
     try:
@@ -96,8 +97,9 @@ def _is_asked(args: argparse.Namespace, source: Any) -> bool:
 
 
 def _codec_of(args: argparse.Namespace) -> Callable[[int], Codec | str]:
-    """Returns a function that returns the codec of a schema id, or a sentence that says why the
-    schema cannot be used. The function raises Unreachable if the registry does not answer."""
+    """Returns a function that gets a schema id, and returns the codec of this schema or, if the
+    schema cannot be used, a sentence that says why. The function raises Unreachable if the registry
+    does not answer."""
     client, _ = registry(args)
     known: dict[int, Codec | str] = {}
 

@@ -80,7 +80,8 @@ def _place(args: argparse.Namespace) -> Place:
 
 
 def _topics(ledger: Ledger, place: Place) -> Collection[str]:
-    """Returns the names of the source topics whose partitions may have the line at `place`."""
+    """Returns the names of the source topics that may have the line at `place`. place: bytes of a
+    file, or an offset of a partition."""
     if not isinstance(place, FilePlace):
         name = place.topic.removesuffix(".rejected")
         return {name, name.partition(".")[2]} - {""}

@@ -1,5 +1,5 @@
-"""The common options of `skidway audit trace`, `find` and `sample`. These options say where to
-look.
+"""The common options of `skidway audit trace`, `find` and `sample`. These options say where to look
+for lines: in which files, clusters and output.
 """
 
 from __future__ import annotations
@@ -67,9 +67,9 @@ def opened(
     topics_of: Callable[[Ledger], Collection[str]],
 ) -> Iterator[Site]:
     """Opens everything that the options name, and yields it as a `Site`. host: the host from which
-    the line came. The files of this host are read if the command runs on it, or if --agent-config
-    is given. topics_of: gets the ledger, and returns the names of the source topics whose logs are
-    needed.
+    the line came. Files are read if the command runs on this host, or if --agent-config is given.
+    topics_of: a function that gets the ledger, and returns the names of the source topics whose
+    partitions must be read.
     """
     settings = options.settings_of(args)
     output = None if args.output is None else _output(args.output)
@@ -89,7 +89,8 @@ def opened(
 
 
 def decoder(args: argparse.Namespace) -> Callable[[bytes], str]:
-    """Returns a function that shows a record's value: as JSON by its schema, or as plain text."""
+    """Returns a function that returns a record's value as text: as JSON if its schema is known, or
+    as plain text."""
     client, is_named = registry(args)
     values = Values(client, _note, is_named=is_named)
 
@@ -130,7 +131,7 @@ def _cluster(stack: ExitStack, address: str, wanted: Collection[str]) -> SiteClu
 
 
 def _distinct(clusters: list[SiteCluster]) -> list[SiteCluster]:
-    """Removes duplicates: two options may name different brokers of the same cluster."""
+    """Returns each cluster once: two options may name different brokers of the same cluster."""
     return list({each.name: each for each in reversed(clusters)}.values())
 
 
@@ -138,8 +139,8 @@ def _tiers(
     settings: AuditSettings | None, clusters: list[SiteCluster], output: Output | None
 ) -> tuple[str, ...]:
     """Returns the tiers that must have the line, without the tier agent. If there are settings,
-    these are the tiers in the settings. Otherwise they are broker and hdfs if --output is given,
-    and none if it is not given.
+    these are the tiers in the settings. Otherwise they are broker and hdfs if --output is given;
+    without --output, there are none.
     """
     if settings is not None:
         return tuple(tier for tier in settings.tiers if tier != "agent")

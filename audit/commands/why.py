@@ -103,8 +103,8 @@ def _why(args: argparse.Namespace) -> int:
 
 
 def _inodes_of_differences(ledger: Ledger, evidence: Evidence) -> dict[tuple[int, int], int]:
-    """Returns, by agent and file id, the inodes of the files that have lines whose row or record
-    differs from the line, as comparisons of samples found."""
+    """`skidway audit sample` compares lines with their rows and records. Returns, by agent and file
+    id, the inodes of the files with lines for which it found a difference."""
     results = (result for topic in evidence.topics.values() for result in topic.samples)
     files = {(x.agent, x.file) for result in results for x in result.differences}
     known = {each: ledger.lines.inode(*each) for each in files}
@@ -124,8 +124,8 @@ def _at(
     now_ms: int,
     bucket: str,
 ) -> Sequence[BucketVerdict]:
-    """Returns the verdicts on the bucket that contains the time `bucket`, even if nobody counted
-    anything in it."""
+    """Returns, for each topic, the verdict on the bucket that contains the time `bucket`. If nobody
+    counted anything in this bucket, judges it as an empty bucket."""
     moment = parse_moment(bucket, now_ms, "BUCKET")
     shown = [x for x in found if x.bucket <= moment < x.bucket + x.bucket_ms]
     return shown or _whole(evidence, names, policy, now_ms, moment)
@@ -134,8 +134,8 @@ def _at(
 def _empty(
     evidence: Evidence, names: Sequence[str], policy: Policy, now_ms: int
 ) -> Sequence[BucketVerdict]:
-    """Returns the verdicts on the newest bucket that is due, even if nobody counted anything in
-    this bucket. Only this bucket shows which hosts are silent now.
+    """Returns, for each topic, the verdict on the newest bucket that is due, even if nobody counted
+    anything in this bucket. Only this bucket shows which hosts are silent now.
     """
     size = evidence.bucket_ms or DEFAULT_BUCKET_MS
     return _whole(evidence, names, policy, now_ms, now_ms - policy.lateness_ms - size)
@@ -155,8 +155,8 @@ def _whole(
 
 
 def _newest(found: Sequence[BucketVerdict]) -> Sequence[BucketVerdict]:
-    """The verdict on the newest bucket of each topic. The results of recounts are shown with this
-    bucket."""
+    """Returns the verdict on the newest bucket of each topic. The command shows the results of
+    recounts with this bucket."""
     return list({x.source: x for x in found}.values())
 
 
@@ -218,9 +218,9 @@ def _print(args: argparse.Namespace, found: Sequence[Told], others: int, same: i
 def _heading(
     topic: str, verdict: BucketVerdict, causes: Sequence[Explanation], since: str | None
 ) -> str:
-    """A sentence that says what is wrong. since: since when the bucket has had its verdict; None if
-    this is not known. If only the content of the output is wrong, the sentence names no bucket,
-    because recounts and comparisons of samples check the whole topic."""
+    """Returns a sentence that says what is wrong. since: since when the bucket has had its verdict;
+    None if this is not known. If only the content of the output is wrong, the sentence names no
+    bucket, because recounts and comparisons of samples check the whole topic."""
     if not is_bad(verdict) and causes and all(x.cause is Cause.OUTPUT_CHANGED for x in causes):
         return f"The output has other rows of {topic} than were counted."
     warned = ", with a warning" if verdict.is_warned else ""
@@ -242,8 +242,8 @@ def _more(others: int, same: int) -> str:
 
 
 def _noted(collector: str, topic: str, verdict: BucketVerdict) -> Mapping[str, Any]:
-    """The collector's history of a bucket; empty if no collector answers or if the history does not
-    have the bucket."""
+    """Returns the collector's history of a bucket; empty if no collector answers, or if the history
+    does not have the bucket."""
     try:
         found = history.bucket_history(collector, topic, time_text(verdict.bucket))
     except (Unreachable, UsageError):
@@ -268,8 +268,8 @@ def _places(verdict: BucketVerdict, noted: Mapping[str, Any]) -> list[dict[str, 
 
 
 def _since(verdict: BucketVerdict, noted: Mapping[str, Any]) -> str | None:
-    """Since when the bucket has had its verdict, according to the collector's history; None if this
-    is not known."""
+    """Returns since when the bucket has had its verdict, according to the collector's history; None
+    if this is not known. noted: this history."""
     begin = None
     for change in reversed(noted.get("changes", ())):
         if change["word"] != verdict.word:

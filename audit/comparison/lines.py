@@ -22,12 +22,12 @@ from skidway.audit.comparison.shapes import without_end
 from skidway.errors import SkidwayError, UsageError
 
 LINES_MAX: Final = 20_000_000
-"""All files together may have at most this many lines. A line takes 24 bytes of memory, and 100
-bytes while lines and records are joined.
+"""All files together may have at most this many lines. Each line takes 24 bytes of memory, and
+about 100 bytes while lines are joined with records.
 """
 LINE_BYTES_MAX: Final = 16 << 20
 END: Final = (1 << 63) - 1
-"""Later than every byte of a file."""
+"""A position after the last byte of any file."""
 
 PACKED: Final = (".gz", ".bz2", ".xz")
 _MIX: Final = np.uint64(0x9E3779B97F4A7C15)
@@ -37,14 +37,16 @@ _OF_COPIES = re.compile(r"|[-._]([0-9][-._0-9T]*|bak|old|orig|copy)")
 
 @dataclass(slots=True)
 class FileLines:
-    """The lines of one file that are not empty and have a terminator: the positions of their first
-    bytes, their lengths with terminator, and the hashes of their texts.
+    """The lines of one file. begins, lengths, hashes: for each line, the position of its first
+    byte, its length with its terminator (the line feed), and the hash of its text. Empty lines and
+    a last line without a terminator are left out.
 
-    names: the paths that the file had, the newest last; empty if only `path` is known. after_ms:
-    all lines were written after this time; None if this is unknown. is_gone: whether the file is at
-    none of its paths any more. old_end: the lines before this byte were noted so long ago that the
-    shipper should have sent them. whole_from: the lines from this byte on were noted so late that
-    all of their records were read.
+    The other fields are set only if the lines come from notes. names: the paths that the file had,
+    the newest last; empty if only `path` is known. after_ms: all lines were written after this
+    time; None if this is unknown. is_gone: whether the file is at none of its paths any more.
+    old_end: the lines before this byte were noted so long ago that the shipper should have sent
+    them. whole_from: the lines from this byte on were noted so late that all of their records are
+    compared.
     """
 
     path: str
@@ -71,18 +73,21 @@ class FileLines:
 
 
 def hash_of(text: bytes) -> int:
-    """A hash of a text, of 64 bits."""
+    """Returns a hash of a text, of 64 bits."""
     return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little")
 
 
 def keys_of(hashes: Any, begins: Any) -> Any:
-    """A number of 64 bits for each text at its first byte, as an array. hashes, begins: arrays."""
+    """Returns an array with a number (64 bits) for each line, made from the hash of its text and
+    its first byte. Lines with the same text and the same first byte have the same number. hashes,
+    begins: arrays with a value for each line."""
     return hashes ^ ((begins.astype(np.uint64) + np.uint64(1)) * _MIX)
 
 
 def files_of(patterns: Iterable[str]) -> list[str]:
-    """The absolute paths of the files that match the patterns, each inode once, the oldest file
-    first. Raises UsageError if no file matches."""
+    """Returns the absolute paths of the files that match the patterns; the file that was modified
+    first comes first. If several paths lead to one file, returns one of them. Raises UsageError if
+    no file matches."""
     found: dict[tuple[int, int], tuple[float, str]] = {}
     for pattern in patterns:
         for path in sorted(glob.glob(os.path.abspath(pattern), recursive=True)):
@@ -124,21 +129,24 @@ def read(path: str, room: int = LINES_MAX) -> FileLines:
 
 
 def any_may_have_been(paths: Iterable[str], shipped: str) -> bool:
-    """Whether a file that had these paths may have been at `shipped` when its lines were sent."""
+    """Whether a record with the path `shipped` may have a line of a file that had `paths`: see
+    `may_have_been`."""
     return any(may_have_been(path, shipped) for path in paths)
 
 
 def any_may_have_copy(paths: Iterable[str], shipped: str) -> bool:
-    """Whether `shipped` may be the path of a copy of a file that had these paths: a rotated name
-    with a number or a date, or app.log.bak. The notes do not have the paths of copies, because
-    their lines are noted already."""
+    """Whether `shipped`, the path in a record, may be the path of a copy of a file that had
+    `paths`. The name of a copy has a number or a date added, or for example `.bak`. Notes do not
+    have the paths of copies: the agent notes the lines of a file once, and not again for its copy.
+    """
     return any(may_have_been(shipped, path) and _is_copy(shipped, path) for path in paths)
 
 
 def may_have_been(path: str, shipped: str) -> bool:
-    """Whether the file that is at `path` now may have been at `shipped` when its lines were sent:
-    the paths are equal, or `path` is a rotated name of `shipped`, for example app.log.1,
-    app.log-20260131.gz or app-20260131.log for app.log."""
+    """Whether the file that is at `path` now may have been at `shipped` (the path in a record) when
+    its lines were sent. This is so if the paths are equal, or if rotation may have renamed
+    `shipped` to `path`: for example app.log to app.log.1, app.log-20260131.gz or app-20260131.log.
+    """
     if path == shipped:
         return True
     folder, name = os.path.split(path)
@@ -156,7 +164,8 @@ def may_have_been(path: str, shipped: str) -> bool:
 
 
 def _is_copy(copy: str, path: str) -> bool:
-    """Whether what is added to `path` in the name `copy` is a number, a date, or bak."""
+    """Whether the name of `copy` is the name of `path` to which a number, a date, a word such as
+    bak, or nothing is added. A suffix such as .gz does not count."""
     name, base = os.path.basename(copy), os.path.basename(path)
     name = name.removesuffix(os.path.splitext(name)[1]) if name.endswith(PACKED) else name
     stem, extension = os.path.splitext(base)
@@ -168,7 +177,8 @@ def _is_copy(copy: str, path: str) -> bool:
 
 
 def _text(path: str, first: int, length: int) -> bytes:
-    """The text of the line at these bytes of a file; empty if the file cannot be read."""
+    """Returns the text of the line that begins at byte `first` and has `length` bytes; b"" if the
+    file cannot be read."""
     try:
         with _opened(path) as file:
             file.seek(first)

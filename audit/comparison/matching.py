@@ -23,8 +23,8 @@ from skidway.errors import UsageError
 
 RECORDS_MAX: Final = 20_000_000
 PATHS_MAX: Final = 100_000
-"""Memory holds at most this many paths that none of the files can have had. Each further path of
-this kind is compared with the files again for each record that has the path.
+"""Records may have paths that belong to none of the files. Memory holds at most this many of these
+paths. A further one is compared with the files' paths again for each record that has it.
 """
 NO_OFFSET: Final = -1
 NO_TIME: Final = -(1 << 63)
@@ -48,10 +48,11 @@ BAD: Final = (Fate.MISSING, Fate.DOUBLED, Fate.CHANGED)
 @dataclass(slots=True)
 class Records:
     """The records of a topic that may belong to lines of the files, in offset order within each
-    partition. files: the paths of each file. are_noted: whether the lines are from notes, which do
-    not have the paths of copies. other_hosts, other_files, shapeless: how many records
-    were left out, because they belong to another host or to other files, or because their values
-    have another shape.
+    partition. files: the paths of each file. are_noted: whether the lines are from notes; notes do
+    not have the paths of copies of files, so a record with such a path may belong to the original.
+    other_hosts, other_files, shapeless: how many records were left out, because they belong to
+    another host, or to none of the files, or because their values do not have the shape that the
+    user named.
     """
 
     host: str | None
@@ -96,15 +97,16 @@ class Records:
             self.times.append(time_ms)
 
     def _is_of_host(self, host: str | None) -> bool:
-        """Whether the record belongs to the host whose files are compared; true if one of the two
-        hosts is unknown. Compares hosts without their domains, because some shippers write the
-        domain and others do not."""
+        """Whether a record that names `host` belongs to the host whose files are compared; true if
+        one of the two hosts is unknown. Compares hosts without their domains, because some shippers
+        write the domain and others do not."""
         if self.host is None or host is None:
             return True
         return host.partition(".")[0] == self.host.partition(".")[0]
 
     def _path(self, path: str | None) -> int:
-        """Returns the number of a path, or -1 if none of the files may have had this path."""
+        """Returns the number under which the path is stored, or -1 if none of the files may have
+        had this path. A new path gets the next number."""
         if path in self.known:
             return self.known[path]
         if path in self._foreign:
@@ -116,8 +118,9 @@ class Records:
         return -1
 
     def fits(self, *, with_copies: bool) -> Array:
-        """Returns, for each path and each file, whether the file may have had the path.
-        with_copies: also whether a copy of the file may have had it."""
+        """Returns a matrix that says, for each path of a record (row) and each file (column),
+        whether the file may have had the path. with_copies: whether the path of a copy of the file
+        counts, too."""
         fits = np.zeros((len(self.known), len(self.files)), np.bool_)
         for path, number in self.known.items():
             fits[number] = [
@@ -128,7 +131,8 @@ class Records:
     def _is_path_of(
         self, path: str | None, file: tuple[str, ...], *, with_copies: bool = True
     ) -> bool:
-        """Whether a record with this path may have a line of a file that had the paths `file`."""
+        """Whether a record with this path may have a line of a file that had the paths `file`.
+        None, the path of a record without a path, fits every file."""
         if path is None or any_may_have_been(file, path):
             return True
         return with_copies and self.are_noted and any_may_have_copy(file, path)
@@ -137,8 +141,8 @@ class Records:
 @dataclass(frozen=True, slots=True)
 class Span:
     """Consecutive lines of a file with the same result (`fate`), in the bytes [first, end). place:
-    if the lines are doubled, partition and offset of the first surplus record; if they are changed,
-    of the first record with changed text; otherwise None.
+    partition and offset of a record. If the lines are doubled, it is the first surplus record of
+    these lines; if they are changed, the first record with another text; otherwise None.
     """
 
     file: int
@@ -154,8 +158,8 @@ class Span:
 class FileResult:
     """The result for one file. counts: how many lines are shipped, missing, doubled and so on.
     extra: the number of surplus records of all doubled lines together. (A line with three records
-    has two surplus records.) late: how many of the lines that are not shipped yet should have been
-    shipped long ago.
+    has two surplus records.) late: how many lines are not shipped yet, but were noted so long ago
+    that they should have been shipped.
     """
 
     path: str
@@ -166,8 +170,8 @@ class FileResult:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The result of the comparison. spans: all lines except those that are `shipped`, in the order
-    of files and bytes. unknown: how many records belong to no line."""
+    """The result of the comparison. spans: all lines whose result is not `shipped`, in the order of
+    files and bytes. unknown: how many records belong to no line."""
 
     files: list[FileResult]
     spans: list[Span]
@@ -182,11 +186,12 @@ def compare(
     since_ms: int | None = None,
     certain_ms: int = NO_TIME,
 ) -> Result:
-    """Joins lines and records. files: oldest first. is_whole: whether all records that the topic
-    ever had were read. since_ms: all records since this time were read; None if this is unknown.
-    certain_ms: no record with a later timestamp has expired. Records of an earlier time may have
-    expired from another partition, so a record of this time does not show that the lines after its
-    line are missing."""
+    """Joins lines and records, and returns the result for each line. files: oldest first. is_whole:
+    whether all records that the topic ever had were read. since_ms: all records of lines written
+    since this time were read; None if there is no such time. certain_ms: no record with a later
+    timestamp has expired. Some partitions may have lost records of an earlier time. So unless all
+    records of a file were read, its lines are called missing only after its first line with a
+    record later than `certain_ms`."""
     join = _Join(files, records, certain_ms)
     join.by_place()
     join.by_text()
@@ -214,8 +219,9 @@ def compare(
 
 class _Join:
     """Joins lines and records. counts: how many records each line has. line_of: the line of each
-    record, or -1. too_many: for each line with surplus records, the first surplus record. changed:
-    for each changed line, the record that has the same place in the file but another text.
+    record, or -1 if it has none. too_many: for each line with surplus records, the first surplus
+    record. changed: for each changed line, the record that has the same first byte but another
+    text.
     """
 
     def __init__(self, files: Sequence[FileLines], records: Records, certain_ms: int) -> None:
@@ -237,12 +243,12 @@ class _Join:
         self.changed: dict[int, int] = {}
 
     def rows(self, file: int) -> slice:
-        """The lines of a file."""
+        """Returns where the lines of a file are in the arrays of all lines."""
         return slice(int(self._ends[file]), int(self._ends[file + 1]))
 
     def is_shipped(self, file: int) -> Array:
-        """Returns, for each line of a file, whether the line has a record, or a record with changed
-        text.
+        """Returns, for each line of a file, whether the line has a record, even if the text of the
+        record differs.
         """
         found = self.counts[self.rows(file)] > 0
         changed = np.array(sorted(self.changed), np.int64) - self._ends[file]
@@ -250,32 +256,34 @@ class _Join:
         return np.asarray(found)
 
     def is_certain(self, file: int) -> Array:
-        """Returns, for each line of a file, whether one of its records is so new that no record of
-        its time has expired."""
+        """Returns, for each line of a file, whether one of its records has a timestamp after
+        `certain_ms` (see `compare`)."""
         found = np.zeros(len(self.begins), np.bool_)
         found[self.line_of[self._is_certain & (self.line_of >= 0)]] = True
         return np.asarray(found[self.rows(file)])
 
     def place(self, record: int) -> tuple[int, int]:
-        """Partition and offset of a record."""
+        """Returns the partition and the offset of a record."""
         return self._places[0][record], self._places[1][record]
 
     def by_place(self) -> None:
-        """Joins each record that has an offset in its file with a line that begins at this byte and
-        has the same text."""
+        """Joins each record that says where its line begins in the file with a line that begins at
+        this byte and has the same text."""
         rows = np.flatnonzero(self._offsets >= 0)
         keys = keys_of(self._record_hashes[rows], self._offsets[rows])
         self._join(keys_of(self._hashes, self.begins), np.arange(len(self.begins)), keys, rows)
 
     def by_text(self) -> None:
-        """Joins each record that has no offset in its file with a line that has the same text."""
+        """Joins each record that does not say where its line begins with a line that has the same
+        text."""
         rows = np.flatnonzero(self._offsets < 0)
         lines = np.flatnonzero(self.counts == 0)
         self._join(self._hashes[lines], lines, self._record_hashes[rows], rows)
 
     def changes(self) -> None:
-        """Joins the remaining lines and records that begin at the same byte of the same file. A
-        copy has no changed lines: a record of another text is of another file."""
+        """Joins the remaining lines and records that begin at the same byte of the same file: these
+        lines were changed. A record with the path of a copy is not joined here: if its text
+        differs, it belongs to another file."""
         lines = np.flatnonzero(self.counts == 0)
         at: dict[int, list[int]] = {}
         for line in lines.tolist():
@@ -287,9 +295,9 @@ class _Join:
                     break
 
     def _join(self, keys: Array, lines: Array, record_keys: Array, records: Array) -> None:
-        """Joins each record with a line that has the same key and whose file may have had the
-        record's path. Chooses the first of these lines that has no record yet. If all of them have
-        records, chooses the first line.
+        """Joins each record with a line that has the same key (a hash of its text, or of text and
+        first byte) and whose file may have had the record's path. Chooses the first of these lines
+        that has no record yet. If all of them have records, chooses the first line.
         """
         if not len(keys) or not len(record_keys):
             return
@@ -328,8 +336,9 @@ _NUMBERS: Final = {fate: number for number, fate in enumerate(Fate)}
 
 
 def _logs(files: Sequence[FileLines], records: Records) -> Array:
-    """For each file and each path that a file or a record has, whether the file may have had the
-    path. Two files may be generations of one log if both may have had the same path."""
+    """Returns a matrix that says, for each file (row) and each path of any file or record (column),
+    whether the file may have had the path. If two files may have had the same path, they may be
+    generations of one log."""
     paths = {x for each in files for x in each.paths} | {x for x in records.known if x is not None}
     may = [[any_may_have_been(each.paths, x) for x in sorted(paths)] for each in files]
     return np.array(may, np.bool_).reshape(len(files), len(paths))
@@ -342,10 +351,10 @@ def _is_of_later(lines: FileLines, since_ms: int | None) -> bool:
 
 
 def _fates(join: _Join, file: int, shipped: Array, *, is_passed: bool, is_whole: bool) -> Array:
-    """The result for each line of a file, as the number of a `Fate`. is_passed: whether the
-    file is gone, or lines of a newer file of the same log were shipped, so that the shipper has
-    finished this file. is_whole: whether all records that the topic ever had of this file were
-    read."""
+    """Returns the result for each line of a file, as the number of a `Fate`. shipped: for each
+    line, whether it has a record. is_passed: whether the file is gone, or lines of a newer file of
+    the same log were shipped, so that the shipper has finished this file. is_whole: whether all
+    records of this file that the topic ever had were read."""
     rows = join.rows(file)
     fates = np.full(len(shipped), _NUMBERS[Fate.MISSING], np.int8)
     before = Fate.MISSING if is_whole else Fate.NOT_COMPARED

@@ -1,5 +1,6 @@
-"""The notes of `skidway agent count`: which lines the files of this host had, even if the files are
-gone now. The agent writes the notes, and `skidway audit compare --counted` reads them.
+"""The notes of `skidway agent count` say which lines the files of this host had, even if the files
+are gone now. This module defines how the notes are stored, and reads them for `skidway audit
+compare --counted`. (These notes are not messages to the audit.)
 
 The notes are tables of one SQLite database, `<directory>/count.db`. The database also has the
 positions up to which the agent has read the files. One transaction writes new notes and moves the
@@ -7,15 +8,15 @@ positions, so a crash neither loses nor doubles a note.
 
     notes         a range of one file that was read at once, with its lines: for each line its
                   length (u32), and then for each line its hash (u64), little-endian. The lengths
-                  add up to the range. An empty hash (NOT_COMPARED) marks a line that the comparison
-                  leaves out, because it is empty or not whole
+                  add up to the range. The hash NOT_COMPARED (that of an empty text) marks a line
+                  that the comparison leaves out, because it is empty or not whole
     noted_files   the files of the notes, in the order in which the agent found them
     noted_paths   the paths that each file had, the newest last
     unnoted       lines that could not be read, with the reason
 
-A damaged note does not have its checksum, and is refused. If the notes become too many or too old,
-the oldest are deleted first; `counted_from` in the table `meta` then says since when all lines are
-noted.
+If a note does not match its checksum, it is damaged, and the reader raises StateRefused. If there
+are too many notes, or if notes are too old, the agent deletes the oldest. Then `counted_from` in
+the table `meta` says since when all lines are noted.
 """
 
 from __future__ import annotations
@@ -40,12 +41,14 @@ DATABASE: Final = "count.db"
 FORMAT: Final = 1
 FORMAT_KEY: Final = "notes_format"
 COUNTED_FROM: Final = "counted_from"
-"""The key of `meta` with the time (ms) since when all lines that the agent has read are noted."""
+"""In the table `meta`, the key of the time (ms) since when all lines that the agent has read are
+noted."""
 
 NOT_COMPARED: Final = hash_of(b"")
 LAG_MS: Final = 3_600_000
-"""The comparison expects a shipper to send a line at most this long after the agent has noted it.
-So it also takes lines that were noted up to this long before the first record."""
+"""The comparison expects a shipper to send a line at most this many ms after the agent has noted
+it. So if it compares records since some time, it also takes lines that were noted up to this long
+before this time."""
 
 UNNOTED_MAX: Final = 10_000
 
@@ -100,10 +103,10 @@ class Unnoted:
 
 @dataclass(slots=True)
 class Counted:
-    """The noted lines of the files of one directory of notes, the file that was found first comes
+    """The lines that one directory of notes has. files: the file that the agent found first comes
     first. from_ms: since when all lines that the agent has read are noted. until_ms: when the agent
-    last looked for files and could read all that it found; 0 if it never did. uncertain: bytes that
-    the notes may have twice; a line that an older file has at the same byte counts only once.
+    last looked for files and could read all that it found; 0 if it never did. unnoted: bytes whose
+    lines are not noted. uncertain: bytes whose lines may be noted twice (see `_leave_out_repeats`).
     """
 
     from_ms: int
@@ -117,9 +120,9 @@ class Counted:
 
 
 def lines_of(data: bytes, *, is_divided: bool) -> bytes:
-    """The column `lines` for the bytes of a range. If the last line has no line end, it is not
-    compared. is_divided: whether the range begins inside a line, so that its first line is not
-    compared.
+    """Returns the column `lines` for a range with these bytes. A last line without a line end is
+    marked as not compared. is_divided: whether the range begins inside a line; then its first line
+    is also marked.
     """
     is_open = not data.endswith(b"\n")
     texts = data.split(b"\n")
@@ -141,12 +144,12 @@ def lines_of(data: bytes, *, is_divided: bool) -> bytes:
 
 
 def line_of(length: int, hash_: int) -> bytes:
-    """The column `lines` for a range that is one line."""
+    """Returns the column `lines` for a range that is one line."""
     return length.to_bytes(4, "little") + hash_.to_bytes(8, "little")
 
 
 def checksum(file: int, first: int, end: int, read_ms: int, lines: bytes) -> int:
-    """CRC-32C over a note."""
+    """Returns the checksum (CRC-32C) of a note."""
     crc: int = google_crc32c.extend(
         google_crc32c.value(repr((file, first, end, read_ms)).encode()), lines
     )
@@ -154,7 +157,8 @@ def checksum(file: int, first: int, end: int, read_ms: int, lines: bytes) -> int
 
 
 def columns(first: int, lines: bytes) -> tuple[Any, Any, Any]:
-    """The first bytes, the lengths and the hashes of a note's lines, as arrays of NumPy."""
+    """Returns the first bytes, the lengths and the hashes of a note's lines, as arrays of NumPy.
+    first: the first byte of the note's range."""
     count = len(lines) // LINE_BYTES
     lengths = np.frombuffer(lines, "<u4", count).astype(np.int64)
     hashes = np.frombuffer(lines, "<u8", count, count * 4)
@@ -165,25 +169,27 @@ def columns(first: int, lines: bytes) -> tuple[Any, Any, Any]:
 
 
 class Notes:
-    """Reads a directory of notes, also while the agent writes it."""
+    """Reads a directory of notes, even while the agent writes to it."""
 
     def __init__(self, directory: Path, is_at: IsAt | None = None) -> None:
-        """is_at: whether a path (str) leads to the file with this device and inode."""
+        """is_at: a function that returns whether a path leads to the file with this device and
+        inode."""
         self._path = directory / DATABASE
         self._is_at = is_at or _is_at
 
     def from_ms(self) -> int:
-        """Since when all lines that the agent has read are noted. Raises StateRefused."""
+        """Returns since when all lines that the agent has read are noted. Raises StateRefused if
+        the notes are damaged."""
         with self._opened() as connection:
             return self._from_ms(connection)
 
     def read(
         self, since_ms: int, now_ms: int, room: int = LINES_MAX, whole_ms: int | None = None
     ) -> Counted:
-        """The lines that may belong to records since `since_ms`. whole_ms: no record of a line that
-        was written since this time is missing among the records that are read; None if unknown.
-        Raises StateRefused if the notes are damaged, and UsageError if there are more than `room`
-        lines.
+        """Returns the noted lines that may belong to records since `since_ms`. whole_ms: all
+        records of lines that were written since this time are compared; None if there is no such
+        time. Raises StateRefused if the notes are damaged, and UsageError if there are more than
+        `room` lines.
         """
         with self._opened() as connection:
             counted = Counted(self._from_ms(connection), _until_ms(connection))
@@ -264,8 +270,8 @@ class Notes:
     def _read_unnoted(
         connection: sqlite3.Connection, counted: Counted
     ) -> dict[int, list[tuple[int, int]]]:
-        """Adds the bytes that are not noted. Returns, by file, the bytes that may be noted
-        twice."""
+        """Adds to `counted` the bytes whose lines are not noted, and the bytes whose lines may be
+        noted twice. Returns the latter, by file."""
         uncertain: dict[int, list[tuple[int, int]]] = {}
         statement = 'SELECT file, path, first, "end", is_uncertain, reason FROM unnoted ORDER BY id'
         for file, path, first, end, is_uncertain, reason in connection.execute(statement):
@@ -296,14 +302,15 @@ class Notes:
 
 
 def _until_ms(connection: sqlite3.Connection) -> int:
-    """When the agent last looked for files and could read all that it found; 0 if never."""
+    """Returns when the agent last looked for files and could read all that it found; 0 if it never
+    did."""
     statement = "SELECT coalesce(max(sealed_until), 0) FROM topics"
     return int(connection.execute(statement).fetchone()[0])
 
 
 def _mark_gone(connection: sqlite3.Connection, files: Mapping[int, FileLines], is_at: IsAt) -> None:
-    """Marks the files that are gone. They have lost their last name, or their inode has other
-    content now, or none of the paths that they had leads to them."""
+    """Sets `is_gone` for each file. A file is gone if the agent found that it has no path any more,
+    if its inode belongs to another file now, or if none of its paths leads to its inode."""
     rows = connection.execute("SELECT device, inode, file, location FROM files ORDER BY serial")
     newest = {(device, inode): (file, location) for device, inode, file, location in rows}
     keys = {file: key for key, (file, location) in newest.items() if location}
@@ -313,8 +320,8 @@ def _mark_gone(connection: sqlite3.Connection, files: Mapping[int, FileLines], i
 
 
 def _is_at(path: str, device: int, inode: int) -> bool:
-    """Whether the path leads, or may lead, to the file with this device and inode. From 2^63 on,
-    both numbers are negative, as in the agent's state."""
+    """Whether the path leads, or may lead, to the file with this device and inode. SQLite has no
+    integers from 2^63 on, so the agent's state has 2^64 less for such a device or inode."""
     try:
         status = os.stat(path)
     except (FileNotFoundError, NotADirectoryError):
@@ -327,9 +334,9 @@ def _is_at(path: str, device: int, inode: int) -> bool:
 def _leave_out_repeats(
     files: Mapping[int, FileLines], uncertain: Mapping[int, Sequence[tuple[int, int]]]
 ) -> None:
-    """Removes lines that are noted twice. If the agent did not know whether bytes of a file are
-    those that it had read before as bytes of another file (for example after a compression), their
-    lines are repeats if an earlier file has the same text at the same byte.
+    """Removes lines that are noted twice. uncertain: by file, bytes that the agent may already have
+    read as bytes of an earlier file (for example, before the file was compressed). A line in these
+    bytes is a repeat if an earlier file has the same text at the same byte.
     """
     earlier = list[Any]()
     for file, lines in files.items():

@@ -1,4 +1,4 @@
-"""Tables and JSON documents of a comparison."""
+"""Reports the result of a comparison as tables, sentences and JSON documents."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ TEXT_CHARACTERS_MAX: Final = 100
 LATE_SHOWN: Final = 20
 UNNOTED_SHOWN: Final = 5
 STOPPED_AFTER_MS: Final = 300_000
-"""The agent that counts notes at least once a minute that it looked for files."""
+"""`skidway agent count` normally notes at least once a minute that it looked for files. If it has
+not done so for this long, it has stopped, or cannot read all files."""
 
 _NO_LINE: Final = "records have no line in these files: their lines were deleted or changed"
 _NOT_NOTED: Final = (
@@ -26,8 +27,8 @@ _NOT_NOTED: Final = (
 
 
 def is_good(result: Result) -> bool:
-    """Whether lines were compared, none of them is missing, doubled or changed, and none should
-    have been shipped long ago."""
+    """Whether the comparison found nothing wrong: lines are shipped, none is missing, doubled or
+    changed, and each line that is not shipped yet was written so lately that this is normal."""
     counts = [each.counts for each in result.files]
     compared = sum(x[Fate.SHIPPED] for x in counts)
     is_late = any(each.late for each in result.files)
@@ -35,7 +36,7 @@ def is_good(result: Result) -> bool:
 
 
 def rows(result: Result) -> list[dict[str, Any]]:
-    """A row for each file."""
+    """Returns a row for each file."""
     return [
         {
             "file": each.path,
@@ -47,7 +48,7 @@ def rows(result: Result) -> list[dict[str, Any]]:
 
 
 def span_rows(result: Result, files: Sequence[FileLines], limit: int) -> list[dict[str, Any]]:
-    """At most `limit` rows, each for a range of bytes whose lines are missing, doubled or
+    """Returns at most `limit` rows, each for a range of bytes whose lines are missing, doubled or
     changed."""
     bad = [span for span in result.spans if span.fate in BAD]
     return [_row(span, files[span.file]) for span in bad[:limit]]
@@ -56,9 +57,9 @@ def span_rows(result: Result, files: Sequence[FileLines], limit: int) -> list[di
 def sentences(
     result: Result, records: Records, limit: int, *, is_counted: bool = False
 ) -> Iterator[str]:
-    """Sentences that say how many lines are missing, doubled, changed or shipped, and which lines
-    and records were not compared. limit: how many ranges the table shows. is_counted: whether the
-    lines are from notes, and not from the files."""
+    """Yields sentences that say how many lines are missing, doubled, changed or shipped, and which
+    lines and records were not compared. limit: how many ranges the table shows at most. is_counted:
+    whether the lines are from notes, and not from the files."""
     total = {fate: sum(x.counts[fate] for x in result.files) for fate in Fate}
     extra = sum(each.extra for each in result.files)
     bad = sum(1 for span in result.spans if span.fate in BAD)
@@ -94,13 +95,14 @@ def sentences(
 
 
 def has_stopped(counted: Counted, now_ms: int) -> bool:
-    """Whether the agent that counts has not looked at all files for some minutes."""
+    """Whether it is more than STOPPED_AFTER_MS ago that `skidway agent count` last looked for files
+    and could read all of them."""
     return now_ms - counted.until_ms > STOPPED_AFTER_MS
 
 
 def sentences_of_notes(counted: Counted, now_ms: int) -> Iterator[str]:
-    """Sentences that say from when until when all lines are noted, and which bytes could not be
-    noted."""
+    """Yields sentences that say from when until when all lines are noted, and which bytes could not
+    be noted."""
     if not counted.until_ms:
         yield (
             "skidway agent count could not read all files at any time: its log says which it cannot"
@@ -133,7 +135,7 @@ def sentences_of_notes(counted: Counted, now_ms: int) -> Iterator[str]:
 
 
 def document_of_notes(counted: Counted) -> dict[str, Any]:
-    """The facts about the notes, as a part of the JSON document."""
+    """Returns the facts about the notes, as a part of the JSON document."""
     return {
         "counted_from_ms": counted.from_ms,
         "counted_until_ms": counted.until_ms,
@@ -145,7 +147,7 @@ def document_of_notes(counted: Counted) -> dict[str, Any]:
 def document(
     result: Result, files: Sequence[FileLines], records: Records, limit: int
 ) -> dict[str, Any]:
-    """The result of the comparison as a JSON document."""
+    """Returns the result of the comparison as a JSON document."""
     return {
         "ok": is_good(result),
         "files": [

@@ -1,6 +1,6 @@
 """The shapes of records: in which fields shippers write host, path, offset and line.
 
-The names are those of the shippers' documentation, for an output as JSON:
+The names come from the shippers' documentation, for records that are JSON:
 
     filebeat    log.file.path, log.offset (where the line starts), message, host.name
                 (Filebeat Reference, "Log file content fields"; Elastic Common Schema)
@@ -23,8 +23,8 @@ from typing import Any, Final, NamedTuple
 
 
 class Shipped(NamedTuple):
-    """The contents of a record. host, path, offset: None if the record does not have this value.
-    text: the line without its terminator.
+    """The contents of a record. host, path, offset: the line's host, file and first byte; None if
+    the record does not have this value. text: the line without its terminator.
     """
 
     host: str | None
@@ -38,8 +38,9 @@ POSITION_MAX: Final = (1 << 63) - 1
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """The names of the fields, with dots for nested fields; None for a field that the shape does
-    not have. text: None if the value is the line."""
+    """The names of the fields of a record. A name with dots leads to a nested field; None stands
+    for a field that records of this shape do not have. text: None if the record's whole value is
+    the line."""
 
     text: str | None = None
     path: str | None = None
@@ -47,7 +48,7 @@ class Shape:
     host: str | None = None
 
     def shipped(self, value: bytes | None) -> Shipped | None:
-        """The contents of a record's value; None if the value does not have this shape."""
+        """Returns the contents of a record's value; None if the value does not have this shape."""
         if value is None:
             return None
         if self.text is None:
@@ -67,7 +68,8 @@ class Shape:
         )
 
     def with_names(self, names: Mapping[str, str | None]) -> Shape:
-        """The shape with other names; None keeps a name, and an empty name removes the field."""
+        """Returns a shape with other names, by field (text, path, offset, host). None keeps a name,
+        and an empty name removes the field."""
         given = {field: name or None for field, name in names.items() if name is not None}
         return replace(self, **given)
 
@@ -82,14 +84,14 @@ SHAPES: Final[Mapping[str, Shape]] = {
 
 
 def without_end(line: bytes) -> bytes:
-    """A line without its terminator. All shippers remove the line feed, and some also the carriage
-    return."""
+    """Returns a line without its line feed and carriage return. All shippers remove the line feed,
+    but only some remove the carriage return, so both are left out of the comparison."""
     return line.rstrip(b"\r\n")
 
 
 def found(document: Any, name: str | None) -> Any:
-    """Returns the field with this name, or None if the document has no such field. For a nested
-    field, the document may also have a key that contains the dots.
+    """Returns the value of the field with this name, or None if the document has no such field. A
+    name with dots leads to a nested field, or is itself a key of the document.
     """
     if name is None or not isinstance(document, dict):
         return None
@@ -104,8 +106,8 @@ def _text(value: Any) -> str | None:
 
 
 def _number(value: Any) -> int | None:
-    """Returns the value as a position in a file, or None if it cannot be one. The value may be a
-    number in a text, because templates write numbers as text."""
+    """Returns the value as a position in a file, or None if it cannot be one. A text that contains
+    a number is accepted, because templates of shippers write numbers as text."""
     if isinstance(value, bool) or not isinstance(value, int | str):
         return None
     try:

@@ -1,8 +1,9 @@
-"""The counter of a tier, the program `skidway audit count`, counts the records in a cluster's logs.
+"""The counter, the program `skidway audit count`, counts the records in a cluster's topics for a
+tier (broker or mirror).
 
-continuity  checks that each batch begins where the previous batch ended, or after offsets that are
-            reported as missing
-batch_runs  groups batches that are counted together
+continuity  checks that each batch begins where the previous batch ended; otherwise, the offsets in
+            between are reported as missing
+batch_runs  groups batches of a partition, so that they are counted together
 state       the durable state in one SQLite database: offsets, marks, message numbers, outbox
 counter     counts fetched records, and commits the counts together with the progress
 retentions  reports to the audit how long the brokers keep the records of the counted topics

@@ -2,10 +2,10 @@
 together. If it counted each batch by itself, a batch of one record would cost as much as a batch of
 hundreds.
 
-`continuity` decides about the first batch of a run only. Each other batch of the run begins where
-the batch before it ends. `unpack_run` unpacks the batches of a run at once. If it does not accept
-the first batch, `unpack` unpacks this batch separately, or raises an error that says what is wrong
-with the batch.
+Only the first batch of a run needs the checks of module `continuity`, because each other batch of
+the run begins where the batch before it ends. `unpack_run` decompresses the batches of a run at
+once. If the first batch fails a check of `unpack_run`, `unpack` decompresses this batch alone, or
+raises an error that says what is wrong with it.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from skidway.kafka.columns import (
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Consecutive batches of one partition. first, last: what to do with the first and the last
-    batch (see Step); only `first` may have a gap. records: the records to count; None if no record
-    must be counted."""
+    """Consecutive batches of one partition. first, last: the decisions about the first and the last
+    batch (see Step); only `first` may have a gap before its batch. records: the records to count;
+    None if no record must be counted."""
 
     first: Step
     last: Step
@@ -43,15 +43,16 @@ class Run:
 
 
 class Runs:
-    """Makes runs of batches. Only one thread uses this object."""
+    """Groups batches into runs. Only one thread uses this object."""
 
     def __init__(self) -> None:
         self._space = Workspace(2 * TOGETHER_BYTES)
 
     def of(self, following: Following, batches: Sequence[memoryview]) -> Iterator[Run]:
-        """Yields the batches as runs, in order. If the partition cannot be counted beyond a batch,
-        the run of this batch is the last. If a batch is damaged, yields the run of the batches
-        before it, and then raises CorruptBatch."""
+        """Yields the batches as runs, in order. following: how far the partition is counted. If the
+        partition cannot be counted further (see `Step.stop`), the run with this decision is the
+        last. If a batch is damaged, yields the run of the batches before it, and then raises
+        CorruptBatch."""
         ends = np.cumsum(np.array([len(raw) for raw in batches], np.int64))
         at, packed_bytes = 0, TOGETHER_BYTES
         while at < len(batches):
@@ -73,9 +74,9 @@ class Runs:
 
 
 def _counted(step: Step, taken: Taken, batches: Sequence[memoryview]) -> Iterator[Run]:
-    """Yields the run of the batches that `unpack_run` accepted (`taken`), or of the first batch if
-    it accepted none. If a batch is damaged, yields the run of the batches before it, and then
-    raises CorruptBatch."""
+    """Yields the run of the batches that `unpack_run` took (`taken`), or of the first batch if it
+    took none. If a batch is damaged, yields the run of the batches before it, and then raises
+    CorruptBatch."""
     if not len(taken.headers):
         yield Run(step, step, decode_headers([unpack(batches[0])]))
         return
@@ -94,8 +95,8 @@ def _counted(step: Step, taken: Taken, batches: Sequence[memoryview]) -> Iterato
 
 
 def _last(step: Step, taken: Taken) -> Step:
-    """Returns the step of the last batch that `unpack_run` accepted. step: the step of the first
-    batch."""
+    """Returns the decision about the last batch that `unpack_run` took. step: the decision about
+    the first batch."""
     if len(taken.headers) < 2:
         return step
     last = BatchHeader._make(taken.headers[-1].item())

@@ -1,11 +1,11 @@
 """Checks, without I/O, that the counter misses no batch of a partition. Each batch must begin where
-the previous batch ended, or where a named gap ends. A named gap consists of missing offsets that a
-message reports.
+the previous batch ended. If it begins later, the offsets in between are a gap: the counter never
+skips a gap silently, but reports it as missing in the next delta.
 
 After an interruption, the counter first reads the last counted batch of a partition again, and
 compares its CRC and leader epoch with those in the state. If one of the two differs, the log has
 diverged from the log that was counted. In this case the counter stops counting the partition, and
-/health gives the reason. The counter never skips a gap silently, but reports it in the next delta.
+/health gives the reason.
 """
 
 from __future__ import annotations
@@ -18,26 +18,28 @@ from skidway.kafka.batch import BatchHeader
 
 @dataclass(frozen=True, slots=True)
 class Following:
-    """How far the counter has followed a partition. comparing: whether the last counted batch must
-    still be compared with its CRC and leader epoch in the state."""
+    """How far the counter has followed a partition. position: the next offset to count, and the
+    last counted batch. comparing: whether this batch must still be read again and compared with its
+    CRC and leader epoch in the state."""
 
     position: Position
     comparing: bool = False
 
     @property
     def fetch_offset(self) -> int:
-        """The offset to fetch. Normally this is the next offset. If the last counted batch must be
-        compared first, it is the next offset minus 1."""
+        """The offset to fetch: normally the next offset to count. If the last counted batch must be
+        compared first, it is that offset minus 1, because this batch contains it."""
         return self.position.next_offset - (1 if self.comparing else 0)
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """The decision about a batch or an offset. counts: whether the batch's records must be counted.
+    """The decision about a batch, or about a fetch offset outside the log. following: how far the
+    partition is counted after this batch. counts: whether the batch's records must be counted.
 
     gap: offsets [first, end) that the next delta must name as missing, with `reason`. If first =
-    end, no offset is missing, and the gap only reports a doubt, which `reason` states. stop: why
-    the partition cannot be counted further.
+    end, no offset is missing: then the gap only reports what could not be checked, and `reason`
+    says what. stop: why the partition cannot be counted further; "" if it can.
     """
 
     following: Following
@@ -48,13 +50,13 @@ class Step:
 
 
 def resumed(position: Position) -> Following:
-    """The state from which to follow a partition after a restart, made from its durable
-    position."""
+    """Returns from where to follow a partition after a restart. position: the position in the
+    durable state."""
     return Following(position, comparing=position.below is not None)
 
 
 def at_batch(following: Following, header: BatchHeader) -> Step:
-    """The decision about the next batch of the partition."""
+    """Returns the decision about the next batch that was fetched from the partition."""
     expected = following.position.next_offset
     if following.comparing:
         return _compared(following, header)
@@ -77,7 +79,8 @@ def at_batch(following: Following, header: BatchHeader) -> Step:
 
 
 def out_of_range(following: Following, log_start: int, log_end: int) -> Step:
-    """The decision if the fetch offset is outside the log."""
+    """Returns the decision if the brokers answer that the fetch offset is outside the log.
+    log_start, log_end: the first offset of the log, and the offset after its last."""
     position = following.position
     if log_end < position.next_offset:
         return Step(
@@ -97,7 +100,7 @@ def out_of_range(following: Following, log_start: int, log_end: int) -> Step:
 
 
 def identity(header: BatchHeader) -> BatchId:
-    """Returns the values that identify the batch."""
+    """Returns the values by which a batch is recognized when it is read again."""
     return BatchId(header.base_offset, header.crc, header.leader_epoch)
 
 

@@ -22,15 +22,16 @@ from skidway.kafka.source import Source
 
 PAGE_BUCKETS = 60
 AGENTS_SHOWN = 100
-"""The page of a bucket shows at most this many hosts. Hosts that are not complete come first."""
+"""The page of a bucket shows at most this many hosts. Hosts whose records are not complete come
+first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step of the flow. count: None if the place never reported the topic. short: how many
-    fewer records this place has than the place with the most records. latency: how long after the
-    bucket's end this place first had all records, in words; "" if the place lacks records, or if
-    the time is not known.
+    """What one place counted in the bucket; records flow from place to place. count: the number of
+    records; None if the place never reported the topic. short: how many fewer records this place
+    has than the place with the most records. latency: in words, how long after the bucket's end
+    this place first had all records; "" if the place lacks records, or if the time is not known.
     """
 
     tier: str
@@ -48,8 +49,8 @@ class Step:
 class BucketPage:
     """One bucket. acceptance: the command that accepts the bucket; None if it cannot be accepted
     yet. alike: how many buckets after this bucket have the same causes, so that this command
-    accepts all of them. latency: how long after its end the bucket was first
-    complete, in words. changes: the history, the oldest first.
+    accepts all of them. latency: in words, how long after its end the bucket was first complete.
+    changes: the lines of the history, the oldest first.
     """
 
     name: str
@@ -79,10 +80,11 @@ def bucket_page(
     arrivals: ByPlace = MappingProxyType({}),
     explained: BucketVerdict | None = None,
 ) -> BucketPage:
-    """Returns the page of one bucket. complete_ms: when the bucket was first complete, if the
-    history knows this. changes: the lines of the bucket's history. arrivals: since when each place
-    has had its count. explained: the verdict with only the agents whose findings the page explains;
-    None if the page explains all agents.
+    """Returns the page of one bucket. explanations: the causes why the bucket is not complete.
+    alike: see BucketPage. complete_ms: when the bucket was first complete; None if the history does
+    not say. changes: the lines of the bucket's history. arrivals: since when each place has had its
+    present count. explained: a copy of the verdict that has only the agents whose findings the page
+    explains; None if the page explains all agents.
     """
     explained = explained or verdict
     return BucketPage(
@@ -121,16 +123,17 @@ def steps(verdict: BucketVerdict, arrivals: ByPlace) -> Iterable[Step]:
 
 
 def _after(after_ms: int | None) -> str:
-    """Returns in words how long after the bucket's end the records arrived; "" if unknown."""
+    """Returns in words when records arrived: `after_ms` after the bucket's end. Returns "" if this
+    is None."""
     if after_ms is None:
         return ""
     return f"after {words.duration(after_ms / 1000)}" if after_ms > 0 else "before its end"
 
 
 def agents_table(verdict: BucketVerdict, explained: int | None = None) -> Table:
-    """Returns a row for each agent, with the count of each place. Agents that are not complete come
-    first. explained: the number of agents whose findings the page explains; None if it explains all
-    agents.
+    """Returns a table with a row for each agent: how many of its records each place counted. Agents
+    whose records are not complete come first. explained: the number of agents whose findings the
+    page explains; None if it explains all agents.
     """
     agents, count = GravestFirst(verdict.agents), len(verdict.agents)
     note = ""
@@ -157,7 +160,7 @@ def agents_table(verdict: BucketVerdict, explained: int | None = None) -> Table:
 def buckets_table(
     found: Sequence[BucketVerdict], names: Mapping[Source, str], tiers: Sequence[Tier]
 ) -> Table:
-    """A row for each bucket, the newest first."""
+    """Returns a table with a row for each bucket, the newest first."""
     return Table(
         "buckets",
         "Buckets, the newest first",
@@ -213,14 +216,15 @@ def _place_key(place: Place) -> str:
 
 
 def _place_title(place: Place, places: Sequence[Place]) -> str:
-    """The tier, and the place's name if the tier has several places."""
+    """Returns the tier as the title of a column, and the place's name if the tier has several
+    places."""
     is_alone = sum(x.tier is place.tier for x in places) == 1
     title = place.tier.value.lower() if is_alone else _place_key(place)
     return title + (" (retired)" if place.is_retired else "")
 
 
 def filtered_table(verdict: BucketVerdict) -> Table:
-    """A row for each rule by which agents left out records."""
+    """Returns a table with a row for each rule by which agents left out records."""
     return Table(
         "filtered",
         "Left out by rules of the agents",

@@ -29,10 +29,11 @@ class Facts:
     """The facts at one moment. Derived values are computed when a page first asks for them, and
     then cached in the object, so this class has no slots.
 
-    standing: the last judgement of all buckets. blocks: the last judgement of each hour. evidence:
-    everything but the buckets. completions: when the buckets of the last day were first complete,
-    the newest first; None without a history. notes: the newest notes of each sender (messages that
-    change no verdict, for example about unsafe bytes).
+    standing: the last verdicts on all buckets, summed up. blocks: the same for each hour of event
+    time. evidence: the content of all audit messages, without the counts of buckets. completions:
+    when the buckets of the last day were first complete, the newest first; None without a history.
+    notes: the newest notes of each sender (messages that change no verdict, for example about
+    unsafe bytes).
     """
 
     standing: Standing
@@ -60,17 +61,18 @@ class Facts:
 
     @cached_property
     def backlogs(self) -> Mapping[int, tuple[Note, Backlog]]:
-        """The newest report of each agent about its unsafe bytes."""
+        """By agent id, the agent's newest report about unsafe bytes (bytes that no broker has
+        acknowledged yet), with the note that contains the report."""
         return backlogs(self.notes)
 
     @cached_property
     def kept(self) -> Kept:
-        """How long the clusters keep the records of topics."""
+        """How long (ms) the clusters keep the records of topics, as counters reported it."""
         return kept(self.notes)
 
     @cached_property
     def senders(self) -> list[SenderState]:
-        """The state of each sender of counts."""
+        """For each sender of counts: when it was last heard, and in words, what its state is."""
         now_ms = present_ms(self.evidence, self.policy, self.now_ms)
         return sender_states(self.evidence, self.policy, now_ms)
 

@@ -1,10 +1,11 @@
-"""The grid of topics by time: one row for each topic, one column for each minute, hour or day. A
-column is left out if no topic has a bucket in its time; the next column then says how long the gap
-is.
+"""The grid of topics by time: one row for each topic, one column for each minute, hour or day. If
+no topic has a bucket in the time of a column, the column is left out. Then the next column says for
+how long there are no buckets.
 
 Columns of minutes show the newest buckets with their own verdicts. A cell of an hour or a day sums
-up the verdicts of its buckets. The cell has the colour of the gravest verdict that somebody should
-look at. The collector keeps a sum of verdicts for each hour of event time.
+up the verdicts of its buckets. The cell has the colour of the gravest of the verdicts that somebody
+should look at. These sums come from the collector, which sums up the verdicts of each hour of event
+time.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ HOURS, DAYS = 24, 14
 
 @dataclass(frozen=True, slots=True)
 class GridCell:
-    """One cell. text: the text that a narrow cell shows beside the glyph. says: the whole content,
-    for screen readers and for the tooltip.
+    """One cell. text: a short text that the cell shows beside the symbol of its verdict. says: the
+    whole content in words, for screen readers and for the tooltip.
     """
 
     status: str
@@ -42,8 +43,9 @@ class GridCell:
 
 @dataclass(frozen=True, slots=True)
 class GridColumn:
-    """One column. age: 0 for the newest column; narrow windows leave out old columns. gap: for how
-    long before this column no topic has a bucket, in words; "" if there is no gap.
+    """One column. age: 0 for the newest column; narrow windows leave out old columns. gap: in
+    words, for how long before this column no topic has a bucket; "" if the column before it follows
+    without a gap.
     """
 
     start: int
@@ -65,8 +67,8 @@ class GridRow:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """The grid. older, newer: the addresses of the grids with the columns before this grid and
-    after this grid; "" if there are no such columns.
+    """The grid. older, newer: the address of the grid with the columns before these columns, and of
+    the grid with the columns after them; "" if there are none.
     """
 
     unit: str
@@ -76,7 +78,7 @@ class Grid:
     newer: str = ""
 
     def table(self) -> Table:
-        """The grid as a table for programs, with a row for each cell."""
+        """The grid as a table for JSON and CSV, with a row for each cell."""
         cells = (
             (
                 Cell(row.name),
@@ -94,7 +96,7 @@ class Grid:
 
 @dataclass(slots=True)
 class _Span:
-    """The sum of the verdicts of one topic in an hour or a day."""
+    """The verdicts on the buckets of one topic in an hour or a day, summed up."""
 
     by_status: Counter[Status] = field(default_factory=Counter)
     overdue: Counter[Status] = field(default_factory=Counter)
@@ -127,7 +129,8 @@ class _Span:
 
 
 def grid(facts: Facts, unit: str, until: int | None = None) -> Grid:
-    """The grid of the newest columns that begin before `until`."""
+    """Returns the grid. unit: whether its columns are minutes, hours or days. until: the grid of
+    hours or days has only columns that begin before this time (ms); None for the newest columns."""
     if unit == "minute":
         return _minutes(facts)
     size, count = (BLOCK_MS, HOURS) if unit == "hour" else (DAY_MS, DAYS)

@@ -17,9 +17,9 @@ SENDERS_SHOWN = 100
 
 
 def silent_table(facts: Facts, shown_max: int) -> Table:
-    """The expected hosts that do not report. Hosts that have been silent longest come first. While
-    the store is being rebuilt, it may not have the newest messages of a host yet, so the table is
-    empty."""
+    """Returns a table of the expected hosts that do not report. Hosts that have been silent longest
+    come first. While the collector's store is being rebuilt, the table is empty, because the store
+    may not have the newest messages of a host yet."""
     rebuilding = facts.evidence.rebuilding
     missed = sorted((x for x in facts.hosts if x.is_missed), key=lambda x: x.last_heard_ms)
     missed = [] if rebuilding else missed
@@ -53,7 +53,8 @@ def silent_table(facts: Facts, shown_max: int) -> Table:
 
 
 def hosts_table(facts: Facts, text: str = "") -> Table:
-    """All hosts whose names contain the text. Expected hosts that do not report come first."""
+    """Returns a table of all hosts whose names contain the text. Expected hosts that do not report
+    come first."""
     return Table(
         "hosts",
         "Hosts that the roster names or that were heard",
@@ -75,20 +76,22 @@ def hosts_table(facts: Facts, text: str = "") -> Table:
 
 
 def hosts_with(facts: Facts, text: str) -> list[HostState]:
-    """The hosts whose names contain the text. Expected hosts that do not report come first."""
+    """Returns the hosts whose names contain the text. Hosts that are missed come first (see
+    HostState.is_missed).
+    """
     return sorted(named(facts, text), key=lambda x: not x.is_missed)
 
 
 def named(facts: Facts, text: str) -> list[HostState]:
-    """The hosts whose names contain the text. The order of the hosts does not depend on what they
-    send. So the parts of a long answer fit together even if hosts fall silent between two
-    requests.
+    """Returns the hosts whose names contain the text. Their order does not depend on what they
+    send. So if a program fetches a long list in several parts, no host is missing or doubled, even
+    if hosts fall silent between two requests.
     """
     return [x for x in facts.hosts if text.lower() in x.host.lower()]
 
 
 def senders_table(facts: Facts) -> Table:
-    """A row for each sender of counts."""
+    """Returns a table with a row for each sender of counts."""
     return Table(
         "senders",
         f"{words.counted(len(facts.senders), 'sender')} of counts",
@@ -142,7 +145,7 @@ def _state(state: HostState, now_ms: int) -> Cell:
 
 
 def next_step(state: HostState) -> str:
-    """The command to run next for a host that is behind, silent or was never heard, with the host
-    on which to run it."""
+    """Returns the command to run next for a host that does not report as it should, with the name
+    of the host on which to run the command."""
     line = SET_CLOCK if state.status is HostStatus.BEHIND else START_AGENT
     return f"on {state.host}: {line}"

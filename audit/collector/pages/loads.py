@@ -1,9 +1,9 @@
 """The page of loads: what the audit knows about each output and topic.
 
-With its deltas, the loader reports to the audit how many records of which offsets became rows. With
-notes (messages that change no verdict), it reports the rows, files and duration of each load that
-read records. The audit keeps the notes of the newest loads. `skidway load history` has all loads,
-including loads that replaced files.
+The loader's deltas report how many records of which offsets became rows. Its notes (messages that
+change no verdict) report the rows, files and duration of each load that read records. The audit
+keeps the notes of the newest loads. `skidway load history` shows all loads, including loads that
+only replaced files.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ NOT_TOLD = Cell("not told")
 
 
 def loads_table(facts: Facts) -> Table:
-    """A row for each topic of each output."""
+    """Returns a table with a row for each topic of each output."""
     states = {x.key: x for x in facts.senders if x.key.tier is Tier.HDFS}
     return Table(
         "loads",
@@ -52,7 +52,7 @@ def loads_table(facts: Facts) -> Table:
 
 
 def newest_loads_table(facts: Facts) -> Table:
-    """The newest loads of all outputs and topics."""
+    """Returns a table of the newest loads of all outputs and topics."""
     found = [(x, load_of(x)) for x in facts.notes if x.kind == KIND]
     found.sort(key=lambda x: (-x[0].time_ms, x[0].producer, -x[0].number))
     return Table(
@@ -78,7 +78,7 @@ def newest_loads_table(facts: Facts) -> Table:
 
 
 def recounts_table(facts: Facts) -> Table:
-    """The newest recount of each topic of each output."""
+    """Returns a table with the newest recount of each topic of each output."""
     found = [(topic, x) for topic in facts.standing.topics for x in topic.recounts]
     return Table(
         "recounts",
@@ -139,8 +139,8 @@ def _told(count: int | None) -> Cell:
 
 def _of(facts: Facts, key: SenderKey) -> Iterator[tuple[Source | None, int, int | None]]:
     """Yields, for each topic of a sender, the number of offsets that the sender has counted, and
-    how many more offsets the counters of the brokers have counted (None if no such counter has
-    counted). If the sender has counted no topic, yields (None, 0, None).
+    how many more offsets the counters with the tier broker have counted (None if no such counter
+    has counted the topic). If the sender has counted no topic, yields (None, 0, None).
     """
     found = [
         (source, topic) for source, topic in facts.evidence.topics.items() if key in topic.coverage
@@ -154,8 +154,10 @@ def _of(facts: Facts, key: SenderKey) -> Iterator[tuple[Source | None, int, int 
 
 
 def behind(ours: dict[int, Coverage], theirs: list[dict[int, Coverage]]) -> int | None:
-    """Returns how many offsets after the end of `ours` other senders have counted, in all
-    partitions together. Returns None if no other sender has counted.
+    """Returns how many more offsets other senders have counted: the offsets after the end of
+    `ours`, in all partitions together. ours, theirs: by partition, the offsets that one sender has
+    counted, and that each of the other senders has counted. Returns None if no other sender has
+    counted.
     """
     if not theirs:
         return None

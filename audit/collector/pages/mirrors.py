@@ -1,5 +1,5 @@
-"""The page of mirrors. For each topic of each mirror, it shows how many of the records that the
-source cluster's counter has counted are not yet counted by the mirror's counter. It also shows the
+"""The page of mirrors. For each topic of each mirror, it shows how many offsets the counter of the
+source cluster has counted that the counter of the mirror has not counted yet. It also shows the
 offsets that counters could not read.
 """
 
@@ -21,7 +21,7 @@ from skidway.kafka.source import Source
 
 
 def mirrors_table(facts: Facts) -> Table:
-    """A row for each topic of each mirror."""
+    """Returns a table with a row for each topic of each mirror."""
     states = {x.key: x for x in facts.senders}
     return Table(
         "mirrors",
@@ -46,7 +46,7 @@ def mirrors_table(facts: Facts) -> Table:
 
 
 def gaps_table(facts: Facts) -> Table:
-    """The offsets that mirrors and counters could not read."""
+    """Returns a table of the offsets that mirrors and counters could not read."""
     return Table(
         "gaps",
         "Offsets that could not be read",

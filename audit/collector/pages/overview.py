@@ -17,13 +17,14 @@ from skidway.audit.judgement.verdict import Status
 from skidway.audit.reports import clock_report, host_report, report
 
 SHOWN = 6
-"""A table on the first page shows at most this many rows. All its rows are on another page."""
+"""A table on the first page shows at most this many rows. Another page shows all rows of this
+table."""
 
 
 @dataclass(frozen=True, slots=True)
 class Headline:
-    """A sentence about all buckets, and the gravest status of the buckets that somebody should look
-    at."""
+    """A sentence about all buckets, and a status: the gravest status among the buckets that
+    somebody should look at."""
 
     sentence: str
     status: str
@@ -41,8 +42,9 @@ class Overview:
 
 
 def overview(facts: Facts, unit: str, until: int | None) -> Overview:
-    """The first page, with a grid of minutes, hours or days. until: the grid has only columns that
-    begin before this time (ms); None for the newest columns."""
+    """Returns the first page. unit: whether the columns of its grid are minutes, hours or days.
+    until: the grid has only columns that begin before this time (ms); None for the newest columns.
+    """
     return Overview(
         headline(facts.standing),
         alarms(facts),
@@ -72,7 +74,8 @@ def overview_document(facts: Facts, unit: str, until: int | None) -> dict[str, A
 
 
 def alarms(facts: Facts) -> tuple[str, ...]:
-    """Sentences about recounts that differ, clocks that are wrong, and hosts that share a name."""
+    """Returns sentences about recounts that differ from the audit's counts, clocks that are wrong,
+    and hosts that have the same name."""
     return (
         *(
             f"The newest recount of {facts.names[topic.source]} in {x.output}, on {x.host}, found: "
@@ -88,8 +91,8 @@ def alarms(facts: Facts) -> tuple[str, ...]:
 
 
 def headline(found: Standing) -> Headline:
-    """Returns the headline of a page about the topics of this standing. A recount that differs from
-    the audit's counts is as grave as a tier with missing records.
+    """Returns the headline of a page about the topics of this standing. If a recount of the rows in
+    HDFS differs from the audit's counts, the status is at least `incomplete`.
     """
     differ = [Status.INCOMPLETE] if any(not x.is_good for x in found.recounts) else []
     overdue = [*(status for status, count in found.overdue.items() if count), *differ]

@@ -2,11 +2,11 @@
 bucket is that is not complete yet (lag).
 
 The freshness of a bucket is the time from its end to the moment at which the collector first found
-it complete, according to the history. The pace of a topic consists of quantiles of the freshness of
-the last day's buckets. The lag of a topic is 0 while all of its buckets are complete or accepted,
-so a topic to which nobody writes has no lag. The lag at an earlier moment is computed from the
-history. It is the age, at that moment, of the oldest bucket that was first complete after that
-moment.
+it complete, according to the history. The pace of a topic is the lag, and the median (`p50`) and
+the 99th percentile (`p99`) of the freshness of the last day's buckets. The lag of a topic is 0
+while all of its buckets are complete or accepted, so a topic to which nobody writes has no lag. The
+lag at an earlier moment is computed from the history. It is the age, at that moment, of the oldest
+bucket that was first complete after that moment.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ TREND_POINTS, TREND_STEP_MS = 13, 300_000
 TREND_OVER = 3
 """The trend compares the present lag with the lag this many points earlier."""
 STEADY_S, STEADY_SHARE = 60, 0.1
-"""A lag is steady if it changed by at most this many seconds, or by at most this share of
-itself."""
+"""A lag is steady if it changed by at most STEADY_S seconds, or by at most the share STEADY_SHARE
+of the greater of the two lags."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pace:
     """The pace of a topic. buckets: the number of buckets from which `p50_s` and `p99_s` were
-    computed. lag_s: None if nothing was counted. points: the earlier lags, oldest first, and then
-    the present lag; empty without a history.
+    computed. lag_s: the present lag in seconds; None if nothing was counted. points: the earlier
+    lags, oldest first, and then the present lag; empty without a history.
     """
 
     lag_s: float | None
@@ -69,8 +69,8 @@ def paces(
     policy: Policy,
     now_ms: int,
 ) -> dict[Source, Pace]:
-    """The pace of each topic. completions: when buckets were first complete, according to the
-    history; None without a history."""
+    """Returns the pace of each topic. completions: when buckets were first complete, according to
+    the history; None without a history."""
     by_source: dict[Source, list[Completion]] = {}
     for each in completions or ():
         by_source.setdefault(each.source, []).append(each)
@@ -81,8 +81,8 @@ def paces(
 
 
 def waiting_since(found: TopicStanding) -> int | None:
-    """The start of the oldest bucket that is neither complete nor accepted; None if there is
-    none."""
+    """Returns the start of the topic's oldest bucket that is neither complete nor accepted; None if
+    there is no such bucket."""
     if found.is_complete:
         return None
     waiting = [x.bucket for x in found.newest.values() if x.residue is not Status.COMPLETE]
@@ -113,9 +113,10 @@ def _pace(topic: TopicStanding, completions: list[Completion], policy: Policy, n
 def _points(
     completions: list[Completion], since: int | None, now_ms: int, lag_s: float | None
 ) -> tuple[float, ...]:
-    """The lag in seconds at earlier moments, oldest first, and then the present lag (`lag_s`).
-    Moments before the first bucket in the history are left out. Empty if there is no history, or if
-    no bucket was counted. since: the start of the oldest bucket that is not complete now."""
+    """Returns the lag in seconds at earlier moments, oldest first, and then the present lag
+    (`lag_s`). Leaves out moments before the first bucket in the history. Returns nothing if there
+    is no history, or if no bucket was counted. since: the start of the oldest bucket that is not
+    complete now."""
     if not completions or lag_s is None:
         return ()
     known_since = min(x.bucket for x in completions)
@@ -142,6 +143,6 @@ def _age_s(bucket: int, time_ms: int) -> float:
 
 
 def _percentile(found: Sequence[float], share: float) -> float | None:
-    """Returns the quantile for this share (0 to 1) of sorted values, by the nearest rank; None if
-    there are no values."""
+    """Returns the value below which this share (0 to 1) of the sorted values lies; None if there
+    are no values."""
     return found[min(int(share * len(found)), len(found) - 1)] if found else None

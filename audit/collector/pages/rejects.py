@@ -1,6 +1,6 @@
-"""Which share of each topic was rejected, with examples: the newest bucket with rejects, the text
-of a line that an agent rejected, and the text of a record that the loader rejected. Each row names
-a command that prints more of these lines.
+"""Which share of each topic's lines was rejected, with examples: the newest bucket with rejects,
+the text of a line that an agent rejected, and the text of a record that the loader rejected. If
+agents rejected lines, the row names a command that prints these lines.
 """
 
 from __future__ import annotations
@@ -34,15 +34,16 @@ COLUMNS = (
 
 _FEW = (0, 1, 2, 6, 7, 9)
 LINE_CHARACTERS_MAX = 80
-"""The first page shows at most this many characters of a line."""
+"""The first page shows at most this many characters of a rejected line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """The rejects of a topic. command: shows lines that agents rejected; "" without such lines.
-    rest: the number of all other records, including the records that rules left out. example: of
-    the topic's newest buckets, the newest that has rejects. line: a line that an agent rejected.
-    record: a record that the loader rejected."""
+    """The rejects of a topic. command: a command that prints the lines that agents rejected; "" if
+    there are none. rest: the number of all other records, including the records that rules of
+    agents left out. example: the newest bucket with rejects; None if the newest buckets of the
+    topic have no rejects. line: a line that an agent rejected. record: a record that the loader
+    rejected."""
 
     name: str
     command: str
@@ -61,19 +62,19 @@ class Rejected:
 
     @property
     def of(self) -> int:
-        """The number of all lines, including lines that rules left out."""
+        """The number of all lines, including lines that rules of agents left out."""
         return self.rejected + self.rest
 
     @property
     def share(self) -> float:
-        """The share of rejects among all lines; 0 without lines. Counts may be negative, so there
-        may be no lines in the sum although there are rejects."""
+        """The share of rejects among all lines; 0 if the number of lines is 0. Counts may be
+        negative, so this number may be 0 although there are rejects."""
         return self.rejected / self.of if self.of else 0.0
 
 
 def table(facts: Facts, *, shown_max: int = 500, everything: bool = False) -> Table:
-    """The rows of topics with rejects, the greatest share first. everything: whether the table has
-    topics without rejects, too, and all columns."""
+    """Returns a table of topics; the topic with the greatest share of rejects comes first.
+    everything: whether the table also has topics without rejects, and has all columns."""
     found = sorted(rejected(facts), key=lambda x: (-x.share, x.name))
     columns = range(len(COLUMNS)) if everything else _FEW
     limit = facts.policy.rejects_share
@@ -144,8 +145,8 @@ def _row(found: Rejected, *, everything: bool) -> tuple[Cell, ...]:
 
 
 def _example_cell(found: BucketVerdict | None) -> Cell:
-    """A cell with a link to the page of this bucket, which names the hosts; a cell that says so if
-    there is no bucket."""
+    """Returns a cell with a link to the page of this bucket, which names the hosts. If there is no
+    bucket, the cell says so."""
     if found is None:
         return Cell("none in the newest minutes")
     count = found.rejects or found.records
@@ -158,9 +159,9 @@ def _example_cell(found: BucketVerdict | None) -> Cell:
 
 
 def _line_cell(found: RejectedExample | None, *, everything: bool) -> Cell:
-    """A cell with the text of a rejected line. JSON also has the reason, and the line's place in
-    its file and topic. everything: whether the page shows the whole text, with the reason and the
-    place."""
+    """Returns a cell with the text of a rejected line. In JSON, the cell also has the reason, the
+    line's file and position, and its partition and offset. everything: whether the page shows the
+    whole text, with the reason and where the line is."""
     if found is None:
         return Cell()
     place = f"{found.host}:{found.path}" if found.path else f"{found.tp} offset {found.offset}"

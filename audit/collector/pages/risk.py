@@ -1,8 +1,9 @@
 """The table of what is at risk: bytes that only a host has, records that a later tier does not have
 yet, and hosts without a recent seal.
 
-The rows with a known time of loss come first, in the order of this time. The other rows follow, the
-oldest first, because logs are rotated and segments expire in the order of their age.
+If it is known when the bytes or records of a row will be lost, the row comes first, in the order of
+this time. The other rows follow, the oldest first, because rotation and retention delete the oldest
+data first.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from skidway.audit.topic.messages import Tier
 
 SHOWN = 6
 UNSEALED_MS = 60_000
-"""The table names a host if the host's newest seal is older than `lateness.ms` and this time
-together.
+"""The table names a host if the host's newest seal is older than the sum of `lateness.ms` and this
+time.
 """
 
 COLUMNS = (
@@ -81,8 +82,8 @@ def _tier_rows(facts: Facts) -> Iterator[tuple[Order, Row]]:
 
 
 def _host_rows(facts: Facts) -> Iterator[tuple[Order, Row]]:
-    """Yields a row for each topic of which a host has unsafe bytes at risk. Then yields a row for
-    each host without a recent seal that has no such topic.
+    """Yields a row for each host and topic, if the host has bytes of the topic at risk. Then yields
+    a row for each host without a recent seal that has no such topic.
     """
     if facts.evidence.rebuilding:
         return
@@ -115,8 +116,9 @@ def _tier_row(facts: Facts, found: TierRisk) -> Row:
 
 
 def _backlog_row(facts: Facts, found: HostRisk) -> Row:
-    """Returns the row of a topic with unsafe bytes on a host. If the host is silent or behind, it
-    may have more unsafe bytes by now, so the number of bytes gets the sign "≥".
+    """Returns the row of a topic with unsafe bytes (bytes that no broker has acknowledged) on a
+    host. If the host is silent or behind, it may have more unsafe bytes by now, so the number of
+    bytes gets the sign "≥".
     """
     topic, state = found.topic, found.host
     since = topic.oldest_ms
@@ -149,7 +151,8 @@ def _host_row(facts: Facts, state: HostState) -> Row:
 
 
 def _has_told(facts: Facts, state: HostState) -> bool:
-    """Returns whether the host reports, and all its agents have reported their backlogs."""
+    """Returns whether the host reports, and all its agents have reported their backlogs (how many
+    bytes no broker has acknowledged)."""
     is_heard = state.status not in MISSED
     return is_heard and all(x.agent in facts.backlogs for x in state.agents)
 
@@ -162,8 +165,8 @@ def _left(loss_ms: int | None, now_ms: int) -> Cell:
 
 
 def _unsafe_words(facts: Facts) -> str:
-    """Returns a sentence about all unsafe bytes that agents have reported, including the bytes of
-    the last seconds.
+    """Returns a sentence about all bytes that no broker has acknowledged, as agents have reported
+    them. These include the bytes of the last seconds, which the table leaves out.
     """
     expected = {x.agent for state in facts.hosts if state.expected for x in state.agents}
     told = [found.bytes for agent, (_, found) in facts.backlogs.items() if agent in expected]
@@ -182,9 +185,9 @@ def _link(state: HostState) -> str:
 
 
 def _command(state: HostState) -> str:
-    """The command to run next, to find out why bytes of a host are at risk or why the host has no
-    recent seal. For a host that does not report, or is behind, it is the same command as in the
-    table of silent hosts."""
+    """Returns the command to run next, to find out why a host has bytes at risk or no recent seal.
+    For a host that does not report, or is behind, it is the same command as in the table of silent
+    hosts."""
     if state.status in MISSED:
         return next_step(state)
     return f"on {state.host}: skidway agent state show"

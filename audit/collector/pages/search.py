@@ -1,4 +1,5 @@
-"""Finds topics, hosts, senders, and buckets by the text of their reasons."""
+"""Finds topics, hosts and senders by a part of their names, and buckets by a text in the reasons of
+their verdicts."""
 
 from __future__ import annotations
 
@@ -14,8 +15,9 @@ FOUND_MAX = 200
 
 
 def results_table(facts: Facts, text: str, noted: Sequence[BucketHistory] = ()) -> Table:
-    """A row for each name or reason that contains the text, in upper or lower case. noted: the
-    histories of buckets whose reasons contain the text."""
+    """Returns a table with a row for each name or reason that contains the text, in upper or lower
+    case. noted: histories of buckets; the table has those whose reasons or causes contain the text.
+    """
     rows = list(_found(facts, text.lower(), noted)) if text else []
     return Table(
         "results",

@@ -1,4 +1,4 @@
-"""A table as people and programs read it."""
+"""A table that pages show to people, and that programs get as JSON or CSV."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column. key: its name for programs. kind: "" for text, "number", "time", "path" or "code"
-    (a command). rank: from 1 (every window shows the column) to 4 (only wide windows show it, and
-    only if no other table is beside this table)."""
+    """A column. key: its name in JSON and CSV. kind: "" for text, "number", "time", "path" or
+    "code" (a command). rank: from 1 (every window shows the column) to 4 (only wide windows show
+    it, and only if no other table is beside this table)."""
 
     key: str
     title: str
@@ -25,9 +25,9 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One cell. value: the value for programs, if it differs from the text. status: the verdict
-    that gives the cell its colour and glyph; "" for a plain cell. points: the values of a small
-    line chart, oldest first."""
+    """One cell. text: what pages show. value: the value in JSON and CSV, if it differs from the
+    text. status: the verdict that gives the cell its colour and glyph; "" for a plain cell. points:
+    the values of a small line chart, oldest first."""
 
     text: str = ""
     value: Any = None
@@ -37,7 +37,7 @@ class Cell:
 
     @property
     def for_programs(self) -> Any:
-        """The value, or the text if the cell has no value."""
+        """The value in JSON and CSV: `value`, or the text if `value` is None."""
         return self.text or None if self.value is None else self.value
 
 
@@ -66,9 +66,9 @@ class Rows(Sequence[tuple[Cell, ...]]):
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table. key: its name for programs. empty: the sentence for a table without rows. more: how
-    many rows the page leaves out; `rows` has all rows. note: a sentence below the table. title: the
-    heading, if it differs from the key."""
+    """A table. key: its name in addresses and JSON. empty: the sentence for a table without rows.
+    more: how many rows the page leaves out; `rows` has all rows. note: a sentence below the table.
+    title: the heading, if it differs from the key."""
 
     key: str
     caption: str
@@ -96,8 +96,9 @@ class Table:
         return max(len(self.rows) - self.shown_max, 0)
 
     def records(self, begin: int = 0, count: int | None = None) -> list[dict[str, Any]]:
-        """Returns the rows for programs: all rows, or `count` rows from row `begin` on. If a cell
-        has a status, the row has the status under the column's key with the suffix `_status`.
+        """Returns rows for JSON, each as values by the columns' keys: `count` rows from row `begin`
+        on, or all rows if `count` is None. If a cell has a status, the row also has the status,
+        under the column's key with the suffix `_status`.
         """
         end = len(self.rows) if count is None else begin + count
         return [self._record(row) for row in self.rows[begin:end]]
@@ -112,8 +113,8 @@ class Table:
 
 
 def csv_text(table: Table) -> str:
-    """The table as CSV (RFC 4180) with a header. A text that a spreadsheet would interpret as a
-    formula gets an apostrophe in front."""
+    """Returns the table as CSV (RFC 4180) with a header. If a spreadsheet would interpret a text as
+    a formula, the text gets an apostrophe in front."""
     out = io.StringIO()
     writer = csv.writer(out)
     writer.writerow([column.key for column in table.columns])
@@ -122,7 +123,7 @@ def csv_text(table: Table) -> str:
 
 
 def document(tables: Iterable[Table]) -> dict[str, Any]:
-    """Returns several tables for programs, by name."""
+    """Returns the rows of several tables for JSON, by the tables' keys."""
     return {table.key: table.records() for table in tables}
 
 

@@ -16,7 +16,7 @@ _ARROWS = {"rising": "↗", "falling": "↘", "steady": "→", "": ""}
 
 def freshness_table(facts: Facts, shown_max: int) -> Table:
     """Returns a table that says up to which time each topic is complete, and how soon after their
-    end its buckets were complete. The worst topic comes first.
+    end its buckets were complete. The topic with the greatest lag comes first.
     """
     since = (
         "This collector has no history, so freshness is unknown."
@@ -71,7 +71,8 @@ def lag_table(facts: Facts, shown_max: int) -> Table:
 
 
 def topics_table(facts: Facts) -> Table:
-    """All facts about each topic, including the topics of rejects."""
+    """Returns a table with all topics, including the topics of rejects, and all facts about each of
+    them."""
     return Table(
         "topics",
         "All topics, those of rejects too",
@@ -183,7 +184,8 @@ def _trend(pace: Pace) -> Cell:
 
 
 def _recounts(found: tuple[RecountResult, ...], now_ms: int) -> Cell:
-    """The newest recount of each output. The page of loads shows the reasons."""
+    """Returns a cell that says, for each output, whether its newest recount agreed. The page of
+    loads says why a recount did not agree."""
     said = [f"{report.recount_word(x)} at {words.near(x.time_ms, now_ms)}" for x in found]
     good = Status.COMPLETE if all(x.is_good for x in found) else Status.INCOMPLETE
     values = [report.recount_document(x) for x in found]

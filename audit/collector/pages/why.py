@@ -1,7 +1,7 @@
 """Lists the causes why a bucket is not complete, and what to do next, for the bucket's page.
 
 Many hosts may have the same problem. So explanations with the same cause, place, file and command
-become one entry, which lists the reasons of the hosts.
+become one entry, which lists the reason of each host.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ RANGES_SHOWN = 5
 
 @dataclass(frozen=True, slots=True)
 class Why:
-    """One entry. status: the verdict that the cause leads to; "warned" for a remark. says: the
-    reasons of the first hosts; more: how many further reasons there are. where: tier, place, host,
-    path, bytes and offsets, as far as they are known. command: "" if a person can only accept the
-    bucket.
+    """One entry. status: the verdict that the cause leads to; "warned" if the cause changes no
+    verdict. says: the reasons of the first hosts. more: how many further reasons there are. where:
+    tier, place, host, path, bytes and offsets, as far as they are known. command: the command to
+    run next; "" if a person can only accept the bucket.
     """
 
     status: str
@@ -37,8 +37,8 @@ class Why:
 
 
 def whys(verdict: BucketVerdict, found: Sequence[Explanation]) -> tuple[Why, ...]:
-    """Returns the causes, the gravest first. If causes are equally grave, the cause in the earlier
-    tier comes first.
+    """Returns the entries, the gravest cause first. If causes are equally grave, the cause in the
+    earlier tier comes first.
     """
     names = {x.agent: x.name for x in verdict.agents}
     groups: dict[tuple[object, ...], list[Explanation]] = {}
@@ -52,8 +52,8 @@ def whys(verdict: BucketVerdict, found: Sequence[Explanation]) -> tuple[Why, ...
 
 
 def accepted(verdict: BucketVerdict) -> tuple[str, ...]:
-    """The findings and warnings that people accepted, with the names and reasons of these
-    people.
+    """Returns sentences about the findings and warnings that people accepted. Each says who
+    accepted it, and why.
     """
     return tuple(dict.fromkeys(x.words for x in _findings(verdict) if x.acceptance is not None))
 

@@ -28,19 +28,20 @@ _STEPS = ((86_400, "d", 3_600, "h"), (3_600, "h", 60, "min"), (60, "min", 1, "s"
 
 
 def colour(verdict: BucketVerdict) -> str:
-    """The key of GLYPHS for the bucket."""
+    """Returns the key of GLYPHS (the symbols of verdicts) for the bucket. It also decides the
+    colour."""
     return WARNED if verdict.is_warned else verdict.status.word
 
 
 def word(verdict: BucketVerdict) -> str:
-    """The verdict, and whether people accepted it."""
+    """Returns the verdict in words, and whether people accepted it."""
     if verdict.is_warned_and_accepted:
         return f"{WARNED}, accepted"
     return verdict.word if verdict.status is not Status.COMPLETE else colour(verdict)
 
 
 def by_verdict(found: TopicStanding) -> str:
-    """The number of buckets with each verdict. The gravest verdict comes first."""
+    """Returns in words how many buckets have each verdict. The gravest verdict comes first."""
     counts: Counter[tuple[Status, str]] = Counter()
     for status, count in found.by_status.items():
         accepted = found.accepted.get(status, 0)
@@ -51,12 +52,13 @@ def by_verdict(found: TopicStanding) -> str:
 
 
 def moment(time_ms: int) -> str:
-    """A time without its zone, because each page says once that all times are UTC."""
+    """Returns a time as text, without its time zone, because each page says once that all times are
+    UTC."""
     return report.time_text(time_ms).removesuffix("Z").replace("T", " ")
 
 
 def clock(time_ms: int) -> str:
-    """Returns hours and minutes, and the seconds if they are not 0."""
+    """Returns the hours and minutes of a time, and its seconds if they are not 0."""
     text = report.time_text(time_ms)[11:19]
     return text.removesuffix(":00") if text.count(":") == 2 else text
 
@@ -67,7 +69,8 @@ def date(time_ms: int) -> str:
 
 
 def weekday(time_ms: int) -> str:
-    """The day of the week: 1970 began on a Thursday."""
+    """Returns the name of the day of the week, computed from the fact that 1970 began on a
+    Thursday."""
     return _WEEKDAYS[(time_ms // 86_400_000 + 3) % 7]
 
 
@@ -95,7 +98,7 @@ def size(count: int) -> str:
 
 
 def short(count: int) -> str:
-    """A number in at most four characters and a unit, for narrow cells: `950`, `12.3 k`."""
+    """Returns a number in at most four characters and a unit, for narrow cells: `950`, `12.3 k`."""
     return str(count) if count < 1_000 else _scaled(count)
 
 

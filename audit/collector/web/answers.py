@@ -25,17 +25,18 @@ _KEPT = HEADERS | {"Cache-Control": "max-age=300"}
 
 
 def html(text: str) -> Response:
-    """The response with a page."""
+    """Returns the response with an HTML page."""
     return HTMLResponse(text, headers=HEADERS)
 
 
 def json(document: dict[str, Any]) -> Response:
-    """The response with a JSON document for programs."""
+    """Returns the response with a JSON document."""
     return JSONResponse(document, headers=HEADERS)
 
 
 def csv(tables: Sequence[Table], key: str | None) -> Response:
-    """Returns the table with this key as CSV. Without a key, returns the first table."""
+    """Returns the response with one table as CSV: the table with this key or, if `key` is None, the
+    first table."""
     found = next((x for x in tables if key in (None, x.key)), None)
     if found is None:
         known = ", ".join(x.key for x in tables)
@@ -45,17 +46,18 @@ def csv(tables: Sequence[Table], key: str | None) -> Response:
 
 
 def style(request: Request) -> Response:
-    """The style sheet."""
+    """Returns the response with the style sheet of the pages."""
     return Response(STYLE, media_type="text/css", headers=_KEPT)
 
 
 def script(request: Request) -> Response:
-    """The script."""
+    """Returns the response with the script of the pages."""
     return Response(SCRIPT, media_type="text/javascript", headers=_KEPT)
 
 
 def failure(request: Request, error: Exception) -> Response:
-    """A response with one sentence about the error."""
+    """Returns the response with one sentence about the error. Its status is that of an
+    HTTPException, and 503 for any other error."""
     if isinstance(error, HTTPException):
         return PlainTextResponse(str(error.detail) + "\n", error.status_code, headers=HEADERS)
     return PlainTextResponse(f"{error}\n", 503, headers=HEADERS)

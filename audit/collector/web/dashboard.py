@@ -1,4 +1,4 @@
-"""The routes of the dashboard."""
+"""The routes of the dashboard: which function answers the requests for which path."""
 
 from __future__ import annotations
 
@@ -58,12 +58,12 @@ from skidway.clock import Clock
 from skidway.errors import SkidwayError
 
 EXPLAINED_MAX = 300
-"""The page and the JSON of a bucket explain the findings of at most this many hosts, the gravest
-first."""
+"""The page and the JSON document of a bucket explain the findings of at most this many agents. The
+agents with the gravest findings come first."""
 AGENTS_FEW = 1_000
 """If the topics of a list of buckets have more than this many agents, the list has only
-NEWEST_BUCKETS buckets. The standing already has verdicts on these buckets (short verdicts, which
-have only the gravest agents), so the list takes little work.
+NEWEST_BUCKETS buckets. The standing already has short verdicts on these buckets, which name only
+the agents with the gravest findings. So these buckets need not be judged again.
 """
 COMPLETIONS_MAX = 100_000
 FOUND_MAX = 200
@@ -75,8 +75,8 @@ class Dashboard:
     """Answers requests from editions, one request at a time, because all requests share the
     editions' connections to the store.
 
-    access: how the commands on the pages reach what they ask. examples: lines that agents rejected,
-    as far as they are known.
+    access: the addresses and options that the commands shown on the pages need. examples: a
+    function that returns the known examples of rejected lines and records.
     """
 
     def __init__(
@@ -213,8 +213,8 @@ class Dashboard:
     def _bucket(
         self, verdict: BucketVerdict, name: str, evidence: Evidence, run: Sequence[BucketVerdict]
     ) -> BucketPage:
-        """Returns the page of a bucket. run: the bad buckets after this bucket that were judged for
-        this page (see `_run`).
+        """Returns the page of a bucket. run: the result of `_run`: bad buckets, which may have the
+        same causes as this bucket.
         """
         now_ms, noted = self._clock.time_ms(), self._noted(verdict)
         same, explained = alike(verdict, run), _explained(verdict)
@@ -230,17 +230,17 @@ class Dashboard:
     def _explanations(
         self, explained: BucketVerdict, evidence: Evidence, same: Sequence[BucketVerdict]
     ) -> Sequence[Explanation]:
-        """Returns the causes. The command that accepts a cause also covers the buckets in `same`,
-        which come after this bucket and have the same causes.
+        """Returns the causes why the bucket is not complete. For each cause, the command that
+        accepts it also accepts the buckets in `same`: later buckets that have the same causes.
         """
         policy, now_ms = self._edition.policy, self._clock.time_ms()
         last = same[-1].bucket if same else None
         return explain(explained, evidence, policy, now_ms, self._access, last=last)
 
     def _run(self, found: Sequence[BucketVerdict], topic: str | None) -> list[BucketVerdict]:
-        """Returns the bad buckets that come after the first bad bucket in `found`. A bucket is bad
-        if somebody should look at it. The more agents the topic has, the fewer buckets this method
-        judges.
+        """Returns the verdicts on the bad buckets that come after the first bad bucket in `found`.
+        A bucket is bad if somebody should look at it. Judges only the next buckets: the more agents
+        the topic has, the fewer.
         """
         names = None if topic is None else [topic]
         bad = [x for x in found if is_bad(x)]
@@ -249,7 +249,7 @@ class Dashboard:
             return []
         first = min(x.bucket for x in bad)
         longest = max(x.bucket_ms for x in bad)
-        end = first + count * min(longest, LONGEST_MS)  # an older store may have longer buckets
+        end = first + count * min(longest, LONGEST_MS)  # an old store may have longer ones
         return [x for x in self._edition.verdicts((first + 1, end), names)[0] if is_bad(x)]
 
     def _noted(self, verdict: BucketVerdict) -> BucketHistory | None:
@@ -288,7 +288,8 @@ class Dashboard:
         return answers.json({**said, **more})
 
     def _add_latencies(self, verdict: BucketVerdict, places: Sequence[Content]) -> None:
-        """Adds to the documents of a bucket's places when each first had all records."""
+        """Adds `latency_ms` to the JSON document of each place: how long after the bucket's end the
+        place first had all records."""
         arrivals = {} if self._history is None else self._history.arrivals(verdict)
         for place, after_ms in zip(places, latencies_ms(verdict, arrivals).values(), strict=True):
             place["latency_ms"] = after_ms
@@ -308,7 +309,8 @@ class Dashboard:
         return answers.csv(tables, request.query_params.get("table"))
 
     def _asked(self, request: Request, topic: str | None) -> tuple[list[BucketVerdict], Evidence]:
-        """The verdicts on the bucket that was asked for, and the evidence about it."""
+        """Returns the verdicts on the buckets that begin at the time `bucket` of the request, and
+        the evidence about these buckets."""
         bucket = query.number(request, "bucket") or 0
         names = None if topic is None else [topic]
         return self._edition.verdicts((bucket, bucket + 1), names)
@@ -316,9 +318,9 @@ class Dashboard:
     def _listed(
         self, request: Request, topic: str | None
     ) -> tuple[list[BucketVerdict], int | None]:
-        """Returns the verdicts on the buckets of a page, and the bucket at which the next page
-        begins (None on the last page). If the page has many agents, the verdicts are short: they
-        have only the gravest agents.
+        """Returns the verdicts on the buckets of a page, and the start of the last of these
+        buckets, if older buckets follow on the next page; None on the last page. If there are many
+        agents, returns short verdicts, which name only the agents with the gravest findings.
         """
         names = None if topic is None else [topic]
         agents = self._edition.agents_of(names)
@@ -408,7 +410,8 @@ class Dashboard:
 
 
 def _explained(verdict: BucketVerdict) -> BucketVerdict:
-    """Returns the verdict with only the agents whose findings are explained."""
+    """Returns a copy of the verdict that has only the agents whose findings the page explains (see
+    EXPLAINED_MAX)."""
     agents = gravest_first(verdict.agents, EXPLAINED_MAX)
     return replace(verdict, agents=agents, known_parts=verdict.parts)
 

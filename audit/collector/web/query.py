@@ -12,7 +12,7 @@ TEXT_MAX = 200
 
 
 def number(request: Request, name: str) -> int | None:
-    """A number of ms; None if the parameter is missing."""
+    """Returns the value of a parameter that is a number; None if the parameter is missing."""
     text = request.query_params.get(name)
     if text is None:
         return None
@@ -26,7 +26,7 @@ def number(request: Request, name: str) -> int | None:
 
 
 def unit(request: Request) -> str:
-    """The unit of the grid's columns."""
+    """Returns the unit of the grid's columns: minute, hour or day."""
     found = request.query_params.get("by", "minute")
     if found not in UNITS:
         raise HTTPException(400, f"by must be one of {', '.join(UNITS)}")
@@ -34,7 +34,7 @@ def unit(request: Request) -> str:
 
 
 def text(request: Request, name: str = "q") -> str:
-    """A text to look for, without blanks around it."""
+    """Returns the text to look for, without blanks around it."""
     found = request.query_params.get(name, "").strip()
     if len(found) > TEXT_MAX:
         raise HTTPException(400, f"{name} must have at most {TEXT_MAX} characters")

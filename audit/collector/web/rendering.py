@@ -27,12 +27,13 @@ _WIDTH, _HEIGHT = 96, 20
 
 
 def _versioned(path: str, content: str) -> str:
-    """The file's address with a hash of its content, so that a changed file gets a new address."""
+    """Returns the file's address with a hash of its content. So a changed file has a new address,
+    and browsers do not take the old file from their caches."""
     return f"{path}?{zlib.crc32(content.encode()):08x}"
 
 
 class Pages:
-    """Renders templates."""
+    """Renders the pages from templates."""
 
     def __init__(self) -> None:
         templates = {
@@ -58,7 +59,7 @@ class Pages:
         self._templates.filters.update(filters)
 
     def render(self, template: str, content: dict[str, Any]) -> str:
-        """The page as HTML."""
+        """Returns the page as HTML. template: the name of its template."""
         common = {
             "rooms": ROOMS,
             "glyphs": words.GLYPHS,
