@@ -88,7 +88,7 @@ class Numbers:
 
     @property
     def is_doubtful(self) -> bool:
-        """Whether a message of the sender is missing (a first message may also have expired), or two
+        """Whether a message of the sender is missing, its first messages have expired, or two
         messages with the same number had different contents."""
         return self.missing is not None or self.first > 1 or self.cloned_at is not None
 
