@@ -69,7 +69,7 @@ def proofs(
     now_ms: int,
     bucket_ms: int = bucket.DEFAULT_BUCKET_MS,
 ) -> list[Proof]:
-    """Returns a `Proof` for each host in each of its clusters. A host's clusters are those for
+    """Returns a `Proof` for each pair of a host and one of its clusters. A host's clusters are those for
     which the roster names the host. If the roster names no cluster for the host, its clusters are
     those from which its agents sent messages. bucket_ms: the size that a bucket is assumed to have
     while there are no buckets.
