@@ -69,10 +69,10 @@ def proofs(
     now_ms: int,
     bucket_ms: int = bucket.DEFAULT_BUCKET_MS,
 ) -> list[Proof]:
-    """Returns a `Proof` for each pair of a host and one of its clusters. A host's clusters are those for
-    which the roster names the host. If the roster names no cluster for the host, its clusters are
-    those from which its agents sent messages. bucket_ms: the size that a bucket is assumed to have
-    while there are no buckets.
+    """Returns a `Proof` for each pair of a host and one of its clusters. A host's clusters are
+    those for which the roster names the host. If the roster names no cluster for the host, its
+    clusters are those from which its agents sent messages. bucket_ms: the size that a bucket is
+    assumed to have while there are no buckets.
 
     Raises UsageError for a retired host, for a time more than BUCKETS_MAX buckets ago, and for a
     host that the roster does not name and that never sent a message.
