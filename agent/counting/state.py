@@ -97,8 +97,9 @@ def check_directory(directory: Path, patterns: Iterable[Pattern]) -> None:
         )
     if directory.exists() and not directory.is_dir():
         raise UsageError(f"--into: {directory} is no directory.")
-    has_others = directory.exists() and any(x.name not in _NOBODYS for x in directory.iterdir())
-    if has_others and not (directory / notes.DATABASE).exists():
+    is_ours = (directory / notes.DATABASE).exists()
+    found = directory.iterdir() if directory.exists() else ()
+    if not is_ours and any(_is_of_others(x.name) for x in found):
         raise UsageError(f"--into: {directory} has other files; name an empty directory.")
     folders = (os.path.abspath(directory), os.path.realpath(directory))
     own = [f"{folder}/{notes.DATABASE}{end}" for folder in folders for end in ("", "-wal", "-shm")]
@@ -110,6 +111,12 @@ def check_directory(directory: Path, patterns: Iterable[Pattern]) -> None:
                 f"--into: {pattern.text} also matches the notes in {directory}; name another"
                 " directory."
             )
+
+
+def _is_of_others(name: str) -> bool:
+    """Whether a file with this name is neither ours nor nobody's. If the agent is killed while it
+    makes its database, only the beginning of the database is left, under a longer name."""
+    return name not in _NOBODYS and not name.startswith(notes.DATABASE)
 
 
 class CountChanges(Changes):

@@ -303,10 +303,11 @@ def test_the_state_of_an_agent_is_not_touched(tmp_path: Path) -> None:
 
 def test_a_directory_with_other_files_is_refused(tmp_path: Path) -> None:
     """The notes need a directory of their own, so that they neither mix with other files nor are
-    shipped as lines of a log. An empty directory and earlier notes are accepted."""
+    shipped as lines of a log. An empty directory and earlier notes are accepted, also if an agent
+    was killed while it made its database."""
     notes_of = tmp_path / "notes"
     check_directory(notes_of, (Pattern("/log/app.log"),))
-    for name in (".lock", "lost+found"):
+    for name in (".lock", "lost+found", "count.db.new", "count.db.new-journal"):
         notes_of.mkdir(exist_ok=True)
         (notes_of / name).touch()
         check_directory(notes_of, (Pattern("/log/app.log"),))
