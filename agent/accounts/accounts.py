@@ -87,7 +87,8 @@ class Accounts:
 
     @property
     def is_settled(self) -> bool:
-        """Whether deltas contain all counts and all declared losses."""
+        """Whether the deltas contain all counts and all declared losses, so that nothing waits for
+        a new delta."""
         return self._deltas.is_empty
 
     def committed(self) -> None:
@@ -109,7 +110,8 @@ class Accounts:
     def lose(
         self, range_: SetApart, now_ms: int, changes: Changes, lines: int | None = None
     ) -> None:
-        """Declares a byte range lost or uncertain. If the range was declared already, does nothing.
+        """Declares a byte range of a file lost or uncertain. If the range was declared already,
+        does nothing.
 
         lines: the number of lines in the range; None if the number is unknown.
         """
@@ -248,9 +250,9 @@ class Accounts:
             self._set_backs.noted(topic)
 
     def review(self, tracker: Tracker, reader: FileReader) -> None:
-        """For each topic with a last word, checks whether the topic's files have more bytes to
-        read, or whether one of these files may differ from the file that was read. If so, the agent
-        will take the topic's last word back.
+        """For each topic with a last word (the final seal of a leaving agent), checks whether the
+        topic's files have more bytes to read, or may no longer have the bytes that the agent read.
+        If so, the agent will take the topic's last word back.
         """
         for topic in self.leaving.at_rest:
             if sealing.held_back_by(topic, tracker.unreadable):
@@ -266,8 +268,8 @@ class Accounts:
         topics: Mapping[str, tuple[Source, Source]],
         offsets: Mapping[TopicPartition, int],
     ) -> None:
-        """Sends the seal of each topic whose bytes, up to the noted positions, are all acknowledged
-        or set apart (rejected, lost or uncertain), and counted in deltas.
+        """Sends the seal of each topic whose bytes, up to the positions that `note_sizes` noted,
+        are all acknowledged or set apart (rejected, lost or uncertain), and counted in deltas.
         """
         self._name_unsealed(changes, now_ms, tracker, topics)
         files, doubts = tracker.files, tracker.doubts

@@ -78,7 +78,8 @@ class Leaving:
         return at_rest
 
     def review(self, noted: Noted, files: Mapping[int, TrackedFile]) -> None:
-        """Notes that a topic is no longer at rest, if the newly noted file lengths show this."""
+        """Notes that a topic is no longer at rest, if the newly noted file lengths show that its
+        files have more bytes, or other bytes, than at the last word."""
         in_doubt = noted.doubts != self._at_rest.get(noted.topic)
         if in_doubt or not sealing.is_complete(noted, files):
             self.disturbed(noted.topic)

@@ -83,9 +83,9 @@ def is_complete(noted: Noted, files: Mapping[int, TrackedFile]) -> bool:
 
 
 def is_void(noted: Noted, files: Mapping[int, TrackedFile], doubts: int) -> bool:
-    """Whether some of the noted bytes may belong to other file ids by now, because a file was cut
-    off or changed. If so, the agent must note the sizes again. doubts: how often the agent has by
-    now found that a file of the topic no longer has the bytes that it had read.
+    """Whether some of the noted bytes may belong to other file ids by now, because a file was
+    truncated or changed. If so, the agent must note the sizes again. doubts: how often the agent
+    has by now found that a file of the topic no longer has the bytes that it had read.
     """
     if doubts != noted.doubts:
         return True

@@ -189,8 +189,8 @@ def _topics_now(client: Client, names: Sequence[str]) -> dict[str, tuple[TopicSn
 
 
 def _is_another(source: Source, topics: Mapping[str, tuple[TopicSnapshot, str]]) -> bool:
-    """Whether the topic of `source` has another id now. If the old or the new id is not known, the
-    answer is no."""
+    """Whether the topic has another id in `topics` (now) than in `source` (earlier). If one of the
+    two ids is not known, the answer is no."""
     _, topic_id = topics[source.topic]
     return bool(topic_id and source.topic_id) and topic_id != source.topic_id
 

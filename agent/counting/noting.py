@@ -1,4 +1,5 @@
-"""Makes the notes of readings: which lines the bytes have that the agent has just read."""
+"""Makes a note of each reading (bytes that were just read from a file). The note says which lines
+the bytes have."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ class Noting:
         self._divided = divided
 
     def begin(self, tracked: TrackedFile, after_ms: int, changes: CountChanges) -> None:
-        """Notes a new file, before any of its bytes are read. after_ms: all its lines were written
+        """Stores a new file, before any of its bytes are read. after_ms: all its lines were written
         after this time; 0 if unknown.
         """
         before = tracked.tail or b""
@@ -39,8 +40,8 @@ class Noting:
 
     def note(self, taken: Taken, changes: CountChanges) -> Note:
         """Returns the note of a reading. Adds to `changes` the byte ranges that the note leaves
-        out, because they are only a part of a line, or a line that is too long. Each range has its
-        reason.
+        out, because they are only a part of a line, or a line that is too long. Adds the reason for
+        each range.
         """
         intent, data = taken.reading.intent, taken.reading.data
         was_divided = intent.file in self._divided

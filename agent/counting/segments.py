@@ -25,8 +25,8 @@ class Segment(NamedTuple):
 
 
 def stored_bytes(lines: bytes) -> int:
-    """How many bytes of the database a note takes, about. SQLite puts a long value on pages of its
-    own."""
+    """About how many bytes a note with these `lines` takes in the database. SQLite puts a long
+    value on pages of its own."""
     size = len(lines)
     return ROW_BYTES + (size if size < PAGE_BYTES // 4 else -(-size // PAGE_BYTES) * PAGE_BYTES)
 

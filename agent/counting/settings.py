@@ -50,8 +50,8 @@ class CountSettings:
         return tuple(Pattern(path, self.exclude) for path in self.paths)
 
     def source(self) -> TailedSource:
-        """The files as a source of the agent. Its lines end with a line feed, as shippers see
-        them."""
+        """The files as a source of the agent. As for other shippers, each line ends with a line
+        feed."""
         return TailedSource(
             topic=SOURCE,
             topic_id="",

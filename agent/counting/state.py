@@ -27,9 +27,9 @@ _WHOLE_SINCE = f"""
 UPDATE meta SET value = max(value, coalesce(
     (SELECT max(noted_ms) + 1 FROM unnoted WHERE {_TOO_MANY}), 0)) WHERE key = ?
 """  # noqa: S608 - our own text
-"""The statement moves the time since which the notes are complete. The table `unnoted` lists byte
-ranges that are not noted. Its oldest rows are deleted when there are too many. Then the notes count
-as complete only for the time after the deleted rows.
+"""Sets the time since which the notes are complete. The table `unnoted` lists byte ranges without a
+note. If it has too many rows, the oldest rows are deleted. After that, the notes count as complete
+only for the time after the deleted rows.
 """
 
 
