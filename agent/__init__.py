@@ -6,7 +6,7 @@
     readings         whole records, at most 1 MiB of a file
         |  state/     the intents of all of them are durable: ONE transaction
         v
-    records          batches/  parsing/, shaping/, codec, routing, cuts; pure
+    records          batches/: parsing/, shaping/, codec, routing, division into batches; no I/O
         |  delivery/  outbound -> the producer -> brokers
         v
     acknowledgements
@@ -68,7 +68,7 @@ values. Each mutable state has one owner:
     batches.rejections.Rejections lines that were rejected lately   memory
     sampling.sampler.Sampler      ranges drawn for samples          memory; `drawn`
     loop.loop.Loop                the turn                          memory
-    reloading.reloader.Reloader   settings that run; requests       memory; files in `reload/`
+    reloading.reloader.Reloader   settings in use; requests         memory; files in `reload/`
 
 A reading is the bytes of one intent, at most READ_BYTES. When the readings of a turn have
 TURN_BYTES together, the turn begins no further reading. One search of the brokers' logs looks for

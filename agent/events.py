@@ -126,7 +126,7 @@ _FULL = Counter("skidway_agent_state_full_total", "Transactions for which the di
 
 
 def pressed(topic: str, result: Pressed) -> None:
-    """Lines of a topic were made into records, and these into batches."""
+    """A press made records of a topic's lines, and batches of these records."""
     _RECORDS.inc(result.records)
     lines, sizes = Tally[str](), Tally[str]()
     for line in result.rejected:
@@ -217,13 +217,14 @@ def committed(seconds: float) -> None:
 
 
 def state_full(reason: str) -> None:
-    """The disk of the state is full. While it is full, the agent reads nothing."""
+    """The disk with the state's database is full. While it is full, the agent reads no log
+    files."""
     _FULL.inc()
     _log.error("state_full", reason=reason)
 
 
 def state_has_room() -> None:
-    """A transaction succeeded after the disk of the state had been full."""
+    """A transaction succeeded after the disk with the state's database had been full."""
     _log.info("state_has_room")
 
 
@@ -264,8 +265,8 @@ def bytes_skipped(topic: str, count: int) -> None:
 
 
 def files_ignored(topic: str, files: int, size: int, path: str) -> None:
-    """The number of a topic's files that are too old to be read has changed since the last look
-    (search for files). size: the bytes of all these files. path: the path of one of them.
+    """Since the last look (search for files), the number of a topic's files that are too old to be
+    read has changed. size: the bytes of all these files. path: the path of one of them.
     """
     _IGNORED.labels(topic).set(files)
     _IGNORED_BYTES.labels(topic).set(size)
@@ -278,8 +279,8 @@ def file_closed(path: str, file: int, length: int) -> None:
 
 
 def labels_news(news: Sequence[Unlabelled | Unreadable], unreadable: int) -> None:
-    """The labels of some logs' pods could not be found, or can be found again. unreadable: how many
-    files with labels cannot be read now.
+    """For some logs, the labels of their pod could not be found, or can be found again. unreadable:
+    how many of the files that contain labels cannot be read now.
     """
     for each in news:
         if isinstance(each, Unlabelled):
@@ -332,6 +333,6 @@ def reloaded(changes: Sequence[str]) -> None:
 
 
 def reload_refused(reason: str) -> None:
-    """The agent could not take the settings in its files, and continues with its old settings."""
+    """The agent refused the changed settings in its files, and continues with its old settings."""
     _RELOADS.labels("refused").inc()
     _log.error("reload_refused", reason=reason)

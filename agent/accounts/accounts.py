@@ -156,8 +156,8 @@ class Accounts:
         return any(file == each[0] for each in self._declared)
 
     def forget(self, files: Collection[int], changes: Changes) -> None:
-        """Removes these file ids from memory and state. No more records or losses can come from
-        these files.
+        """Removes these file ids from memory and state. The caller must know that no more records
+        or losses can come from these files.
         """
         if files:
             changes.forget_files(files)

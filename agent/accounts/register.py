@@ -92,7 +92,7 @@ class Register:
         """
         for tracked in list(self._tracker.ended.values()):
             if not tracked.announced_ms:
-                continue  # the audit never heard of this file: a skipped compressed file
+                continue  # never announced, because it is a skipped compressed file
             if tracked.flights or tracked.position != tracked.length:
                 continue
             tracked.state = FileState.CLOSED

@@ -1,7 +1,7 @@
 """Asks the cluster and the registry for what a starting agent needs: topics, ids, schemas.
 
 If the cluster or the registry is down when the agent starts, the agent waits, reads no lines, and
-logs that it waits. Nothing is lost, because the files are the buffer.
+logs that it waits. Nothing is lost, because the lines stay in the files until the agent reads them.
 """
 
 from __future__ import annotations

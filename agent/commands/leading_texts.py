@@ -18,8 +18,8 @@ line before it.
 """
 
 TIMED_LEAST: Final = 0.1
-"""A log has times if at least this share of its lines begins with a time. The other lines belong to
-stack traces.
+"""A log has times if at least this share of its lines begins with a time. All other lines may be
+lines of stack traces.
 """
 
 BEHIND_LEAST: Final = 0.8

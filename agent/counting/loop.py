@@ -98,7 +98,7 @@ class CountLoop:
         self._looked_ms = state.looked_ms()  # when the last look that found all files began
         self._looked_at = self._drop_at = 0.0
         self._sequence = 0
-        self._now_ms = 1 << 63  # time of the last turn; at the first turn, the clock counts as set back
+        self._now_ms = 1 << 63  # time of the last turn; at first, later than any clock
         self._has_backlog = False
         self.progress = Progress()
         self.full_reason: str | None = None

@@ -50,7 +50,7 @@ class Note:
 
 
 class CountState(StateDatabase):
-    """Owns the connection, as `StateDatabase` does."""
+    """Owns the connection to the database, as its base class does for the agent."""
 
     file_name: ClassVar[str] = notes.DATABASE
     additions: ClassVar[str] = ADDITIONS + notes.TABLES

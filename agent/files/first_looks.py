@@ -108,9 +108,10 @@ class FirstLooks:
         return found.changed_ns >= (since_ms - SLACK_MS) * 1_000_000
 
     def is_missed(self, topic: str, found: Found) -> bool:
-        """Whether a file changed since the last look at a topic's patterns, so that it became old
-        only because no agent looked for a long time. If nobody can know, the answer is no, because
-        otherwise a clock that was set back would make all old files new.
+        """Whether a file that is too old to be read changed since the last look at a topic's
+        patterns. If so, it became too old only because no agent looked for a long time. If nobody
+        can know, the answer is no, because otherwise a clock that was set back would make all old
+        files new.
         """
         return self._changed(topic, found) is True
 

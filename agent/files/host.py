@@ -34,8 +34,8 @@ class Status(NamedTuple):
 
 @dataclass(slots=True)
 class Scan:
-    """What a scan of the patterns found. unreadable: (path, reason) for each file or directory that
-    the agent could not examine. dead: the unreadable paths that are broken links.
+    """What a search through all patterns found. unreadable: (path, reason) for each file or
+    directory that the agent could not examine. dead: the unreadable paths that are broken links.
     """
 
     found: list[Found] = field(default_factory=list)
@@ -114,4 +114,4 @@ class Host(Protocol):
 def shown(path: str) -> str:
     """A path as text for people. Bytes that are not UTF-8 are escaped."""
     text = os.fsencode(path).decode("utf-8", "backslashreplace")
-    return path if text == path else text  # no copy: there may be 20,000 paths
+    return path if text == path else text  # saves memory if there are many paths

@@ -78,8 +78,8 @@ class Place:
     unknown: frozenset[int] = frozenset()
 
     def seen(self) -> Seen:
-        """What the last look found during which no names in the directory changed, in the form of
-        `Look.seen`.
+        """The names, inodes and times of birth (as in `Look.seen`) at the last look during which no
+        names in the directory changed.
         """
         return _seen({**self.members, **self.unjudged}, self.lay)
 
@@ -209,7 +209,8 @@ class Look:
         return directory != self.directory or name not in self.members
 
     def miss(self, index: int, path: str, reason: str, found: Found | None = None) -> None:
-        """See `Findings.miss`."""
+        """Notes that generations of a path were, or may have been, left unread (see
+        `Findings.miss`)."""
         self.moment.findings.miss(self.moment.sources[index], path, reason, found)
 
 
