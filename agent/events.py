@@ -195,8 +195,8 @@ def set_apart(range_: SetApart, lines: int | None = None) -> None:
 
 
 def _bytes_known(range_: SetApart) -> int:
-    """The known bytes of a range. If the range has no end, its known bytes are the file's lost
-    bytes (`tally.lost`), because a file can have only one range without an end.
+    """How many bytes a range has, as far as this is known. For a range without an end, this is the
+    number of the file's lost bytes (`tally.lost`), because a file can have only one such range.
     """
     if range_.end is None:
         return range_.tracked.tally.lost
@@ -229,8 +229,8 @@ def state_has_room() -> None:
 
 
 def brokers_silent(partitions: Sequence[str]) -> None:
-    """The leaders of these partitions acknowledge nothing. If no partitions are given, all leaders
-    acknowledge again.
+    """The leaders of these partitions acknowledge no batches. If no partitions are given, all
+    leaders acknowledge batches again.
     """
     if partitions:
         shown = list(partitions[:NAMES_MAX])
@@ -253,8 +253,8 @@ def sizes(files: int, unreadable: int) -> None:
 
 
 def file_began(path: str, file: int, begin: int, predecessor: int | None) -> None:
-    """A file got a file id. begin: the position at which it begins. predecessor: the file's earlier
-    file id."""
+    """A file got a file id. begin: the position in the file at which the file id begins.
+    predecessor: the file's earlier file id."""
     _log.info("file_began", path=path, file=file, begin=begin, predecessor=predecessor)
 
 
@@ -320,8 +320,8 @@ def no_sources(reason: str) -> None:
 
 
 def configuration_differs(since_ms: int | None) -> None:
-    """The time (ms) since which the files of the configuration differ from the settings with which
-    the agent runs; None if they do not differ.
+    """The configuration files differ from the settings with which the agent runs, since this time
+    (ms). None: they do not differ.
     """
     _CONFIGURATION.set(0 if since_ms is None else since_ms / 1000)
 

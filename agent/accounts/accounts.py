@@ -166,9 +166,10 @@ class Accounts:
 
     def _first_unsealed(self, topic: str) -> int | None:
         """The bucket of the time up to which the topic is sealed; None if the topic has no seal.
-        Lines that nobody has read can be older than that time by `lateness.ms`. This method does
-        not subtract `lateness.ms`; the audit does so later. Each audit message states the agent's
-        `lateness.ms`. The audit subtracts that value or its own setting, whichever is larger.
+        Lines that the agent has not read yet can have event times that are earlier by up to
+        `lateness.ms`. This method does not subtract `lateness.ms`; the audit does so later. Each
+        audit message states the agent's `lateness.ms`. The audit subtracts that value or its own
+        setting, whichever is larger.
         """
         sealed_until = self._topics.sealed_until(topic)
         return None if sealed_until is None else self._bucket(sealed_until)

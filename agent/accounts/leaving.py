@@ -1,8 +1,8 @@
 """Lets an agent leave for good: for each topic, the agent sends a final seal, which is called the
 last word. Also says what prevents a last word.
 
-    look       as for every seal, the agent notes the wall time W and the last used number `at`,
-               scans the patterns, and notes how long each file is
+    look       as for every seal, the agent notes the wall time W and `at`, the number of the last
+               delta or seal, scans the patterns, and notes how long each file is
     at rest    if the checkpoint has already passed all bytes that the files have at the look, no
                line of the topic is under way: this seal is the last word, and the agent stops
                reading the topic

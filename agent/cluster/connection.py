@@ -97,8 +97,8 @@ def schemas_of(registry: RegistryClient, settings: AgentSettings) -> list[Source
 
 
 def compiled(source: SourceSettings, schema: Schema, batch_bytes: int) -> Press:
-    """Compiles a source's press (which makes record batches of lines) as if each topic had only one
-    partition.
+    """Compiles a source's press (which makes record batches of lines) without asking the cluster:
+    as if each topic had only one partition.
 
     Raises ConfigurationRefused if the parser does not fit the schema.
     """

@@ -57,8 +57,8 @@ class NotReplayed(SkidwayError):
 @dataclass(frozen=True, slots=True)
 class Replayed:
     """The result of a call of the command. lines: by topic, how many lines it replayed. before: how
-    many lines had been replayed before. unfit: how many of the replayed lines will be rejected
-    again.
+    many of the given lines it left out, because an earlier call had replayed them. unfit: how many
+    of the replayed lines will be rejected again.
     """
 
     lines: dict[str, int]

@@ -1,5 +1,5 @@
 """`skidway agent count`: the agent in count-only mode. It runs beside another log shipper, and
-stores notes (on this page: rows that say which lines a file has). With the notes, `skidway audit
+stores notes (rows of a database that say which lines a file has). With the notes, `skidway audit
 compare --counted` can compare the lines with the shipper's records even after the files were
 rotated and deleted. This mode sends nothing, and needs neither a broker nor a registry.
 

@@ -94,8 +94,8 @@ class Noting:
 
 
 def put_set_apart(apart: SetApart, now_ms: int, changes: CountChanges) -> None:
-    """Adds to `changes` a byte range that is not noted because it could not be read, or that may be
-    noted a second time under another file id.
+    """Adds to `changes` a byte range that is in no note because it could not be read, or that may
+    be in a second note under another file id.
     """
     tracked = apart.tracked
     unnoted = Unnoted(tracked.birth.path, apart.first, apart.end, apart.reason)
@@ -104,5 +104,5 @@ def put_set_apart(apart: SetApart, now_ms: int, changes: CountChanges) -> None:
 
 
 def put_unseen(unseen: Unseen, now_ms: int, changes: CountChanges) -> None:
-    """Adds to `changes` rotated files that were not read, so their lines are not noted."""
+    """Adds to `changes` rotated files that were not read, so that no note has their lines."""
     changes.put_unnoted(None, Unnoted(unseen.path, 0, None, unseen.reason), now_ms)

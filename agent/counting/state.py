@@ -89,8 +89,8 @@ def open_count(directory: Path) -> CountState:
 
 
 def check_directory(directory: Path, patterns: Iterable[Pattern]) -> None:
-    """Raises UsageError if the directory has files of somebody else, or if the notes would be one
-    of the files whose lines are counted."""
+    """Raises UsageError if the directory has files of another program, or if a pattern matches the
+    database of the notes itself."""
     if (directory / AGENT_DATABASE).exists():
         raise UsageError(
             f"--into: {directory} has the state of an agent; name a directory of its own."
@@ -186,8 +186,8 @@ class CountChanges(Changes):
         self._do(f"DELETE FROM unnoted WHERE {_TOO_MANY}", (notes.UNNOTED_MAX,))  # noqa: S608 - ours
 
     def drop(self, segments: Iterable[Segment], now_ms: int) -> None:
-        """Deletes the notes of segments, the oldest first, and the rows about files of which no
-        other notes are left.
+        """Deletes the notes of these segments, the oldest first, and the rows about files that have
+        no other notes.
         """
         newest_ms = None
         for each in segments:

@@ -92,9 +92,9 @@ class Presses:
         changes.put_labels(one.tracked for one in taken if one.is_new and _begins_labels(one))
 
     def mark_refused(self, changes: Changes, intents: Iterable[Intent]) -> None:
-        """Marks intents of which a broker refused a record. After a crash, the agent asks the
-        brokers which records of a marked intent they have, before it sends any part of the intent
-        again.
+        """Flags, in the state, the intents of which a broker refused a record (see `with_refusal`).
+        After a crash, the agent asks the brokers which records of a flagged intent they have,
+        before it sends any part of the intent again.
         """
         for intent in intents:
             recipe = with_refusal(self._recipes[intent.recipe])
@@ -103,7 +103,8 @@ class Presses:
             changes.put_intents([replace(intent, recipe=recipe.fingerprint)])
 
     def can_press(self, recipe: Recipe) -> bool:
-        """Adds a recipe. Returns whether this program can compile the recipe."""
+        """Returns whether this program can compile the recipe. Also adds the recipe, as `learn`
+        does."""
         self.learn(recipe)
         try:
             self._press_of(recipe.fingerprint)

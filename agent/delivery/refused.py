@@ -13,12 +13,12 @@ In the log, a record that arrived late may stand after records from later bytes 
 readers drop it.
 
 The checkpoint passes a refused record's intent only when the agent knows what became of the record.
-The agent sends the records after the refused record as soon as a transaction has marked this
-intent. Without the mark, the agent would send the refused record again after a crash. The record
-would then follow later records, and readers would drop it. The agent declares a record lost or
-uncertain only in the transaction in which the checkpoint passes the intent. If the agent crashes
-before that transaction, it looks for the record again, and may send the record again. This time,
-the broker may accept it.
+The agent sends the records after the refused record as soon as a transaction has flagged this
+intent as refused. Without the flag, the agent would send the refused record again after a crash.
+The record would then follow later records, and readers would drop it. The agent declares a record
+lost or uncertain only in the transaction in which the checkpoint passes the intent. If the agent
+crashes before that transaction, it looks for the record again, and may send the record again. This
+time, the broker may accept it.
 """
 
 from __future__ import annotations
@@ -130,8 +130,8 @@ class Refused:
 
     @property
     def has_unwritten(self) -> bool:
-        """Whether batches must still wait to be sent, because no durable transaction has marked the
-        intent of a refused record yet."""
+        """Whether batches must still wait to be sent, because no durable transaction has flagged
+        the intent of a refused record yet."""
         return bool(self._unmarked or self._marking)
 
     def take(self, refusals: Iterable[Refusal], now: float) -> None:
@@ -146,16 +146,16 @@ class Refused:
                 self._set_apart(each, Certainty.LOST, "")
 
     def write(self, changes: Changes) -> None:
-        """Writes a mark on the intents of refused records into the transaction. (After a crash, the
-        agent looks for the records of marked intents, instead of sending them again.) The
-        checkpoint may pass such an intent only after it is marked.
+        """Flags the intents of refused records, in this turn's transaction. (After a crash, the
+        agent looks for the records of flagged intents, instead of sending them again.) The
+        checkpoint may pass such an intent only after it is flagged.
         """
         self._marking |= self._unmarked
         self._presses.mark_refused(changes, self._unmarked.values())
         self._unmarked = {}
 
     def committed(self) -> None:
-        """Notes that the written marks are durable."""
+        """Notes that the flags that `write` wrote are durable."""
         self._marking = {}
 
     def turn(self, now: float) -> None:

@@ -26,14 +26,14 @@ first_looks    where reading begins in files that the first look found
 ignored        counts the files that are too old to be read
 births         how file ids begin
 endings        how file ids end
-host_files     the owners of all that is known about the host's files, in one value
+host_files     one object that holds the owners of all facts about the host's files
 recognition    decides what a file is: new, known, a copy, another file, or a rewritten one
 tracking       makes a look: compares the files that are there, and the files that are gone, with
                the known file ids, and begins and ends file ids
 sighting       a file that a look found, and its source
 unopened       files that were found but could not be opened yet
 unbegun        files without a file id, because they are empty or too old
-unreadable     paths that could not be looked into
+unreadable     paths that could not be read
 news           new file ids and losses, which the agent's loop has to write to the state
 handles        a limited number of open files
 pod_metadata   reads files with the labels of pods

@@ -117,7 +117,7 @@ class FirstLooks:
 
     def end_look(self, sources: Sequence[TailedSource]) -> None:
         """Notes that the agent has looked at all patterns of these sources. A path that a pattern
-        excludes now, but did not exclude at an earlier look, was looked at, too.
+        excludes now, but did not exclude at an earlier look, also counts as looked at.
         """
         for look, pattern in self._looks(sources).items():
             before = self._seen.get(look)

@@ -107,7 +107,9 @@ class History:
     def judge_all(self, look: Look, anchors: dict[str, Found]) -> set[str]:
         """Judges every path that has generations (rotated files) beside it, if its file has
         changed: decides which generations the agent reads. Returns the names of the new generations
-        of those paths about which this look need not decide (see `Look.is_judged`).
+        of those paths about which this look need not decide (see `Look.is_judged`). Adds to
+        `anchors`, for each path without a file, the newest of the files that the agent did not know
+        before and now reads.
         """
         unjudged: set[str] = set()
         by_base = by_path(look.members)

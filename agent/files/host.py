@@ -1,8 +1,8 @@
 """The interface through which the agent asks the operating system about log files.
 
-`Host` is a protocol because it has two implementations. One is the operating system. The other is a
-simulated file system that rotates, truncates and loses power at random; the model tests run the
-real agent on it. To all other modules, a compressed file looks like the plain file that it
+`Host` is a `typing.Protocol` because it has two implementations. One is the operating system. The
+other is a simulated file system that rotates, truncates and loses power at random; the model tests
+run the real agent on it. To all other modules, a compressed file looks like the plain file that it
 contains: its size is the plain size, and reading it gives the plain bytes.
 """
 
@@ -96,7 +96,7 @@ class Host(Protocol):
 
     def changed(self, directory: str) -> int:
         """The time (ns) at which a directory last gained or lost a name. Raises OSError, for
-        example if no file in the directory can be looked at.
+        example if the agent has no permission to search the directory.
         """
         ...
 

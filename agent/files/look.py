@@ -159,8 +159,9 @@ class Look:
         return here.born_ns < self.looked_ms(index) * 1_000_000
 
     def is_made_since(self, found: Found) -> bool:
-        """Whether the found file was made after the last look. The name and the inode's number do
-        not prove this: a new file may have both the number and the name of a deleted file.
+        """Whether the found file's time of birth shows that the file was made after the last look.
+        The name and the inode number cannot show this: a new file may have both from a deleted
+        file.
         """
         place, moment = self.place, self.moment
         if found.born_ns is None or place.looked_ms < 0:
