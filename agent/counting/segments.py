@@ -1,6 +1,6 @@
-"""Decides which notes (stored lines of files) are deleted because they are too old or too many.
-Notes are deleted segment by segment. A segment consists of notes that were made one after the
-other. This module does no I/O."""
+"""Decides which notes (database rows with the lengths and hashes of lines) are deleted because they
+are too old or too many. Notes are deleted segment by segment. A segment consists of notes that were
+made one after the other. This module does no I/O."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What `skidway agent count` counts, and how many notes it keeps."""
+"""The settings of `skidway agent count`: which files it reads, and how many notes of their lines it
+keeps."""
 
 from __future__ import annotations
 

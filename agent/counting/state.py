@@ -35,7 +35,8 @@ only for the time after the deleted rows.
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """The lines of the bytes [first, end) of a file. lines: as `notes.lines_of` makes them."""
+    """The lines of the bytes [first, end) of a file. lines: their lengths and hashes, as
+    `notes.lines_of` makes them."""
 
     file: int
     first: int

@@ -5,7 +5,7 @@ intents the brokers have, and then decides about the missing records.
     asked  -> search     which of the records the brokers have (search.py says how long it waits)
     search -> parts      arrived, missing, doubtful (read_back)
     arrived              counted and passed like acknowledged records
-    missing, file has it sent under a new intent by the present program, with the same settings and
+    missing, in file     sent under a new intent by the present program, with the same settings and
                          time of reading. So each record gets the partition and audit bucket
                          that it would have had, and readers drop its late copies as repeats
     missing, bytes gone  lost: no broker has them
