@@ -6,7 +6,7 @@
     readings         whole records, at most 1 MiB of a file
         |  state/     the intents of all of them are durable: ONE transaction
         v
-    records          batches/  parsing/, shaping/, codec, routing, cuts; pure
+    records          batches/: parsing/, shaping/, codec, routing, division into batches; no I/O
         |  delivery/  outbound -> the producer -> brokers
         v
     acknowledgements
@@ -35,10 +35,10 @@ The agent gives these guarantees (docs/delivery.md gives the reasons):
 * A file id names one immutable sequence of bytes. If the agent doubts that a file still begins with
   this sequence, it ends the file id and gives the file a new file id.
 
-One thread does all the work. The other threads own no state. Three of them only pass values to the
-first thread: the thread of the library watchdog, the thread that measures compressed files, and the
-thread that prepares changed settings. The thread of the metrics endpoint only reads values. Each
-mutable state has one owner:
+One thread runs the loop and does all the work. The other threads own no state. Three of them only
+pass values to the loop: the thread of the library watchdog, the thread that measures compressed
+files, and the thread that prepares changed settings. The thread of the metrics endpoint only reads
+values. Each mutable state has one owner:
 
     state.database.StateDatabase  the connection, the agent id      SQLite, `<state.dir>/agent.db`
     files.known.KnownFiles        every TrackedFile                 memory; `files` in the database
@@ -68,14 +68,15 @@ mutable state has one owner:
     batches.rejections.Rejections lines that were rejected lately   memory
     sampling.sampler.Sampler      ranges drawn for samples          memory; `drawn`
     loop.loop.Loop                the turn                          memory
-    reloading.reloader.Reloader   settings that run; requests       memory; files in `reload/`
+    reloading.reloader.Reloader   settings in use; requests         memory; files in `reload/`
 
 A reading is the bytes of one intent, at most READ_BYTES. When the readings of a turn have
 TURN_BYTES together, the turn begins no further reading. One search of the brokers' logs looks for
 the records of at most SEARCH_BYTES of files. The agent reads nothing in two cases: while
-`buffer.memory` bytes of batches are unacknowledged, and while it has not decided about RECORDS_MAX
-records that brokers refused. At most `max.open.files` descriptors are open. While the disk of the
-state is full, the agent reads no more bytes, and makes no intents.
+`buffer.memory` bytes of batches are unacknowledged, and while RECORDS_MAX refused records wait for
+the decision whether they arrived (`delivery.refused`). At most `max.open.files` descriptors are
+open. While the disk with the state's database is full, the agent reads no more bytes, and makes no
+intents.
 
 The agent cannot yet read journal or syslog (docs/open.md).
 
@@ -94,7 +95,7 @@ Reading order, from the lowest package to the highest:
     events         the agent's metrics and log entries
     delivery       from readings to acknowledged batches, and what a restart sends again
     accounts       the messages to the audit: announcements, counts, losses, seals
-    sampling       draws delivered ranges, and sends content sums of their records to the audit
+    sampling       chooses delivered ranges at random, and sends content sums of their records
     loop           the turn: each turn does a part of the work of all packages above
     reloading      takes changed settings while the loop runs
     memory         how much freed memory the process keeps

@@ -37,8 +37,9 @@ def register(subparsers: Any) -> None:
     """Adds the command `agent` with its subcommands."""
     from skidway.agent import memory
 
-    # The imports below read these settings. NumPy's library for matrices would start a thread for
-    # each core, and the threads would wait actively for work; the agent multiplies no matrices.
+    # The imports below read these environment variables. NumPy's library for matrices would start a
+    # thread for each core, and each idle thread would use CPU time while it waits for work. The
+    # agent multiplies no matrices.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     # Arrow's own allocator would keep freed memory that `memory.give_back` could not give back.
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")

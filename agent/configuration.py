@@ -1,4 +1,5 @@
-"""Reads the agent's settings: its file, the files of further sources, and formats by name."""
+"""Reads the agent's settings from its configuration file and the files in `sources.dir`, and
+replaces names of formats by the settings of these formats."""
 
 from __future__ import annotations
 
@@ -123,8 +124,8 @@ def _beside(file: Path | None, sources: Sequence[SourceSettings]) -> list[Source
 
 
 def _file_of_sources(args: argparse.Namespace, program: str) -> Path | None:
-    """The file that has the sources; None if they are from `--set sources=...`, or if there is no
-    file.
+    """The configuration file that has the setting `sources`; None if `--set sources=...` gives the
+    sources, or if there is no file.
     """
     if any(each.partition("=")[0].strip() == "sources" for each in args.set):
         return None

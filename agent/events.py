@@ -126,7 +126,7 @@ _FULL = Counter("skidway_agent_state_full_total", "Transactions for which the di
 
 
 def pressed(topic: str, result: Pressed) -> None:
-    """Lines of a topic were made into records, and these into batches."""
+    """A press made records of a topic's lines, and batches of these records."""
     _RECORDS.inc(result.records)
     lines, sizes = Tally[str](), Tally[str]()
     for line in result.rejected:
@@ -195,8 +195,8 @@ def set_apart(range_: SetApart, lines: int | None = None) -> None:
 
 
 def _bytes_known(range_: SetApart) -> int:
-    """The known bytes of a range. If the range has no end, its known bytes are the file's lost
-    bytes (`tally.lost`), because a file can have only one range without an end.
+    """How many bytes a range has, as far as this is known. For a range without an end, this is the
+    number of the file's lost bytes (`tally.lost`), because a file can have only one such range.
     """
     if range_.end is None:
         return range_.tracked.tally.lost
@@ -217,19 +217,20 @@ def committed(seconds: float) -> None:
 
 
 def state_full(reason: str) -> None:
-    """The disk of the state is full. While it is full, the agent reads nothing."""
+    """The disk with the state's database is full. While it is full, the agent reads no log
+    files."""
     _FULL.inc()
     _log.error("state_full", reason=reason)
 
 
 def state_has_room() -> None:
-    """A transaction succeeded after the disk of the state had been full."""
+    """A transaction succeeded after the disk with the state's database had been full."""
     _log.info("state_has_room")
 
 
 def brokers_silent(partitions: Sequence[str]) -> None:
-    """The leaders of these partitions acknowledge nothing. If no partitions are given, all leaders
-    acknowledge again.
+    """The leaders of these partitions acknowledge no batches. If no partitions are given, all
+    leaders acknowledge batches again.
     """
     if partitions:
         shown = list(partitions[:NAMES_MAX])
@@ -252,8 +253,8 @@ def sizes(files: int, unreadable: int) -> None:
 
 
 def file_began(path: str, file: int, begin: int, predecessor: int | None) -> None:
-    """A file got a file id. begin: the position at which it begins. predecessor: the file's earlier
-    file id."""
+    """A file got a file id. begin: the position in the file at which the file id begins.
+    predecessor: the file's earlier file id."""
     _log.info("file_began", path=path, file=file, begin=begin, predecessor=predecessor)
 
 
@@ -264,8 +265,8 @@ def bytes_skipped(topic: str, count: int) -> None:
 
 
 def files_ignored(topic: str, files: int, size: int, path: str) -> None:
-    """The number of a topic's files that are too old to be read has changed since the last look
-    (search for files). size: the bytes of all these files. path: the path of one of them.
+    """Since the last look (search for files), the number of a topic's files that are too old to be
+    read has changed. size: the bytes of all these files. path: the path of one of them.
     """
     _IGNORED.labels(topic).set(files)
     _IGNORED_BYTES.labels(topic).set(size)
@@ -278,8 +279,8 @@ def file_closed(path: str, file: int, length: int) -> None:
 
 
 def labels_news(news: Sequence[Unlabelled | Unreadable], unreadable: int) -> None:
-    """The labels of some logs' pods could not be found, or can be found again. unreadable: how many
-    files with labels cannot be read now.
+    """For some logs, the labels of their pod could not be found, or can be found again. unreadable:
+    how many of the files that contain labels cannot be read now.
     """
     for each in news:
         if isinstance(each, Unlabelled):
@@ -319,8 +320,8 @@ def no_sources(reason: str) -> None:
 
 
 def configuration_differs(since_ms: int | None) -> None:
-    """The time (ms) since which the files of the configuration differ from the settings with which
-    the agent runs; None if they do not differ.
+    """The configuration files differ from the settings with which the agent runs, since this time
+    (ms). None: they do not differ.
     """
     _CONFIGURATION.set(0 if since_ms is None else since_ms / 1000)
 
@@ -332,6 +333,6 @@ def reloaded(changes: Sequence[str]) -> None:
 
 
 def reload_refused(reason: str) -> None:
-    """The agent could not take the settings in its files, and continues with its old settings."""
+    """The agent refused the changed settings in its files, and continues with its old settings."""
     _RELOADS.labels("refused").inc()
     _log.error("reload_refused", reason=reason)

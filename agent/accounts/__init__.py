@@ -2,7 +2,7 @@
 
     mail            the durable outbox: a message is stored together with what it reports
     announcements   which file a file id names, and when the file id is closed
-    register        file ids announced, announced again, closed
+    register        announces each file id, repeats announcements, and closes file ids
     deltas          numbered messages: counts of records that the checkpoint passed, declared losses
     sealing         the time up to which deltas count all lines of the files
     set_backs       the greatest time that the clock showed before it was set back

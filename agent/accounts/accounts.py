@@ -87,7 +87,8 @@ class Accounts:
 
     @property
     def is_settled(self) -> bool:
-        """Whether deltas contain all counts and all declared losses."""
+        """Whether the deltas contain all counts and all declared losses, so that nothing waits for
+        a new delta."""
         return self._deltas.is_empty
 
     def committed(self) -> None:
@@ -109,7 +110,8 @@ class Accounts:
     def lose(
         self, range_: SetApart, now_ms: int, changes: Changes, lines: int | None = None
     ) -> None:
-        """Declares a byte range lost or uncertain. If the range was declared already, does nothing.
+        """Declares a byte range of a file lost or uncertain. If the range was declared already,
+        does nothing.
 
         lines: the number of lines in the range; None if the number is unknown.
         """
@@ -154,8 +156,8 @@ class Accounts:
         return any(file == each[0] for each in self._declared)
 
     def forget(self, files: Collection[int], changes: Changes) -> None:
-        """Removes these file ids from memory and state. No more records or losses can come from
-        these files.
+        """Removes these file ids from memory and state. The caller must know that no more records
+        or losses can come from these files.
         """
         if files:
             changes.forget_files(files)
@@ -164,9 +166,10 @@ class Accounts:
 
     def _first_unsealed(self, topic: str) -> int | None:
         """The bucket of the time up to which the topic is sealed; None if the topic has no seal.
-        Lines that nobody has read can be older than that time by `lateness.ms`. This method does
-        not subtract `lateness.ms`; the audit does so later. Each audit message states the agent's
-        `lateness.ms`. The audit subtracts that value or its own setting, whichever is larger.
+        Lines that the agent has not read yet can have event times that are earlier by up to
+        `lateness.ms`. This method does not subtract `lateness.ms`; the audit does so later. Each
+        audit message states the agent's `lateness.ms`. The audit subtracts that value or its own
+        setting, whichever is larger.
         """
         sealed_until = self._topics.sealed_until(topic)
         return None if sealed_until is None else self._bucket(sealed_until)
@@ -248,9 +251,9 @@ class Accounts:
             self._set_backs.noted(topic)
 
     def review(self, tracker: Tracker, reader: FileReader) -> None:
-        """For each topic with a last word, checks whether the topic's files have more bytes to
-        read, or whether one of these files may differ from the file that was read. If so, the agent
-        will take the topic's last word back.
+        """For each topic with a last word (the final seal of a leaving agent), checks whether the
+        topic's files have more bytes to read, or may no longer have the bytes that the agent read.
+        If so, the agent will take the topic's last word back.
         """
         for topic in self.leaving.at_rest:
             if sealing.held_back_by(topic, tracker.unreadable):
@@ -266,8 +269,8 @@ class Accounts:
         topics: Mapping[str, tuple[Source, Source]],
         offsets: Mapping[TopicPartition, int],
     ) -> None:
-        """Sends the seal of each topic whose bytes, up to the noted positions, are all acknowledged
-        or set apart (rejected, lost or uncertain), and counted in deltas.
+        """Sends the seal of each topic whose bytes, up to the positions that `note_sizes` noted,
+        are all acknowledged or set apart (rejected, lost or uncertain), and counted in deltas.
         """
         self._name_unsealed(changes, now_ms, tracker, topics)
         files, doubts = tracker.files, tracker.doubts

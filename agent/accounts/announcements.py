@@ -1,11 +1,11 @@
-"""Announcements say which file a file id names. The agent sends an announcement before the file
-id's first record, every day, and at the file id's end.
+"""Announcements say which file a file id names. The agent sends the first announcement before the
+file id's first record, repeats it every day, and sends another one at the file id's end.
 
 If this agent's state is deleted, a new agent reads the same files again under new file ids. The
 inode's time of birth then shows that two file ids name the same file. If the file system does not
-report that time, equal fingerprints show that the file is the same. A short file has no full
-fingerprint. So if a file had fewer than FINGERPRINT_BYTES when it was announced, the agent
-announces it again as soon as it has FINGERPRINT_BYTES.
+report that time, equal fingerprints (hashes of a file's first bytes) show that the file is the
+same. A short file has no full fingerprint. So if a file had fewer than FINGERPRINT_BYTES when it
+was announced, the agent announces it again as soon as it has FINGERPRINT_BYTES.
 """
 
 from __future__ import annotations

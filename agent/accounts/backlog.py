@@ -10,10 +10,11 @@ later than the last write to the file.
 The life of a file ends when the agent sees that the file has no name any more. If the agent had
 already announced the file's final length to the audit, the agent uses the later of two times as the
 end: the last write, and one hour before the hourly search that no longer found the file. The
-setting `deleted.after.ms` says how long files live. Without this setting, the agent expects the
-shortest life among the files of the same directory that were deleted last. If a file is already
-older, the report says that no time is left. The report says the same about a file that has no name
-any more: only the agent still has it open, so the file is lost when the agent ends.
+setting `deleted.after.ms` says how long files live. Without this setting, the agent looks at the
+files that were deleted last from the same directory, and expects that a file lives as long as the
+shortest-lived of them. If a file is already older, the report says that no time is left. The report
+says the same about a file that has no name any more: only the agent still has it open, so the file
+is lost when the agent ends.
 """
 
 from __future__ import annotations
@@ -68,8 +69,8 @@ class Backlogs:
         self._last_id = 0
 
     def gone(self, files: Iterable[TrackedFile], now_ms: int) -> None:
-        """Notes how long these files lived. Their final lengths were announced to the audit before,
-        and the hourly search for such files no longer found them.
+        """Notes how long these deleted files lived. The agent had announced their final lengths to
+        the audit, and its hourly search for such files no longer found them.
         """
         for tracked in files:
             if not tracked.is_deleted:
@@ -185,8 +186,8 @@ class Lives:
         self._found: OrderedDict[str, deque[int]] = OrderedDict()
 
     def end(self, directory: str, life_ms: int) -> None:
-        """Notes how long a deleted file lived. Ignores a negative `life_ms`, which comes from a
-        clock that was set back.
+        """Notes how long a deleted file lived. Ignores a negative `life_ms`: the clock was set back
+        during the file's life.
         """
         if life_ms < 0:
             return

@@ -1,8 +1,8 @@
 """Lets an agent leave for good: for each topic, the agent sends a final seal, which is called the
 last word. Also says what prevents a last word.
 
-    look       as for every seal, the agent notes the wall time W and the last used number `at`,
-               scans the patterns, and notes how long each file is
+    look       as for every seal, the agent notes the wall time W and `at`, the number of the last
+               delta or seal, scans the patterns, and notes how long each file is
     at rest    if the checkpoint has already passed all bytes that the files have at the look, no
                line of the topic is under way: this seal is the last word, and the agent stops
                reading the topic
@@ -78,7 +78,8 @@ class Leaving:
         return at_rest
 
     def review(self, noted: Noted, files: Mapping[int, TrackedFile]) -> None:
-        """Notes that a topic is no longer at rest, if the newly noted file lengths show this."""
+        """Notes that a topic is no longer at rest, if the newly noted file lengths show that its
+        files have more bytes, or other bytes, than at the last word."""
         in_doubt = noted.doubts != self._at_rest.get(noted.topic)
         if in_doubt or not sealing.is_complete(noted, files):
             self.disturbed(noted.topic)

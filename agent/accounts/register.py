@@ -18,8 +18,8 @@ REPEAT_S = 600.0
 
 class Register:
     """Adds announcements (audit messages that say which file a file id names) to the outbox. An
-    announcement opens a file id, repeats an earlier announcement, completes a fingerprint, or
-    closes a file id.
+    announcement opens a file id, repeats an earlier announcement (perhaps with the fingerprint of
+    more bytes), or closes a file id.
     """
 
     def __init__(
@@ -46,8 +46,8 @@ class Register:
         self._mail.stage(announcements.announcement(tracked, self._agent, source, now_ms))
 
     def announce_grown(self, tracked: TrackedFile, now_ms: int) -> None:
-        """Announces a file again that was shorter than FINGERPRINT_BYTES when it was found, now
-        with the fingerprint of its present beginning.
+        """If a file was shorter than FINGERPRINT_BYTES when it was found, announces it again, with
+        the fingerprint of its present first FINGERPRINT_BYTES.
         """
         handle = self._handles.held(tracked.file)
         if handle is None or tracked.birth.fingerprint.length == FINGERPRINT_BYTES:
@@ -92,7 +92,7 @@ class Register:
         """
         for tracked in list(self._tracker.ended.values()):
             if not tracked.announced_ms:
-                continue  # the audit never heard of this file: a skipped compressed file
+                continue  # never announced, because it is a skipped compressed file
             if tracked.flights or tracked.position != tracked.length:
                 continue
             tracked.state = FileState.CLOSED

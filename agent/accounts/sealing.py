@@ -68,8 +68,8 @@ def is_complete(noted: Noted, files: Mapping[int, TrackedFile]) -> bool:
     """Whether all noted bytes are settled. The caller has to check whether deltas contain the
     counts of these bytes.
 
-    A file that is not verified may differ from the file that was read, so its bytes do not count as
-    settled.
+    If the agent still has to check that a file has the bytes that were read from it (`verified` is
+    false), the file's bytes do not count as settled.
     """
     for file, target in noted.targets.items():
         tracked = files.get(file)
@@ -83,9 +83,9 @@ def is_complete(noted: Noted, files: Mapping[int, TrackedFile]) -> bool:
 
 
 def is_void(noted: Noted, files: Mapping[int, TrackedFile], doubts: int) -> bool:
-    """Whether some of the noted bytes may belong to other file ids by now, because a file was cut
-    off or changed. If so, the agent must note the sizes again. doubts: how often the agent has by
-    now found that a file of the topic no longer has the bytes that it had read.
+    """Whether some of the noted bytes may belong to other file ids by now, because a file was
+    truncated or changed. If so, the agent must note the sizes again. doubts: how often the agent
+    has by now found that a file of the topic no longer has the bytes that it had read.
     """
     if doubts != noted.doubts:
         return True

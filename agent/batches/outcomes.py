@@ -22,8 +22,8 @@ def outcomes(
     bucket_ms: int,
     filtered: Filtered | None,
 ) -> list[ReadingOutcome]:
-    """Makes one outcome for each reading. The column `owner` (the index of a row's reading) is
-    sorted in all records, so the rows of each reading are adjacent."""
+    """Makes one outcome for each reading. `Records.owner` (for each row, the index of its reading)
+    is sorted, so the rows of each reading are adjacent."""
     outcomes = []
     for index in range(len(readings)):
         counts = Counts(bucket_ms)

@@ -140,7 +140,8 @@ class Press:
         self._codec.check_encodes()
         self._rejected_codec = Codec(recipe.rejected_schema.text)
         self.framer = framer_of(recipe)
-        # The encoding of whole files. (The files of replays are UTF-8; see `replayed`.)
+        # The encoding of the files. (The files of replays are in UTF-8 JSON; see `replayed`. The
+        # encoding in `recipe` is that of the line in each JSON object.)
         self._outer_encoding = UTF_8 if recipe.is_replay else recipe.encoding
         self._shape = shape_of(recipe, self._codec)
         parsing, codec_before = recipe, self._codec

@@ -1,5 +1,5 @@
 """Chooses records of a byte range that the agent has chosen as a sample, and computes their content
-sums for the audit. All functions are pure."""
+sums for the audit. A content sum is a checksum of a record's content. All functions are pure."""
 
 from __future__ import annotations
 

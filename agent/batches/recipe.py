@@ -133,15 +133,15 @@ def from_json(text: str) -> Recipe:
 
 
 def with_refusal(recipe: Recipe) -> Recipe:
-    """Returns the recipe with a mark. If an intent has a marked recipe, the agent does not simply
-    send it again after a crash, but first asks the brokers which records arrived (see
-    `has_refusal`).
+    """Returns the recipe with the flag ` refused` in `program`. If an intent has such a recipe, the
+    agent does not simply send the intent again after a crash, but first asks the brokers which
+    records arrived (see `has_refusal`).
     """
     return replace(recipe, program=f"{recipe.program}{_REFUSED}")
 
 
 def has_refusal(recipe: Recipe) -> bool:
-    """Whether the recipe has the mark of `with_refusal`: a broker refused a record of the recipe's
+    """Whether `with_refusal` has flagged the recipe: a broker refused a record of the recipe's
     intents, and may have accepted records that come after the refused record.
     """
     return recipe.program.endswith(_REFUSED)

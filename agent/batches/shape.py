@@ -4,9 +4,9 @@ CSV.
     parsed records -> fields with their defaults -> rules -> records that are kept
                                                          `-> records that a rule left out
 
-The rules are applied to each record as the parser makes it. A record with a text field that is not
-UTF-8 is rejected before the rules are applied. If a mask makes a text too long, the mask rejects
-the record. So no rule leaves out a record that would otherwise be rejected.
+A record with a text field that is not UTF-8 is rejected before the rules are applied. If a mask
+makes a text too long, the mask rejects the record. So no rule leaves out a record that would
+otherwise be rejected.
 """
 
 from __future__ import annotations
@@ -160,8 +160,9 @@ class RecordShape:
         return batch
 
     def _without_private(self, extra: pa.Array) -> pa.Array:
-        """The maps of `_extra`, without the members that rules mask, hash or remove. A map contains
-        such a member if the member's value does not have the type of its field.
+        """Returns the maps of `_extra`, without the members that rules mask, hash or remove.
+        Although these members have a field of their own, the parser puts a member into `_extra` if
+        its value does not have the type of the field.
         """
         maps = [
             None if each is None else [(name, x) for name, x in each if name not in self._private]

@@ -1,7 +1,7 @@
 """Asks the cluster and the registry for what a starting agent needs: topics, ids, schemas.
 
 If the cluster or the registry is down when the agent starts, the agent waits, reads no lines, and
-logs that it waits. Nothing is lost, because the files are the buffer.
+logs that it waits. Nothing is lost, because the lines stay in the files until the agent reads them.
 """
 
 from __future__ import annotations
@@ -97,8 +97,8 @@ def schemas_of(registry: RegistryClient, settings: AgentSettings) -> list[Source
 
 
 def compiled(source: SourceSettings, schema: Schema, batch_bytes: int) -> Press:
-    """Compiles a source's press (which makes record batches of lines) as if each topic had only one
-    partition.
+    """Compiles a source's press (which makes record batches of lines) without asking the cluster:
+    as if each topic had only one partition.
 
     Raises ConfigurationRefused if the parser does not fit the schema.
     """
@@ -189,8 +189,8 @@ def _topics_now(client: Client, names: Sequence[str]) -> dict[str, tuple[TopicSn
 
 
 def _is_another(source: Source, topics: Mapping[str, tuple[TopicSnapshot, str]]) -> bool:
-    """Whether the topic of `source` has another id now. If the old or the new id is not known, the
-    answer is no."""
+    """Whether the topic has another id in `topics` (now) than in `source` (earlier). If one of the
+    two ids is not known, the answer is no."""
     _, topic_id = topics[source.topic]
     return bool(topic_id and source.topic_id) and topic_id != source.topic_id
 

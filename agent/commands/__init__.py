@@ -8,7 +8,7 @@ guessing      `guess`: proposes settings for an unknown log (samples: the first 
               unnamed_formats: values with a delimiter, pairs, JSON after a prefix;
               json_schemas: schemas of JSON lines; leading_texts: text after a time, stack traces;
               written_times: how times are written; secret_texts: what looks like secrets;
-              guess_report: the proposal for people)
+              guess_report: shows the proposal)
 replaying     `replay`, `replayed`: sends repaired lines once
 testing       `test`: the rows and rejects that the lines of a file would become
 installation  `install-snippet`: for a host without Ansible

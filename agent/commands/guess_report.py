@@ -1,4 +1,4 @@
-"""Shows the proposal of `guess` to people."""
+"""Formats the proposal of `skidway agent guess` as text that the command prints."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from skidway.agent.validation.preview import SHOWN_CHARACTERS_MAX
 
 
 def render(found: Guess, rows_max: int = 10) -> str:
-    """The proposal as a text for people, with at most `rows_max` of its rows."""
+    """The proposal as text to print, with at most `rows_max` of the rows that it makes of the
+    file."""
     made = found.preview
     count = len(made.rows) + len(made.rejects)
     lines = [

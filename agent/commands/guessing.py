@@ -43,7 +43,7 @@ TIMES: Final = (
     "time", "timestamp", "@timestamp", "ts", "date", "datetime", "eventTime", "event_time", "t",
     "@t", "timeMillis", "time_ms", "ts_ms", "timestamp_ms", "epochSecond",
 )  # fmt: skip
-"""`guess` tries JSON members with these names as times, in this order."""
+"""`guess` looks for a record's time in the JSON members with these names, in this order."""
 
 DEPTH_MAX: Final = 3
 """`guess` looks for times in members up to this depth. For example, `a.b.time` has depth 3."""
@@ -59,15 +59,15 @@ def guess(path: Path, lines_max: int, encoding: str | None = None) -> Guess:
     sample = samples.read(path.absolute(), lines_max, encoding)
     try:
         as_json = _as_json(sample)
-    except (SkidwayError, RecursionError):  # the agent can fill no schema for these lines
+    except (SkidwayError, RecursionError):  # the agent could fill no schema of these lines
         as_json = None
     if as_json is not None and as_json.preview.share >= NAMED_LEAST:
         return _with_notes(as_json, sample, encoding)
     found = [each for each in (as_json, _as_format(sample)) if each is not None]
     best = max(found, key=lambda each: each.preview.share, default=None)
     unnamed = _as_unnamed(sample)
-    # Lines with a time, a level and a JSON object also fit syslog's format, but it would read the
-    # level as the host.
+    # Lines with a time, a level and a JSON object also fit the format `syslog`, but this format
+    # would read the level as the host.
     has_level = unnamed is not None and unnamed.what.startswith(unnamed_formats.LEVEL_AND_JSON)
     if unnamed is not None and (
         best is None or has_level or best.preview.share < min(NAMED_LEAST, unnamed.preview.share)
@@ -176,8 +176,9 @@ def _with_schema(sample: Sample, schema: JsonSchema, time: dict[str, Any] | None
 
 
 def _times(texts: list[bytes]) -> list[tuple[str, str]]:
-    """Members that may contain the time of a line, each with the format of this time. Members of
-    the line's outer object come first, then members of the objects inside it.
+    """Returns the JSON members that may contain the time of a line, each with the format of this
+    time. Members of the outermost object come first, then members of the objects inside it. A
+    nested member is named by its path, for example `a.time`.
     """
     values: dict[tuple[str, ...], list[object]] = {}
     for text in texts[:LOOKED_AT_MAX]:
@@ -273,9 +274,9 @@ def _about_names(found: Guess) -> list[str]:
 
 
 def _as_timed(sample: Sample) -> Guess | None:
-    """The proposal for text whose records begin with a time, or have a time after a short text: the
-    most exact of the proposals that fit nearly as many records as the best proposal. None if the
-    records have no time.
+    """Returns the proposal for text whose records begin with a time, or have a time after a short
+    text; None if the records have no time. Of several proposals, returns the most exact one that
+    fits nearly as many records as the one that fits most.
     """
     texts = sample.strings
     proposals = [("text behind a time", each) for each in leading_texts.timed(texts)]

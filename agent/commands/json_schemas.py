@@ -2,11 +2,11 @@
 
 `skidway schemas infer` proposes a schema that accepts all values. If the values of a member have
 several types, it proposes a union, which the agent cannot fill. So the schema of this module gives
-such a field the type of most values, and `_extra` takes the other values. If most values are
-objects or arrays, and a type inside them is a union, `_extra` takes the whole member. The schema
-also has `_extra` if some lines lack a member, because then later lines may have members that no
-line has yet. `_extra` also takes members with numbers or ids in their names, because each new
-number would need a new column.
+such a field the type of most values, and `_extra` takes the other values. If most values of a
+member are objects or arrays, and a type inside them is a union, `_extra` takes the whole member.
+The schema also has `_extra` if some lines lack a member, because then later lines may have members
+that no line has yet. `_extra` also takes members with numbers or ids in their names, because each
+new number would need a new column.
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ class JsonSchema:
     numbered: tuple[str, ...] = ()
 
     def field_of(self, member: str) -> str:
-        """The name of the field that takes a member. It may differ from the member's name."""
+        """The name of the field that takes a JSON member. If the two names differ, the field has
+        the member's name as an alias."""
         fields = self.document["fields"]
         named = (each["name"] for each in fields if member in each.get("aliases", ()))
         return next(named, member)
@@ -129,9 +130,9 @@ class _Members:
 
 
 def _branch(kind: Any, name: str | None) -> Any:
-    """The type with this name in a field's union (or the field's only type); None if `name` is
-    `record` or `array` and the union has no such type. Any other type is returned even if the union
-    does not have it, because a union may have `double` instead of `long`.
+    """If `name` is `record` or `array`: returns this type from the field's union (or the field's
+    only type); None if it is not there. Returns any other name unchanged, even if the union does
+    not have this type, because a union may have `double` instead of `long`.
     """
     branches = [each for each in (kind if isinstance(kind, list) else [kind]) if each != "null"]
     names = _OBJECTS if name == "record" else (name,)

@@ -18,14 +18,14 @@ line before it.
 """
 
 TIMED_LEAST: Final = 0.1
-"""A log has times if at least this share of its lines begins with a time. The other lines belong to
-stack traces.
+"""A log has times if at least this share of its lines begins with a time. All other lines may be
+lines of stack traces.
 """
 
 BEHIND_LEAST: Final = 0.8
-"""`guess` proposes times after a short text if at least this share of the lines that are not
-indented has such a time. If fewer lines have such a time, the times may be a part of the messages.
-For logs with stack traces, TIMED_LEAST applies instead.
+"""Of the lines that are not indented, at least this share must have a time after a short text,
+otherwise `guess` does not propose such times: they may be a part of the messages. For logs with
+stack traces, TIMED_LEAST applies instead.
 """
 
 _SIGNS: Final = {
@@ -62,8 +62,8 @@ def joined(texts: Sequence[str]) -> dict[str, Any]:
 
 
 def behind(texts: Sequence[str]) -> list[dict[str, Any]]:
-    """Settings for lines with a time after a short text, such as `[INFO] 2026/11/23 08:15:01 up`.
-    Empty if the lines have no such time.
+    """Returns one proposal of settings for lines with a time after a short text, such as `[INFO]
+    2026/11/23 08:15:01 up`. Empty if too few lines have such a time.
     """
     found = written_times.inside(texts)
     if found is None:

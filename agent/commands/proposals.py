@@ -22,7 +22,7 @@ from skidway.agent.validation.preview import Preview, preview
 from skidway.errors import SkidwayError
 
 SHARE_LEAST: Final = 0.5
-"""A format is proposed only if at least this share of the bytes fits."""
+"""A format is proposed only if at least this share of the file's first bytes fits it."""
 
 ZONE: Final = (
     "The times name no zone, so they count as UTC. If the host writes local times, add the zone, "

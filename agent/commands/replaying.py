@@ -3,12 +3,12 @@ and replayed lines.
 
     <state.dir>/replay/<topic>/<time>-<random>.replay    tailed by the agent (parsing.replayed)
 
-The command writes repaired lines to such files, and the agent sends these lines. The files also
-show which lines were replayed: if the origin of a rejected line is in one of the files, the command
-does not replay this line again. The command writes each file under another name first, and renames
-it when it is complete. So if the command is killed, a second call replays the lines that the first
-call did not replay. No program deletes the files. People may delete a file when the rejected topic
-no longer has its lines.
+A repaired line is a rejected line that people have corrected. The command writes repaired lines to
+such files, and the agent sends them. The files also show which lines were replayed: if the origin
+of a rejected line is in one of the files, the command does not replay this line again. The command
+writes each file under another name first, and renames it when it is complete. So if the command is
+killed, a second call replays the lines that the first call did not replay. No program deletes the
+files. People may delete a file when `<topic>.rejected` no longer has the file's lines.
 """
 
 from __future__ import annotations
@@ -50,14 +50,15 @@ Key = tuple[int, int, int]
 
 
 class NotReplayed(SkidwayError):
-    """Raised if one of the lines cannot be replayed; then no line was replayed."""
+    """Raised if one of the given lines cannot be replayed. In that case, the command replays none
+    of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
     """The result of a call of the command. lines: by topic, how many lines it replayed. before: how
-    many lines had been replayed before. unfit: how many of the replayed lines will be rejected
-    again.
+    many of the given lines it left out, because an earlier call had replayed them. unfit: how many
+    of the replayed lines will be rejected again.
     """
 
     lines: dict[str, int]

@@ -1,7 +1,8 @@
-"""Finds, for `guess`, the fields in which masks recognize secrets.
+"""Finds, for `guess`, the fields with texts in which a mask (a rule of `shape` that replaces
+secrets) recognizes a secret.
 
-`guess` only says which rules would mask these texts; people decide whether the texts are secrets.
-It does not look for IP addresses, because many logs are of no use without them.
+`guess` only says which rules would mask the secrets; people decide whether to use the rules.
+`guess` does not look for IP addresses, because many logs are of no use without them.
 """
 
 from __future__ import annotations
@@ -61,8 +62,8 @@ def secrets(rows: Sequence[Mapping[str, Any]]) -> Secrets:
 
 def _about_numbers(field: str, texts: Sequence[str]) -> str | None:
     """A sentence that says why the numbers in texts are probably not cards; None if they may be
-    cards. Only numbers with the prefix and length of a card network count for this decision. So a
-    few cards are found even among many numbers of other kinds.
+    cards. The decision ignores numbers without the prefix and length of a card network. So a few
+    cards are found even among many numbers of other kinds.
     """
     numbers = [re.sub("[ -]", "", each) for text in texts for each in _NUMBERS.findall(text)]
     of_networks = [each for each in numbers if _ISSUERS.fullmatch(each)]

@@ -1,8 +1,8 @@
-"""Shows what became of every byte of every file, as the agent's state says. `show` reads the state
-even while the agent runs. With `adopt` and `give_up`, an operator changes the state of a stopped
-agent.
+"""Works on the state of an agent. `show` returns what became of every byte of every file; it may
+run while the agent runs. With `adopt` and `give_up`, an operator changes the state of a stopped
+agent. For each file id, these numbers of bytes add up:
 
-acknowledged + rejected + filtered + lost + uncertain + pending = bytes, of each file id
+acknowledged + rejected + filtered + lost + uncertain + pending = bytes
 """
 
 from __future__ import annotations
@@ -66,8 +66,9 @@ def show(directory: Path, host: Host | None = None) -> dict[str, Any]:
 def rows(shown: Mapping[str, Any]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """The two tables that the command prints for people: one of the files, and one of the files'
     ranges that were declared lost or uncertain. shown: the result of `show`. Ids are written as in
-    the audit's sentences. If the end of a declared range is unknown, the file's sum says "or more".
-    If several file ids have the same path, the path is followed by what distinguishes them.
+    the audit's sentences. If the end of a lost or uncertain range is unknown, "or more" follows the
+    number of the file's lost or uncertain bytes. If several file ids have the same path, the path
+    is followed by what distinguishes them.
     """
     more = {(each["file"], each["fate"]) for each in shown["declared"] if each["end"] is None}
     files = [
@@ -175,9 +176,9 @@ def adopt(directory: Path, *, new_epoch: bool = False) -> str:
     StateRefused.
 
     With `new_epoch`, the state gets a new epoch even if it already belongs to this machine. An
-    operator needs a new epoch after the topic of the audit messages was lost with messages of the
-    previous epoch. Without these messages, the audit can prove no later bucket of the previous
-    epoch complete. If the state is an older copy, the agent notices this at its next start
+    operator needs a new epoch if the topic `_skidway_audit` was lost, and with it messages of the
+    present epoch. Without these messages, the audit cannot prove that later buckets of this epoch
+    are complete. If the state is an older copy, the agent notices this at its next start
     (agent.state.renewal).
     """
     with DirectoryLock(directory):

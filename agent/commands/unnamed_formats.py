@@ -19,7 +19,7 @@ from skidway.agent.parsing import csv_lines, key_values
 from skidway.schemas.inference.naming import RESERVED
 
 LOOKED_AT_MAX: Final = 200
-"""The functions look at no more than this many lines."""
+"""The functions examine at most this many lines of the log."""
 
 SHARE_LEAST: Final = 0.8
 """A log counts as values with a delimiter, as pairs, or as JSON objects after a prefix, if at least
@@ -27,8 +27,8 @@ this share of its lines looks like that.
 """
 
 MIXED_LEAST: Final = 0.2
-"""If a smaller share of the lines has a JSON object after a prefix, `guess` takes these objects for
-a part of the messages."""
+"""If a smaller share of the lines has a JSON object after a prefix, `guess` treats these objects as
+parts of the messages."""
 
 COLUMNS_LEAST: Final = 3
 PAIRS_LEAST: Final = 2

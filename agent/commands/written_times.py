@@ -126,8 +126,8 @@ FORMS: Final = (
     ),
     *_day_first(_YEARLESS, _NO_ZONE),
 )
-"""The forms of times with a day. `guess` takes the first form that fits. So forms with a zone come
-before the same forms without a zone, and forms without a year come last.
+"""The forms of times that contain a date. `guess` takes the first form that fits. So forms with a
+zone come before the same forms without a zone, and forms without a year come last.
 """
 
 _EPOCHS: Final = (

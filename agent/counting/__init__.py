@@ -1,11 +1,11 @@
 """`skidway agent count`: the agent in count-only mode. It runs beside another log shipper, and
-notes which lines the files have. Even after the files were rotated and deleted, `skidway audit
-compare --counted` can compare these lines with the shipper's records. It sends nothing, and needs
-neither a broker nor a registry.
+stores notes (database rows with the length and hash of each line of a file). With the notes,
+`skidway audit compare --counted` can compare the lines with the shipper's records even after the
+files were rotated and deleted. This mode sends nothing, and needs neither a broker nor a registry.
 
-It finds, recognizes and reads files by the same code as the agent (package `files`), but with a
-directory of its own, so that an agent of the same host does not notice it. The module `notes` of
-the package `audit.comparison` describes what the directory contains.
+The mode finds, recognizes and reads files by the same code as the agent (package `files`), but
+stores its state in a directory of its own, so that it does not disturb an agent on the same host.
+The module `notes` of the package `audit.comparison` describes what the directory contains.
 
     settings  what to count, where the notes are, how many notes are kept
     segments  which notes are the oldest, and when they are deleted; no I/O

@@ -5,8 +5,7 @@
                 ONE TRANSACTION for the notes and the new positions
 
 A look is one search through all patterns. The loop runs in one thread and owns all state. If the
-disk is full, the loop keeps the transaction unchanged, reads no further bytes, and tries to commit
-the transaction again.
+disk is full, the loop reads no further bytes, and tries to commit the same transaction again later.
 """
 
 from __future__ import annotations
@@ -99,14 +98,15 @@ class CountLoop:
         self._looked_ms = state.looked_ms()  # when the last look that found all files began
         self._looked_at = self._drop_at = 0.0
         self._sequence = 0
-        self._now_ms = 1 << 63  # time of the last turn; the first counts as after a set-back
+        self._now_ms = 1 << 63  # time of the last turn; at first, later than any clock
         self._has_backlog = False
         self.progress = Progress()
         self.full_reason: str | None = None
 
     def touch(self, paths: Iterable[str], *, everything: bool = False) -> None:
-        """Examines the files at paths about which events came. everything: whether to look through
-        all patterns, because the changed paths are unknown.
+        """Examines, in the next turn, the files at these paths, for which the operating system
+        reported changes. everything: whether to look through all patterns, because the changed
+        paths are unknown.
         """
         now = self._clock.monotonic()
         for path in paths:
@@ -122,11 +122,12 @@ class CountLoop:
             self._changes = CountChanges()
 
     def pause_s(self) -> float:
-        """How many seconds the caller may wait before the next turn, even if events come."""
+        """How many seconds the caller may wait before the next turn, even if files change in that
+        time."""
         return 0.0 if self._has_backlog and self.full_reason is None else PACE_S
 
     def patience_s(self) -> float:
-        """How many seconds the caller may wait for an event before the next turn."""
+        """How many seconds the caller may wait for a change of a file before the next turn."""
         if not self._reader.is_quiet or self.full_reason is not None:
             return 0.0
         return min(max(self._looks.in_s(self._clock.monotonic()), 0.0), PATIENCE_S)
@@ -192,7 +193,7 @@ class CountLoop:
         self.progress.bytes += note.end - note.first
 
     def _mind_news(self, after_ms: int, now_ms: int) -> None:
-        """Notes new files, and bytes that could not be read."""
+        """Stores, in the transaction, new files and byte ranges that could not be read."""
         news = self.tracker.news.take()
         for tracked in news.born:
             birth = tracked.birth

@@ -1,4 +1,5 @@
-"""Makes the notes of readings: which lines the bytes have that the agent has just read."""
+"""Makes a note of each reading (bytes that were just read from a file). The note says which lines
+the bytes have."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ class Noting:
         self._divided = divided
 
     def begin(self, tracked: TrackedFile, after_ms: int, changes: CountChanges) -> None:
-        """Notes a new file, before any of its bytes are read. after_ms: all its lines were written
+        """Stores a new file, before any of its bytes are read. after_ms: all its lines were written
         after this time; 0 if unknown.
         """
         before = tracked.tail or b""
@@ -39,8 +40,8 @@ class Noting:
 
     def note(self, taken: Taken, changes: CountChanges) -> Note:
         """Returns the note of a reading. Adds to `changes` the byte ranges that the note leaves
-        out, because they are only a part of a line, or a line that is too long. Each range has its
-        reason.
+        out, because they are only a part of a line, or a line that is too long. Adds the reason for
+        each range.
         """
         intent, data = taken.reading.intent, taken.reading.data
         was_divided = intent.file in self._divided
@@ -93,8 +94,8 @@ class Noting:
 
 
 def put_set_apart(apart: SetApart, now_ms: int, changes: CountChanges) -> None:
-    """Adds to `changes` a byte range that is not noted because it could not be read, or that may be
-    noted a second time under another file id.
+    """Adds to `changes` a byte range that is in no note because it could not be read, or that may
+    be in a second note under another file id.
     """
     tracked = apart.tracked
     unnoted = Unnoted(tracked.birth.path, apart.first, apart.end, apart.reason)
@@ -103,5 +104,5 @@ def put_set_apart(apart: SetApart, now_ms: int, changes: CountChanges) -> None:
 
 
 def put_unseen(unseen: Unseen, now_ms: int, changes: CountChanges) -> None:
-    """Adds to `changes` rotated files that were not read, so their lines are not noted."""
+    """Adds to `changes` rotated files that were not read, so that no note has their lines."""
     changes.put_unnoted(None, Unnoted(unseen.path, 0, None, unseen.reason), now_ms)

@@ -1,5 +1,5 @@
-"""`skidway agent count`: builds the loop, runs it, and stops it. It serves no metrics, so that it
-does not need a port beside an agent."""
+"""`skidway agent count`: builds the loop, runs it, and stops it. It serves no metrics, so it needs
+no port, and can run on the same host as an agent."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ def run(settings: CountSettings, shutdown: Shutdown) -> int:
 
 
 def _open_files_max() -> int:
-    """How many log files may be open at once: half of the files that the process may open. Raises
-    the process's limit as far as it may."""
+    """Increases the process's limit of open files as far as the system permits. Returns how many
+    log files may be open at once: at most half of this limit."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     return max(1, min(OPEN_FILES_MAX, hard // 2))

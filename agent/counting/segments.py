@@ -1,5 +1,6 @@
-"""Decides which notes are deleted because they are too old or too many. Notes are deleted segment
-by segment. A segment consists of notes that were made one after the other. Does no I/O."""
+"""Decides which notes (database rows with the lengths and hashes of lines) are deleted because they
+are too old or too many. Notes are deleted segment by segment. A segment consists of notes that were
+made one after the other. This module does no I/O."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ ROW_BYTES: Final = 96
 
 
 class Segment(NamedTuple):
-    """first_ms, newest_ms: when the oldest and the newest of its notes were made."""
+    """A list of notes. first_ms, newest_ms: when the oldest and the newest of the notes were
+    made."""
 
     number: int
     first_ms: int
@@ -25,8 +27,8 @@ class Segment(NamedTuple):
 
 
 def stored_bytes(lines: bytes) -> int:
-    """How many bytes of the database a note takes, about. SQLite puts a long value on pages of its
-    own."""
+    """About how many bytes a note with these `lines` takes in the database. SQLite puts a long
+    value on pages of its own."""
     size = len(lines)
     return ROW_BYTES + (size if size < PAGE_BYTES // 4 else -(-size // PAGE_BYTES) * PAGE_BYTES)
 
@@ -52,8 +54,9 @@ class Segments:
         return last.number
 
     def drop(self, now_ms: int) -> list[Segment]:
-        """Removes the oldest segments that are too old or too many, and returns them. The newest
-        segment always stays, so that its number is not used again.
+        """Removes the oldest segments, as long as they are too old or all notes together have too
+        many bytes. Returns the removed segments. The newest segment always stays, so that its
+        number is not used again.
         """
         kept = sum(each.size_bytes for each in self._segments)
         dropped: list[Segment] = []

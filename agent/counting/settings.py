@@ -1,4 +1,5 @@
-"""What `skidway agent count` counts, and how many notes it keeps."""
+"""The settings of `skidway agent count`: which files it reads, and how many notes of their lines it
+keeps."""
 
 from __future__ import annotations
 
@@ -50,8 +51,8 @@ class CountSettings:
         return tuple(Pattern(path, self.exclude) for path in self.paths)
 
     def source(self) -> TailedSource:
-        """The files as a source of the agent. Its lines end with a line feed, as shippers see
-        them."""
+        """The files as a source of the agent. As for other shippers, each line ends with a line
+        feed."""
         return TailedSource(
             topic=SOURCE,
             topic_id="",

@@ -27,15 +27,16 @@ _WHOLE_SINCE = f"""
 UPDATE meta SET value = max(value, coalesce(
     (SELECT max(noted_ms) + 1 FROM unnoted WHERE {_TOO_MANY}), 0)) WHERE key = ?
 """  # noqa: S608 - our own text
-"""The statement moves the time since which the notes are complete. The table `unnoted` lists byte
-ranges that are not noted. Its oldest rows are deleted when there are too many. Then the notes count
-as complete only for the time after the deleted rows.
+"""Sets the time since which the notes are complete. The table `unnoted` lists byte ranges without a
+note. If it has too many rows, the oldest rows are deleted. After that, the notes count as complete
+only for the time after the deleted rows.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """The lines of the bytes [first, end) of a file. lines: as `notes.lines_of` makes them."""
+    """The lines of the bytes [first, end) of a file. lines: their lengths and hashes, as
+    `notes.lines_of` makes them."""
 
     file: int
     first: int
@@ -50,7 +51,7 @@ class Note:
 
 
 class CountState(StateDatabase):
-    """Owns the connection, as `StateDatabase` does."""
+    """Owns the connection to the database, as its base class does for the agent."""
 
     file_name: ClassVar[str] = notes.DATABASE
     additions: ClassVar[str] = ADDITIONS + notes.TABLES
@@ -89,8 +90,8 @@ def open_count(directory: Path) -> CountState:
 
 
 def check_directory(directory: Path, patterns: Iterable[Pattern]) -> None:
-    """Raises UsageError if the directory has files of somebody else, or if the notes would be one
-    of the files whose lines are counted."""
+    """Raises UsageError if the directory has files of another program, or if a pattern matches the
+    database of the notes itself."""
     if (directory / AGENT_DATABASE).exists():
         raise UsageError(
             f"--into: {directory} has the state of an agent; name a directory of its own."
@@ -193,8 +194,8 @@ class CountChanges(Changes):
         self._do(f"DELETE FROM unnoted WHERE {_TOO_MANY}", (notes.UNNOTED_MAX,))  # noqa: S608 - ours
 
     def drop(self, segments: Iterable[Segment], now_ms: int) -> None:
-        """Deletes the notes of segments, the oldest first, and the rows about files of which no
-        other notes are left.
+        """Deletes the notes of these segments, the oldest first, and the rows about files that have
+        no other notes.
         """
         newest_ms = None
         for each in segments:

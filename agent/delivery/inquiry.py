@@ -5,7 +5,7 @@ intents the brokers have, and then decides about the missing records.
     asked  -> search     which of the records the brokers have (search.py says how long it waits)
     search -> parts      arrived, missing, doubtful (read_back)
     arrived              counted and passed like acknowledged records
-    missing, bytes here  sent under a new intent by the present program, with the same settings and
+    missing, in file     sent under a new intent by the present program, with the same settings and
                          time of reading. So each record gets the partition and audit bucket
                          that it would have had, and readers drop its late copies as repeats
     missing, bytes gone  lost: no broker has them
@@ -80,10 +80,10 @@ TURN_INTENTS = 200
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """An intent whose records are looked for. reason: why the intent cannot be sent again
-    unchanged. reach: the partitions that may have its records. recipe: the recipe by which the
-    intent was sent. If that recipe is unknown, `recipe` is the present recipe of the intent's file,
-    or None if the file's topic is gone.
+    """An intent whose records the agent looks for in the brokers' logs. reason: why the intent
+    cannot be sent again unchanged. reach: the partitions that may have its records. recipe: the
+    recipe by which the intent was sent. If that recipe is unknown, `recipe` is the present recipe
+    of the intent's file, or None if the file's topic is gone.
     """
 
     intent: Intent
@@ -122,8 +122,8 @@ class Inquiry:
         """past_at: the monotonic time after which a batch that was sent before the agent started
         can no longer arrive.
         """
-        # There are eight arguments, because a decision about an intent changes the objects that own
-        # files, recipes and the progress of partitions.
+        # There are eight arguments, because a decision about an intent changes several other
+        # objects: those that own files, recipes and the progress of partitions.
         self._tracker = tracker
         self._handles = handles
         self._presses = presses
@@ -228,7 +228,7 @@ class Inquiry:
             self._divided, self._kept = {}, []
 
     def status(self, now: float) -> dict[str, object] | None:
-        """What the inquiry waits for, in words for people; None if it waits for nothing."""
+        """What the inquiry waits for, as sentences for operators; None if it waits for nothing."""
         if self.is_over:
             return None
         size = sum(each.intent.length for each in (*self._searching, *self._asked))
@@ -240,9 +240,9 @@ class Inquiry:
         return self._search.silent_s(now)
 
     def _make_way(self, unreadable: set[int]) -> None:
-        """If only unreadable files are left in this search, begins a search for other files. The
-        inquiry tries the unreadable files again after that search. A file's intents stay in their
-        order.
+        """If only unreadable files still have undecided intents in this search, ends it, so that a
+        search for the intents of other files can begin. The inquiry tries the unreadable files
+        again after that search. A file's intents stay in their order.
         """
         others = [each for each in self._asked if each.intent.file not in unreadable]
         if others and all(each.intent.file in unreadable for each in self._searching):
@@ -299,7 +299,7 @@ class Inquiry:
         if len(parts) > 1 and intent.length > READ_BYTES:  # an over-long line has only one record
             parts = [Part(intent.first, intent.end, Fate.DOUBTFUL)]
         if evidence is None:
-            tracked.verified = False  # so the tracker checks the file before the next read
+            tracked.verified = False  # so the tracker checks the file's bytes before the next read
             self._tracker.doubts[tracked.birth.topic] += 1
         verdicts = self._verdicts(asked, parts, tracked, evidence)
         taken = []
@@ -330,8 +330,9 @@ class Inquiry:
         tracked: TrackedFile,
         evidence: Evidence | None,
     ) -> list[_Verdict]:
-        """The verdict on each part of an intent, in the order of the bytes. A missing part may be
-        divided into pieces (see `_plans`); then each piece has a verdict.
+        """Returns the verdict on each part of an intent, in the order of the bytes. If a part is
+        missing from the logs, `_plans` may divide it into smaller parts; then each of these has a
+        verdict.
         """
         why, unsure = asked.reason, Certainty.UNCERTAIN
         missing = [part for part in parts if part.fate is Fate.MISSING]
@@ -363,9 +364,9 @@ class Inquiry:
         tracked: TrackedFile,
         evidence: Evidence,
     ) -> list[tuple[Part, Reading | str]]:
-        """Divides missing parts into pieces, of which each is sent as a whole or not at all.
-        Returns each piece with the reading that sends it, or with the reason (a text) why it cannot
-        be sent.
+        """Divides each part that is missing from the logs into smaller parts. Each of these is sent
+        as a whole or not at all. Returns each smaller part with the reading that sends it, or with
+        the reason (a text) why it cannot be sent.
         """
         recipe = self._sendable(asked, tracked)
         if recipe is None:
@@ -412,8 +413,8 @@ class Inquiry:
         return tracked.reading(intent, data)
 
     def _dropped(self, recipe: Recipe, readings: list[Reading]) -> Iterator[int]:
-        """The positions of those records in the readings that readers of the logs would drop as
-        repeats, because the partition has later records of the file."""
+        """Yields the positions in the file of those records of `readings` that consumers would drop
+        as repeats, because the partition already has later records of the file."""
         if not readings:
             return
         places = {tp for reading in readings for tp in reach(recipe, reading.intent)}
@@ -433,8 +434,9 @@ class Inquiry:
         *,
         is_whole: bool,
     ) -> Taken | None:
-        """Adds a flight (a byte range that the checkpoint still has to pass) for a part, after the
-        flights of the file's earlier bytes. Returns the part if it has to be sent, else None.
+        """Adds a flight (a byte range that the checkpoint still has to pass) for a part of an
+        intent, after the flights of the file's earlier bytes. Returns the part if it has to be
+        sent, else None.
         """
         whole, part = asked.intent, verdict.part
         intent = self._intent_of(whole, verdict, evidence, is_whole=is_whole)
@@ -470,8 +472,8 @@ class Inquiry:
         elif is_whole:
             intent = whole
         else:
-            # If the part's bytes are gone, the part gets the CRC of the whole intent. So no other
-            # bytes can match the part's CRC.
+            # If the part's bytes are gone, the part gets the CRC of the whole intent. So bytes that
+            # may later be in the part's range do not match this CRC.
             crc = whole.crc if evidence is None else crc_of(_cut(whole, part, evidence))
             number = self._numbers.next()
             intent = replace(whole, sequence=number, first=part.first, end=part.end, crc=crc)
@@ -484,8 +486,8 @@ class Inquiry:
 
 
 def _record_bounds(intent: Intent, evidence: Evidence, framer: Framer) -> Int64s:
-    """The positions, in the range of an intent, at which the present program begins and ends
-    records."""
+    """The positions, in the byte range of an intent, at which the present program begins or ends a
+    record."""
     if intent.length > READ_BYTES:
         return np.array([intent.first, intent.end])
     frames = framer.frame(evidence.data, np.array([len(evidence.data)]))

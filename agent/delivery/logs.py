@@ -1,5 +1,5 @@
-"""Fetches the logs of the partitions in which the agent looks for records of intents. This module
-does I/O.
+"""Fetches, from the brokers, the logs of the partitions in which the agent looks for records of
+intents.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class FetchedLogs:
 
     def _out_of_range(self, error: OffsetOutOfRange) -> list[Rows | Hole]:
         """Handles a log that begins after the requested offset, or ends before that offset. Returns
-        a `Hole` for the missing offsets; an empty list if nobody could be asked yet where the log
+        a `Hole` for the missing offsets; an empty list if no broker has said yet where the log
         begins.
         """
         start = error.log_start_offset
@@ -91,7 +91,7 @@ class FetchedLogs:
             try:
                 start = self._asking.list_offsets({error.tp: EARLIEST})[error.tp].offset
             except (Unreachable, KafkaError):
-                self._go_on(error.tp, error.requested)  # the next fetch gets the same error
+                self._go_on(error.tp, error.requested)  # so the next fetch tries again
                 return []
         if start > error.requested:
             self._go_on(error.tp, start)

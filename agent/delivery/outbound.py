@@ -35,8 +35,8 @@ from skidway.kafka.types import TopicPartition
 
 
 class Sink(Protocol):
-    """The methods of a producer that the agent needs. Tests and models implement this interface
-    too.
+    """The methods of a producer that the agent needs. Tests and models have their own
+    implementations.
     """
 
     @property
@@ -68,11 +68,12 @@ class Parcel:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Refusal:
-    """A record that the broker refuses. Its flight waits until the agent knows whether the record
-    arrived. Positions are in bytes.
+    """A record that the broker refuses. The record's flight (an intent that is being sent) waits
+    until the agent knows whether the record arrived. Positions are in bytes.
 
-    was_sent: whether an earlier attempt may have arrived. counts: what the record adds to its
-    flight's outcome. is_rejected: whether that outcome counts the record as rejected.
+    was_sent: whether the record was sent before, so that an earlier attempt may have arrived.
+    counts: what the record adds to its flight's outcome. is_rejected: whether that outcome counts
+    the record as rejected by the agent.
     """
 
     tp: TopicPartition
@@ -191,9 +192,9 @@ class Outbound:
         return gone
 
     def settle(self, deliveries: Iterable[Delivery]) -> Settled:
-        """Notes the result of each delivery (the producer's answer about one batch). Puts the
-        parcels that the producer gave back, and the halves of refused parcels, at the head of the
-        queue, in their order.
+        """Notes the result of each delivery (the producer's answer about one batch). Some parcels
+        have to be sent again: those that the producer gave back, and the halves of refused ones.
+        Puts them at the head of the queue, in their order.
         """
         settled = Settled({}, [])
         again: list[Parcel] = []
@@ -274,8 +275,8 @@ def _has(origins: Origins, flight: Flight) -> bool:
 
 
 def _refusal(parcel: Parcel, reason: str) -> Refusal:
-    """The refusal of a parcel's only record. The refusal does not keep the record's bytes, because
-    many large records may be refused.
+    """The refusal of a parcel's only record. To save memory, the refusal does not keep the record's
+    bytes: many large records may be refused.
     """
     (flight,) = parcel.flights
     rows = decode(memoryview(seal(parcel.encoded)))

@@ -53,8 +53,8 @@ class Presses:
     ) -> None:
         """kept: the fingerprints of those recipes that the state already contains, because intents
         name them."""
-        # There are seven arguments: every press needs some of them, and the others (recipes, kept)
-        # say what the state already contains.
+        # There are seven arguments: each press gets some of them, and two (recipes, kept) say what
+        # the state already contains.
         self._agent = agent
         self._codec = codec
         self._bucket_ms = bucket_ms
@@ -65,7 +65,7 @@ class Presses:
         self._presses: OrderedDict[bytes, Press] = OrderedDict()
 
     def take_codec(self, codec: Codec) -> None:
-        """Compresses the next batches with this codec. The records stay the same."""
+        """From now on, compresses batches with this codec. The records stay the same."""
         if codec is not self._codec:
             self._codec = codec
             self._presses.clear()
@@ -80,8 +80,9 @@ class Presses:
         self._recipes[recipe.fingerprint] = recipe
 
     def promise(self, changes: Changes, taken: Sequence[Taken]) -> None:
-        """Writes the intents of new readings into the transaction, with the recipes that these
-        intents name, and with the labels that apply from the first byte of a new reading on.
+        """Writes the intents of new readings into the transaction, and the recipes that these
+        intents name. If the labels of a file's pod change at the first byte of a new reading, also
+        writes the new labels.
         """
         new = [one.reading.intent for one in taken if one.is_new]
         for fingerprint in {intent.recipe for intent in new} - self._kept:
@@ -91,9 +92,9 @@ class Presses:
         changes.put_labels(one.tracked for one in taken if one.is_new and _begins_labels(one))
 
     def mark_refused(self, changes: Changes, intents: Iterable[Intent]) -> None:
-        """Marks intents of which a broker refused a record. After a crash, the agent asks the
-        brokers which records of a marked intent they have, before it sends any part of the intent
-        again.
+        """Flags, in the state, the intents of which a broker refused a record (see `with_refusal`).
+        After a crash, the agent asks the brokers which records of a flagged intent they have,
+        before it sends any part of the intent again.
         """
         for intent in intents:
             recipe = with_refusal(self._recipes[intent.recipe])
@@ -102,7 +103,8 @@ class Presses:
             changes.put_intents([replace(intent, recipe=recipe.fingerprint)])
 
     def can_press(self, recipe: Recipe) -> bool:
-        """Adds a recipe. Returns whether this program can compile the recipe."""
+        """Returns whether this program can compile the recipe. Also adds the recipe, as `learn`
+        does."""
         self.learn(recipe)
         try:
             self._press_of(recipe.fingerprint)
@@ -113,8 +115,8 @@ class Presses:
     def places(
         self, recipe: Recipe, readings: Sequence[Reading]
     ) -> Iterator[tuple[TopicPartition, Int64s]]:
-        """Finds the partitions to which the records of these readings would go. Yields, for each
-        batch, its partition and the positions of its records in the file.
+        """Finds the partitions to which the records of these readings would go, without sending
+        them. Yields, for each batch, its partition and the positions of its records in the file.
         """
         press = self._press_of(recipe.fingerprint)
         pressed = press.press(self._agent, readings, self._sources(recipe), self._bucket_ms)
@@ -173,7 +175,7 @@ class Presses:
 
 
 def _begins_labels(one: Taken) -> bool:
-    """Whether the file's newest labels apply from the beginning of this reading on."""
+    """Whether the newest labels of the file's pod apply from the first byte of this reading on."""
     labels = one.tracked.labels
     return bool(labels) and labels[-1].first == one.reading.intent.first
 

@@ -1,8 +1,8 @@
-"""Tracks how far each file and each partition is delivered, and which intents the checkpoint may
-pass.
+"""Tracks up to where each file is delivered, up to which offset each partition has acknowledged
+records, and which intents the checkpoint may pass.
 
-    offsets   the last acknowledged offset of a partition; seals contain this offset
-    floors    the offset of a partition below which no intent of the state has a record
+    offsets   by partition: the last acknowledged offset; seals contain this offset
+    floors    by partition: an offset below which no intent of the state has a record
 
 A partition's floor may be lower than its last acknowledged offset, for two reasons. First, an
 intent can have records in two partitions. If only one partition's batch is acknowledged, the
@@ -54,7 +54,8 @@ class Progress:
         self._moved: set[TopicPartition] = set()
 
     def take_floors(self, ends: Mapping[TopicPartition, int], changes: Changes) -> None:
-        """If nothing was sent to a partition yet, its log end offset becomes its floor."""
+        """If a partition has no floor yet, because nothing was sent to it, its log end offset (in
+        `ends`) becomes its floor."""
         new = {tp: end for tp, end in ends.items() if tp not in self.floors}
         self.floors.update(new)
         changes.put_floors((tp, self._topic_id(tp.topic), end) for tp, end in new.items())
@@ -78,10 +79,9 @@ class Progress:
         self._moved.update(offsets)
 
     def divided(self, intents: Iterable[int]) -> None:
-        """Notes the intents that replaced an older intent, one for each of its parts. Nobody knows
-        at which offsets the records of the new intents are; the same holds for intents from before
-        the agent's start. So no partition's floor moves until the checkpoint has passed the new
-        intents.
+        """Notes the new intents that replaced a divided intent, one for each of its parts. Nobody
+        knows at which offsets their records are, as for intents that were made before the agent
+        started. So no partition's floor moves until the checkpoint has passed the new intents.
         """
         self._before.update(intents)
 
@@ -96,7 +96,8 @@ class Progress:
         return {tp: self.floors.get(tp, 0) for tp in sorted(places)}
 
     def pass_flights(self, tracker: Tracker, changes: Changes) -> Passed:
-        """Moves every file's position past the flights (intents under way) that are done."""
+        """Moves every file's checkpoint past the flights (intents under way) whose records are all
+        acknowledged or accounted for."""
         passed = Passed()
         for tracked in list(tracker.flying.values()):
             before = tracked.position
@@ -154,8 +155,8 @@ class Passed:
         self.moved: list[tuple[TrackedFile, int]] = []
 
     def take(self, tracked: TrackedFile) -> None:
-        """Removes a file's flights before the first flight that is not done, and adds up the
-        outcomes of the removed flights.
+        """Removes a file's flights (intents under way) up to the first one that is not done, and
+        adds up the outcomes of the removed flights.
         """
         while tracked.flights and tracked.flights[0].is_done:
             flight, tracked.flights = tracked.flights[0], tracked.flights[1:]

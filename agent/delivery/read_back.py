@@ -4,12 +4,12 @@ no I/O.
     intents -> reach   the partitions that can have records of the intents
     rows    -> Found   the records that these partitions have
     Found   -> divide  an intent's range into parts: arrived, missing, doubtful
-    missing -> split   what can be sent, and what readers would drop
+    missing -> split   which bytes can be sent, and of which bytes readers would drop the records
 
 A record is recognised by its origin. Records with equal origins in one partition are repeats: every
 reader of the log keeps the first of them and drops the others. If records of a file overlap in any
-other way, in one partition or in several, the bytes of the overlap became records in two different
-ways, and readers count both records. Such bytes are doubtful.
+other way, in one partition or in several, two different records contain the bytes of the overlap,
+and readers count both records. Such bytes are doubtful.
 """
 
 from __future__ import annotations
@@ -161,9 +161,9 @@ class Marks:
 
 
 class Found:
-    """Owns the records that the agent has found in the partitions so far, if their bytes belong to
-    the intents whose records it searches for. The memory that this object uses grows with the
-    number of these records.
+    """Owns the records that the agent has found in the partitions so far. Keeps only records whose
+    bytes belong to the wanted intents. The memory that this object uses grows with the number of
+    these records.
     """
 
     def __init__(self, agent: int, intents: Sequence[Intent]) -> None:
@@ -197,16 +197,16 @@ class Found:
             self._add(file, rows.tp, first, first + rows.length[chosen], rows.times[chosen])
 
     def gap(self, tp: TopicPartition) -> None:
-        """Notes that the next records of a partition cannot be read. Readers of the log may have
-        read them earlier, and dropped later records as their repeats.
+        """Notes that the next records of a partition cannot be read. Consumers may have read these
+        records earlier, and then dropped later records as repeats of them.
         """
         self.marks.gap(tp)
 
     def _add(self, file: int, tp: TopicPartition, first: Int64s, end: Int64s, at: Int64s) -> None:
         begin, limit = self._wanted[file]
-        # Readers drop a record that ends before an earlier record's end, even if the dropped record
-        # is a first copy that arrived late. In a partition with a gap, `Found` keeps every record
-        # here, and drops repeats only when there are many records.
+        # Readers drop a record that ends before an earlier record's end, even if it is a first copy
+        # that arrived late. In a partition with a gap, `Found` keeps all records at this point, and
+        # drops repeats only when there are many records.
         wanted = (end > begin) & (first < limit) & (end > self.marks.move(file, tp, end))
         self.bytes += int((end - first)[wanted].sum())
         if not wanted.any():
@@ -217,8 +217,8 @@ class Found:
             rows[:] = [_distinct(rows)]
 
     def has_all(self) -> bool:
-        """Whether every wanted byte was found. To save time, the method makes the full check only
-        when enough bytes have arrived.
+        """Whether records were found for every byte of the intents. To save time, the method makes
+        the full check only when the found records have enough bytes.
         """
         if self.bytes < self._length or self.bytes == self._looked_at:
             return False
@@ -257,8 +257,8 @@ def _distinct(pieces: Sequence[Columns]) -> Columns:
 
 
 def divide(intent: Intent, records: Records) -> list[Part]:
-    """The parts of an intent's range, in order. Neighbouring parts have a different `Fate`.
-    records: the records of the intent's file in this range or in a longer range.
+    """Divides an intent's byte range into parts, in order. Neighbouring parts have a different
+    `Fate`. records: the records of the intent's file in this range or in a longer range.
     """
     parts: list[Part] = []
     at = intent.first
@@ -308,8 +308,8 @@ def dropped(
 
 
 def split(part: Part, bounds: Int64s, is_dropped: Bools) -> Iterator[tuple[Part, bool]]:
-    """Splits a part so that readers would drop either all or no records of each piece. Yields each
-    piece, and whether readers would drop its records.
+    """Splits a part of an intent into smaller parts, so that readers would drop either all or no
+    records of each. Yields each smaller part, and whether readers would drop its records.
 
     bounds: where the records of the intent begin and end. is_dropped: one element for each record,
     so one element fewer than `bounds`.

@@ -2,10 +2,10 @@
 otherwise declares the record lost or uncertain.
 
     refused, never sent before  lost: no broker has or accepts it
-    refused, sent before        read back from its partition (search.py says how long it waits)
+    refused, sent before        looked for in its partition (search.py says how long this may take)
         found                   counted and passed like an acknowledged record
         not found               lost
-        records unreadable      uncertain
+        log not readable        uncertain
 
 "Sent before" means that the response to an earlier attempt was lost, or that the intent was made
 before the agent started. A record counts as found if it is in the log and readers do not drop it.
@@ -13,12 +13,12 @@ In the log, a record that arrived late may stand after records from later bytes 
 readers drop it.
 
 The checkpoint passes a refused record's intent only when the agent knows what became of the record.
-The agent sends the records after the refused record as soon as a transaction has marked this
-intent. Without the mark, the agent would send the refused record again after a crash. The record
-would then follow later records, and readers would drop it. The agent declares a record lost or
-uncertain only in the transaction in which the checkpoint passes the intent. If the agent crashes
-before that transaction, it looks for the record again, and may send the record again. This time,
-the broker may accept it.
+The agent sends the records after the refused record as soon as a transaction has flagged this
+intent as refused. Without the flag, the agent would send the refused record again after a crash.
+The record would then follow later records, and readers would drop it. The agent declares a record
+lost or uncertain only in the transaction in which the checkpoint passes the intent. If the agent
+crashes before that transaction, it looks for the record again, and may send the record again. This
+time, the broker may accept it.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ RECORDS_MAX = 10_000
 
 
 class Sought:
-    """Finds out which of the refused records are in the partitions, and are not dropped by readers
-    as repeats. Does no I/O.
+    """Finds out which of the refused records are in the partitions' logs. A record that readers
+    drop as a repeat does not count. Does no I/O.
     """
 
     def __init__(self, agent: int, refusals: Iterable[Refusal]) -> None:
@@ -71,8 +71,8 @@ class Sought:
             missing.difference_update(zip(first[kept].tolist(), end[kept].tolist(), strict=True))
 
     def gap(self, tp: TopicPartition) -> None:
-        """Notes that the next records of a partition cannot be read. Readers of the log may have
-        read them earlier, and dropped later records as their repeats.
+        """Notes that the next records of a partition cannot be read. Consumers may have read these
+        records earlier, and then dropped later records as repeats of them.
         """
         self._marks.gap(tp)
 
@@ -130,8 +130,8 @@ class Refused:
 
     @property
     def has_unwritten(self) -> bool:
-        """Whether the records after a refused record must still wait, because no durable
-        transaction has marked the refused record's intent yet."""
+        """Whether batches must still wait to be sent, because no durable transaction has flagged
+        the intent of a refused record yet."""
         return bool(self._unmarked or self._marking)
 
     def take(self, refusals: Iterable[Refusal], now: float) -> None:
@@ -146,15 +146,16 @@ class Refused:
                 self._set_apart(each, Certainty.LOST, "")
 
     def write(self, changes: Changes) -> None:
-        """Marks the intents of refused records. The checkpoint may pass such an intent only after
-        it is marked.
+        """Flags the intents of refused records, in this turn's transaction. (After a crash, the
+        agent looks for the records of flagged intents, instead of sending them again.) The
+        checkpoint may pass such an intent only after it is flagged.
         """
         self._marking |= self._unmarked
         self._presses.mark_refused(changes, self._unmarked.values())
         self._unmarked = {}
 
     def committed(self) -> None:
-        """Notes that the written marks are durable."""
+        """Notes that the flags that `write` wrote are durable."""
         self._marking = {}
 
     def turn(self, now: float) -> None:
@@ -172,20 +173,22 @@ class Refused:
             self._search.end()
 
     def passed(self, intents: Iterable[int]) -> list[SetApart]:
-        """The byte ranges to declare lost or uncertain now, because the checkpoint passes these
-        intents.
+        """Returns the byte ranges of refused records in these intents that must be declared lost or
+        uncertain now, because the checkpoint passes the intents.
         """
         return [each for intent in intents for each in self._apart.pop(intent, [])]
 
     def status(self, now: float) -> dict[str, object] | None:
-        """What the search for refused records waits for, in words for people; None if nothing."""
+        """What the search for refused records waits for, as sentences for operators; None if
+        nothing."""
         if self.is_over:
             return None
         count = len(self._searching) + len(self._asked)
         return {"records": count, **self._search.status(self._past_at, now)}
 
     def silent_s(self, now: float) -> Mapping[TopicPartition, float]:
-        """The partitions whose brokers send nothing, and for how long (s)."""
+        """The partitions whose brokers send no responses to the search, and for how long (s) they
+        have sent none."""
         return self._search.silent_s(now)
 
     def _begin(self, now: float) -> None:

@@ -53,7 +53,7 @@ class Replay:
 
     @property
     def can_go_on(self) -> bool:
-        """Whether any intent still waits to be sent. Ignores the intents of files that cannot be
+        """Whether an intent waits that can be sent now. Ignores the intents of files that cannot be
         opened right now.
         """
         return bool(self._waiting)
@@ -87,7 +87,7 @@ class Replay:
         try:
             found = proven_bytes(self._handles, tracked, intent)
         except Moved:
-            found = None  # the inquiry searches for the file's present path
+            found = None  # `inquiry` looks for the file's present path
         except OSError as error:
             self._tracker.cannot_read(tracked, error)
             self._handles.drop(tracked.file)

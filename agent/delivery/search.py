@@ -5,30 +5,30 @@ partition has no wanted record.
     begin     sets the partitions to read: those that can have the wanted records
     turn      takes the records that have arrived, never waits; ends the search as soon as every
               wanted record was found
-    later     when the process has run for `wait_s`: asks for the high watermarks anew, reads up
-              to them
+    later     when the process has run for `wait_s`: asks for the high watermarks anew, and reads
+              the logs up to them
 
 While records are missing, the search may not end before `wait_s` has passed. The previous process
 is dead, and so are its connections, but the kernel may still deliver bytes that the dead process
-had sent. The broker's check of producer ids and epochs does not refuse these bytes. Without
-transactions, a partition's broker begins to refuse a producer id's old epoch when the partition
-receives a batch with the id's next epoch. That first batch of the next epoch would be the wanted
-batch itself, sent again. TCP limits how long these bytes can take: if a socket's process is dead,
-the kernel sends the bytes again 8 times, over at most 103 s (tcp_orphan_retries), and then stops.
-If a broker has received a request's bytes, it appends them before it answers later fetches, or it
-crashes and the bytes are gone. Records that were appended are below every high watermark that is as
-high as the log's end was after the append. So once this process has run for `wait_s`, bytes that
-the previous process sent can no longer arrive. If the search asks for a high watermark after that
-time, all bytes that have arrived are below this high watermark. If these assumptions fail, a batch
-may arrive even later. If the agent has sent the batch's bytes again, the late batch repeats records
-with the same origin, partition and time, and every reader drops the late batch. If the batch's
-bytes were declared lost, the audit shows more records than the agent counted.
+had sent. The broker accepts these bytes although the producer epoch is old. Without transactions, a
+partition's broker begins to refuse a producer id's old epoch when the partition receives a batch
+with the id's next epoch. That first batch of the next epoch would be the wanted batch itself, sent
+again. TCP limits how long these bytes can take: if a socket's process is dead, the kernel sends the
+bytes again 8 times, over at most 103 s (tcp_orphan_retries), and then stops. If a broker has
+received a request's bytes, it appends them before it answers later fetches, or it crashes and the
+bytes are gone. Records that were appended are below every high watermark that is as high as the
+log's end was after the append. So once this process has run for `wait_s`, bytes that the previous
+process sent can no longer arrive. If the search asks for a high watermark after that time, all
+bytes that have arrived are below this high watermark. If these assumptions fail, a batch may arrive
+even later. If the agent has sent the batch's bytes again, the late batch repeats records with the
+same origin, partition and time, and every reader drops the late batch. If the batch's bytes were
+declared lost, the audit shows more records than the agent counted.
 
 While brokers are unreachable, the search waits, and the agent declares no record lost or uncertain.
 The agent may be unable to read all records from the floor on: records were deleted, cut off or
 damaged, or the agent has no right to read them. If so, a record that was not found may have been in
-the log. The search reports the unreadable records as a `Hole`, and the agent declares the bytes
-uncertain whose records were not found.
+the log. The search reports the unreadable records as a `Hole`. If the records of some bytes were
+not found, the agent declares these bytes uncertain.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Hole:
 
 
 class Logs(Protocol):
-    """The part of the cluster that a search needs. No method waits for long."""
+    """The partitions' logs, as a search reads them. No method waits for long."""
 
     def begin(self, floors: Mapping[TopicPartition, int]) -> None:
         """Reads only the partitions in `floors`, each from its floor on."""
@@ -72,8 +72,8 @@ class Logs(Protocol):
         ...
 
     def read_up(self) -> set[TopicPartition]:
-        """The partitions of which all records below the high watermark were read. After `ask_anew`,
-        only a high watermark counts that came later."""
+        """The partitions of which all records below the high watermark were read. After a call of
+        `ask_anew`, only a high watermark that came after the call counts."""
         ...
 
     def end(self) -> None:
@@ -162,8 +162,8 @@ class Search(Generic[W]):
         return Certainty.LOST, ", and the brokers do not have it"
 
     def status(self, past_at: float, now: float) -> dict[str, object]:
-        """What the search waits for, in words for people. past_at: the time after which batches
-        that were sent before the agent started can no longer arrive.
+        """What the search waits for, as sentences for operators. past_at: the time after which
+        batches that were sent before the agent started can no longer arrive.
         """
         if self.is_over:
             return {}
@@ -171,7 +171,8 @@ class Search(Generic[W]):
         return {"partitions": waits_for, "late_batches_for_s": max(round(past_at - now), 0)}
 
     def silent_s(self, now: float) -> dict[TopicPartition, float]:
-        """The partitions whose brokers send nothing, and for how long (s)."""
+        """The partitions whose brokers send no responses to the search, and for how long (s) they
+        have sent none."""
         return {} if self.is_over else dict.fromkeys(self.waits_for, now - self._heard_at)
 
     def turn(self, now: float, *, is_past: bool) -> None:

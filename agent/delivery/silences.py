@@ -1,5 +1,5 @@
-"""Notes since when the leader of a partition has not answered at all, so that /health can report
-it.
+"""Notes since when the leader of a partition has not answered any request, so that `/health` can
+report this.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from skidway.agent.values.tracked import Birth, Checkpoint, TrackedFile
 
 
 class Births:
-    """Makes file ids. If a file cannot be opened, adds it to the list of unreadable files."""
+    """Makes file ids. If a file cannot be opened, adds its path to the list of unreadable paths."""
 
     def __init__(self, host: Host, handles: Handles, files: HostFiles, host_name: str) -> None:
         self._host = host
@@ -59,8 +59,8 @@ class Births:
     def go_on(
         self, sighting: Sighting, old: TrackedFile, handle: Handle | None = None
     ) -> TrackedFile | None:
-        """Begins a file id for the bytes that come after the end of an older file id of the same
-        file.
+        """Begins a new file id for those bytes of a file that come after the end of the file's
+        older file id.
         """
         handle = handle or self.open(sighting)
         point = old.last_point

@@ -33,8 +33,8 @@ treats it as permanently damaged.
 
 
 class Compression:
-    """Owns no state. It changes known files, and lets `births` list the files that cannot be
-    opened.
+    """Owns no state. Changes the entries of known files. If a file cannot be opened, `births` lists
+    it as unreadable.
     """
 
     def __init__(self, host: Host, known: KnownFiles, births: Births) -> None:

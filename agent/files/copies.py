@@ -1,13 +1,13 @@
-"""Recognises copies of logs. `copytruncate` (a way to rotate logs) or a person makes such copies,
-under a name that rotation could give.
+"""Recognises copies of logs whose names look like names of rotated files. Such copies are made by
+logrotate (`copytruncate`) or by people.
 
 An original is a file that was first found at the log's path. The agent compares a file that has the
 name of a rotated file with each original. The file is a copy of an original if it contains the
 bytes that the agent has read of the original. If the file is shorter than these bytes, the agent
-compares only the file's first and last bytes. In two cases the agent does not read a copy: the
-agent reads the original at the log's path, or the copy has no more bytes than the agent has read of
-the original. If the original was truncated before all of it was read, the agent reads the rest from
-the copy.
+compares only the file's first and last bytes. In two cases the agent does not read a copy: it still
+reads the original at the log's path, or the copy has no more bytes than the agent has read of the
+original. If the original was truncated before all of it was read, the agent reads the rest from the
+copy.
 """
 
 from __future__ import annotations
@@ -27,8 +27,7 @@ ORIGINALS_MAX = 16
 """A copy is compared with at most this many of the files that were first found at a path."""
 
 _Content = tuple[int | None, int, int]
-"""If one of these values differs, a file has changed: time of birth (ns), size, time of change
-(ns).
+"""Values that change when a file's content changes: time of birth (ns), size, time of change (ns).
 """
 
 
@@ -43,7 +42,7 @@ class Copies:
         self._left_alone: dict[FileKey, _Content] = {}
 
     def remember(self, tracked: TrackedFile) -> None:
-        """Adds a file id that is new, or that was known before the agent started."""
+        """Adds a file id: a new one, or, when the agent starts, one from the state."""
         for path in origins(tracked):
             self._keep(path, (*self.born_at(path), tracked)[-ORIGINALS_MAX:])
 
@@ -59,12 +58,11 @@ class Copies:
             self._born_at.pop(path, None)
 
     def forget_gone(self, there: set[FileKey]) -> None:
-        """Forgets those copies in the second table that are not among the files in `there`, because
-        they are gone."""
+        """Forgets the copies that are gone: those that are not among the files in `there`."""
         self._left_alone = {key: x for key, x in self._left_alone.items() if key in there}
 
     def born_at(self, path: str) -> Sequence[TrackedFile]:
-        """The newest file ids that began at a path (given as text), oldest first."""
+        """The newest file ids (at most ORIGINALS_MAX) that began at a path, the oldest first."""
         found = self._born_at.get(path, ())
         return found if isinstance(found, tuple) else (found,)
 

@@ -74,8 +74,8 @@ class Decompressor:
         self._stream: Any = None
 
     def read(self, count: int) -> bytes:
-        """The next plain bytes: `count` bytes, or fewer at the end of the file. Raises OSError if
-        the file cannot be decompressed.
+        """The next decompressed bytes: `count` bytes, or fewer at the end of the file. Raises
+        OSError if the file cannot be decompressed.
         """
         try:
             if self._stream is None:
@@ -98,8 +98,8 @@ class Decompressor:
         self._stream = self._format.stream(io.FileIO(self._descriptor, closefd=False))
 
     def length(self, most: int) -> int:
-        """How many plain bytes follow those that were read. Raises OSError if there are more than
-        `most`.
+        """How many decompressed bytes follow those that were read. Raises OSError if there are more
+        than `most`.
         """
         total = 0
         while part := self.read(_CHUNK):

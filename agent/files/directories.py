@@ -32,7 +32,7 @@ class Directories:
         return found
 
     def names(self, directory: str) -> list[tuple[str, int]]:
-        """Returns (name, inode) of each entry. Raises OSError, and FileNotFoundError if there is no
+        """Returns (name, inode) of each entry. Raises OSError: FileNotFoundError if there is no
         such directory.
         """
         found = self._names.get(directory)

@@ -44,12 +44,12 @@ class Endings:
         self._handles = handles
         self._known = known
         self._news = news
-        self.ended: dict[int, TrackedFile] = {}  # ended, but not yet recorded as closed
+        self.ended: dict[int, TrackedFile] = {}  # by id; not recorded as closed yet
         self._ended_lately: dict[int, float] = {}  # by file id: until when looks check the file
         self._now = 0.0
         self._now_ms = 0
         self._looked_ms: int | None = None  # the time of the previous look
-        self._set_ms = 0  # the time of the last look that noticed that the clock was set
+        self._set_ms = 0  # when a look last noticed that the clock was set
         self._since: Mapping[str, int] = {}
 
     def load(self, since: Mapping[str, int]) -> None:

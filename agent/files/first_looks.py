@@ -108,15 +108,16 @@ class FirstLooks:
         return found.changed_ns >= (since_ms - SLACK_MS) * 1_000_000
 
     def is_missed(self, topic: str, found: Found) -> bool:
-        """Whether a file changed since the last look at a topic's patterns, so that it became old
-        only because no agent looked for a long time. If nobody can know, the answer is no, because
-        otherwise a clock that was set back would make all old files new.
+        """Whether a file that is too old to be read changed since the last look at a topic's
+        patterns. If so, it became too old only because no agent looked for a long time. If nobody
+        can know, the answer is no, because otherwise a clock that was set back would make all old
+        files new.
         """
         return self._changed(topic, found) is True
 
     def end_look(self, sources: Sequence[TailedSource]) -> None:
         """Notes that the agent has looked at all patterns of these sources. A path that a pattern
-        excludes now, but did not exclude at an earlier look, was looked at, too.
+        excludes now, but did not exclude at an earlier look, also counts as looked at.
         """
         for look, pattern in self._looks(sources).items():
             before = self._seen.get(look)

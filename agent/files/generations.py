@@ -81,9 +81,9 @@ def copied_from(path: str) -> Iterator[str]:
 
 
 def _bases(plain: str) -> list[str]:
-    """The names that are left when the parts that mark a generation are removed. First come the
-    names without such parts at the end. Then come the names without such parts before the file
-    extension.
+    """Returns the names that are left when the parts that rotation adds (numbers, dates) are
+    removed. First come the names without such parts at the end; then, those without such parts
+    before the file extension.
     """
     found = list(_stems(plain))
     ending = _ENDING.search(plain)
@@ -93,7 +93,8 @@ def _bases(plain: str) -> list[str]:
 
 
 def _stems(name: str) -> Iterator[str]:
-    """Yields each beginning of `name` after which only parts that mark a generation follow."""
+    """Yields each beginning of `name` after which only parts follow that rotation adds (numbers,
+    dates)."""
     run = _PARTS.search(name)
     for at in range(max(run.start(), 1), len(name)) if run is not None else ():
         before, behind = name[at - 1], name[at]

@@ -39,7 +39,8 @@ class Handles:
         return len(self._open)
 
     def take_limit(self, limit: int) -> None:
-        """Changes the limit. If more files are open, the next call of `keep` closes the surplus."""
+        """Changes how many files may be open. If more are open, the next call of `keep` closes the
+        surplus files."""
         self._limit = limit
 
     def held(self, file: int) -> Handle | None:

@@ -107,7 +107,9 @@ class History:
     def judge_all(self, look: Look, anchors: dict[str, Found]) -> set[str]:
         """Judges every path that has generations (rotated files) beside it, if its file has
         changed: decides which generations the agent reads. Returns the names of the new generations
-        of those paths about which this look need not decide (see `Look.is_judged`).
+        of those paths about which this look need not decide (see `Look.is_judged`). Adds to
+        `anchors`, for each path without a file, the newest of the files that the agent did not know
+        before and now reads.
         """
         unjudged: set[str] = set()
         by_base = by_path(look.members)
@@ -126,9 +128,8 @@ class History:
         return unjudged
 
     def _judge(self, look: Look, base: str, names: Mapping[str, Member]) -> Found | None:
-        """Decides which of the files that were at the meant path `base` the agent reads. A meant
-        path is a path that a pattern matches. Another file than at the last look, or no file, is at
-        this path now.
+        """Decides which of the files that were at the path `base` (which a pattern matches) the
+        agent reads. Called if another file than at the last look, or no file, is at this path now.
 
         Returns the newest of the files that the agent did not know before and now reads; None if
         there are none.
@@ -156,8 +157,8 @@ class History:
         return max(fresh, key=lambda found: found.changed_ns, default=None)
 
     def look_at_compressed(self, look: Look, base: str, names: Mapping[str, Member]) -> None:
-        """Looks at compressed generations that came since the last look, because they may contain
-        known files.
+        """Examines compressed generations that have appeared since the last look, because they may
+        contain known files.
         """
         index = index_of(base, look.moment.sources)
         if index is None:
@@ -177,8 +178,8 @@ class History:
                 look.unknown.add(member.inode)
 
     def _came_lately(self, look: Look, name: str, member: Member) -> bool:
-        """Whether a compressed file must be looked at, because at the last look it did not exist,
-        was still being written, or could not be matched with a known file yet.
+        """Whether a compressed file must be examined, because at the last look it did not exist,
+        was still being written, or could not be compared with the known files yet.
         """
         if member.plain is None or self._is_being_compressed(look, member.plain):
             return False
@@ -212,9 +213,9 @@ class History:
         self, look: Look, base: str, names: Mapping[str, Member], fresh: Sequence[Found]
     ) -> bool:
         """Whether generations of the path that are younger than its newest known file may have been
-        deleted unread. If no earlier look has found a file at the path, the agent may still know
-        files of the path from events. Then the answer is yes if one of the new generations
-        (`fresh`) is older than all these files.
+        deleted unread. Even if no earlier look has found a file at the path, the agent may know
+        files of the path from events. In this case, the answer is yes if one of the new generations
+        (`fresh`) is older than all files known from events.
         """
         before = look.before.get(base)
         if before is None:
@@ -245,7 +246,7 @@ class History:
                 if int(found["number"]) < int(said["number"]):
                     there = self._host.look(os.path.join(look.directory, other))
                     if there is None or not self._is_born_after(there, before):
-                        return False  # these names are numbered by another rule
+                        return False  # these names are not numbered from the newest on
         younger = range(1, int(said["number"]))
         return bool(numbers.intersection(younger)) and not numbers.issuperset(younger)
 

@@ -1,8 +1,8 @@
 """The interface through which the agent asks the operating system about log files.
 
-`Host` is a protocol because it has two implementations. One is the operating system. The other is a
-simulated file system that rotates, truncates and loses power at random; the model tests run the
-real agent on it. To all other modules, a compressed file looks like the plain file that it
+`Host` is a `typing.Protocol` because it has two implementations. One is the operating system. The
+other is a simulated file system that rotates, truncates and loses power at random; the model tests
+run the real agent on it. To all other modules, a compressed file looks like the plain file that it
 contains: its size is the plain size, and reading it gives the plain bytes.
 """
 
@@ -34,8 +34,8 @@ class Status(NamedTuple):
 
 @dataclass(slots=True)
 class Scan:
-    """What a scan of the patterns found. unreadable: (path, reason) for each file or directory that
-    the agent could not examine. dead: the unreadable paths that are broken links.
+    """What a search through all patterns found. unreadable: (path, reason) for each file or
+    directory that the agent could not examine. dead: the unreadable paths that are broken links.
     """
 
     found: list[Found] = field(default_factory=list)
@@ -96,7 +96,7 @@ class Host(Protocol):
 
     def changed(self, directory: str) -> int:
         """The time (ns) at which a directory last gained or lost a name. Raises OSError, for
-        example if no file in the directory can be looked at.
+        example if the agent has no permission to search the directory.
         """
         ...
 
@@ -114,4 +114,4 @@ class Host(Protocol):
 def shown(path: str) -> str:
     """A path as text for people. Bytes that are not UTF-8 are escaped."""
     text = os.fsencode(path).decode("utf-8", "backslashreplace")
-    return path if text == path else text  # no copy: there may be 20,000 paths
+    return path if text == path else text  # saves memory if there are many paths

@@ -1,4 +1,5 @@
-"""One value with the objects that the modules of this package share: all facts about files."""
+"""A class that holds the objects with all facts about the host's files. The modules of this package
+share these objects."""
 
 from __future__ import annotations
 

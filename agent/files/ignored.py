@@ -1,4 +1,4 @@
-"""Counts the files that are left alone because they are older than `ignore.older.ms`.
+"""Counts the files that the agent does not read because they are older than `ignore.older.ms`.
 
 The agent's state stores only the paths of these files (module `unbegun`). Each look (search through
 all patterns) decides anew whether a file is too old, by the file's time of change. So if such a
@@ -38,7 +38,8 @@ class Ignored:
         self._now = {}
 
     def end_look(self) -> list[str]:
-        """Notes the counts of this look. Returns the topics whose number of files has changed."""
+        """Keeps the counts of this look. Returns the topics whose number of old files differs from
+        the look before."""
         before, self.by_topic = self.by_topic, self._now
         topics = sorted(before.keys() | self._now.keys())
         none = Left()

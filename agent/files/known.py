@@ -17,7 +17,7 @@ from skidway.agent.values.found import FileKey, Found
 from skidway.agent.values.tracked import TrackedFile
 
 
-# The class has many methods, because each answers one question about the known files from the same
+# The class has many methods, because many questions about known files are answered from the same
 # dictionaries.
 class KnownFiles:
     """Owns every TrackedFile. replaced: by path, the old file id of each file that has got a new id
@@ -84,7 +84,7 @@ class KnownFiles:
         self.note(tracked)
 
     def forget(self, tracked: TrackedFile) -> None:
-        """Removes a file whose bytes are gone from the host."""
+        """Removes, from all tables of this object, a file that no longer exists on the host."""
         self.detach(tracked)
         for old in [old for old, key in self._moved_to.items() if key == tracked.birth.key]:
             del self._moved_to[old]
@@ -93,7 +93,7 @@ class KnownFiles:
 
     def grew(self, tracked: TrackedFile, size: int, changed_ns: int, now: float) -> None:
         """Notes a file's size and time of change. If the time has changed but the file has not
-        grown, the file must be verified again.
+        grown, the agent must check the file's bytes before it reads on.
         """
         if size <= tracked.size and changed_ns != tracked.changed_ns:
             tracked.verified = False
@@ -140,7 +140,7 @@ class KnownFiles:
             return True
 
     def gone(self, base: str) -> list[TrackedFile]:
-        """Of the newest known files that were written at the path `base`: those that no longer
+        """Returns those of the newest known files written at the path `base` that no longer
         exist."""
         return [each for each in self.copies.born_at(shown(base)) if not self.lies_at(each)]
 
@@ -165,7 +165,7 @@ class KnownFiles:
         try:
             path = self._directories.find(os.path.dirname(tracked.location), tracked.birth.key)
         except OSError:
-            path = None  # another step of the look lists it as unreadable
+            path = None  # another step lists the directory as unreadable
         found = None if path is None else self._host.look(path)
         if found is None or _is_reborn(tracked, found):
             return self.where(tracked.birth.key, tracked.birth.born_ns)
@@ -216,8 +216,8 @@ class KnownFiles:
         return tracked is not None and tracked.birth.path != shown(found.path)
 
     def first_born(self, base: str) -> int | None:
-        """Of the known files that were written at the path `base` and still exist: the oldest one's
-        time of birth. None if there is no such file, or if its time of birth is unknown.
+        """Returns the time of birth of the oldest known file that was written at the path `base`
+        and still exists. None if there is no such file, or if its time of birth is unknown.
         """
         there = [each for each in self.copies.born_at(shown(base)) if self.lies_at(each)]
         return there[0].birth.born_ns if there else None
@@ -267,8 +267,8 @@ class KnownFiles:
         return not self.knows(found) and self.copies.is_rest(found, base)
 
     def has_copy(self, original: TrackedFile) -> bool:
-        """Whether a copy of the original was found before. If so, another copy may contain bytes
-        that were written after the first copy was made.
+        """Whether the agent has found a copy of the original before. If so, another copy may
+        contain bytes of the original that were written after the first copy was made.
         """
         return any(
             each.birth.predecessor == original.file and each.birth.key != original.birth.key

@@ -45,8 +45,9 @@ def compare(
 
 
 def has_bytes_of(host: Host, path: str, old: TrackedFile) -> bool:
-    """Whether the file at `path` has the bytes that the agent has read of `old`. If it has read
-    none, whether the file at `path` begins with the bytes with which `old` began when it was found.
+    """Whether the file at `path` has the bytes that the agent has read of `old`. If the agent has
+    read no bytes of `old`, returns whether the file at `path` begins with the bytes with which
+    `old` began when it was found.
 
     Raises OSError: FileNotFoundError if there is no file at `path`.
     """
@@ -105,8 +106,9 @@ def renumbered(host: Host, old: TrackedFile) -> FileKey | None:
     file system has changed.
 
     The kernel numbers disks in the order in which it finds them, and numbers some file systems anew
-    at each mount. So a restart of the machine may renumber every file. If no bytes of the file were
-    read, only an equal time of birth proves that it is the same file.
+    at each mount. So a restart of the machine may change the device number in the key of every
+    file. If no bytes of the file were read, only an equal time of birth proves that it is the same
+    file.
     """
     known = old.birth.key
     found = None if old.is_deleted else _with_inode_of(host, old)

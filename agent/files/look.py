@@ -78,8 +78,8 @@ class Place:
     unknown: frozenset[int] = frozenset()
 
     def seen(self) -> Seen:
-        """What the last look found during which no names in the directory changed, in the form of
-        `Look.seen`.
+        """The names, inodes and times of birth (as in `Look.seen`) at the last look during which no
+        names in the directory changed.
         """
         return _seen({**self.members, **self.unjudged}, self.lay)
 
@@ -159,8 +159,9 @@ class Look:
         return here.born_ns < self.looked_ms(index) * 1_000_000
 
     def is_made_since(self, found: Found) -> bool:
-        """Whether the found file was made after the last look. The name and the inode's number do
-        not prove this: a new file may have both the number and the name of a deleted file.
+        """Whether the found file's time of birth shows that the file was made after the last look.
+        The name and the inode number cannot show this: a new file may have both from a deleted
+        file.
         """
         place, moment = self.place, self.moment
         if found.born_ns is None or place.looked_ms < 0:
@@ -209,7 +210,8 @@ class Look:
         return directory != self.directory or name not in self.members
 
     def miss(self, index: int, path: str, reason: str, found: Found | None = None) -> None:
-        """See `Findings.miss`."""
+        """Notes that generations of a path were, or may have been, left unread (see
+        `Findings.miss`)."""
         self.moment.findings.miss(self.moment.sources[index], path, reason, found)
 
 
