@@ -587,8 +587,8 @@ def _patterns(settings: AgentSettings) -> list[Pattern]:
 
 
 def _of_schemas(before: Sequence[Destination], after: Sequence[Destination]) -> list[str]:
-    """Sentences that name the sources whose schema in the registry has changed. Only for sources
-    that are in both configurations.
+    """Sentences that name the sources whose schema in the registry has changed. Leaves out sources
+    that are in only one of the two configurations.
     """
     known = {each.data.topic: each.recipe.schema.id for each in before}
     said = (

@@ -42,8 +42,8 @@ class Mounts:
         self._elsewhere: dict[str, float] = {}
 
     def load(self, files: Iterable[TrackedFile]) -> None:
-        """Takes over the files that were known before the agent started. Called before the agent
-        searches for files."""
+        """Takes the files that were known before the agent started, and keeps those whose file
+        system is not mounted. Called before the agent searches for files."""
         by_directory: dict[str, list[TrackedFile]] = {}
         for tracked in files:
             if not tracked.is_deleted:

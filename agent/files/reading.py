@@ -91,8 +91,8 @@ class FileReader:
         self._close_at = 0.0
         self._may_read = may_read
         self._ready: dict[int, TrackedFile] = {}
-        self._active: dict[int, float] = {}  # by file: until when turns try to read it
-        self._due: dict[int, float] = {}  # by file: when to read its last line or to end its id
+        self._active: dict[int, float] = {}  # by file id: until when turns try to read the file
+        self._due: dict[int, float] = {}  # by file id: when to read the last line or to end the id
         self.limits: Mapping[FileKey, int] | None = None
         tracker.when_grown(self.wake)
 
@@ -173,7 +173,7 @@ class FileReader:
             elif self._ready.pop(tracked.file, None) is not None:
                 later.append(tracked)  # this turn found nothing to send in the file
         if not self._ready:
-            self._ready = {}  # an emptied dictionary keeps its memory
+            self._ready = {}  # frees memory: an emptied dictionary would keep its memory
         for tracked in later:
             self.wake(tracked)
         return taken

@@ -249,7 +249,7 @@ class Recognition:
         found, source = sighting.found, sighting.source
         if tracked.is_replaying:
             # The file is not checked here. The replay will check the bytes of all intents, which
-            # proves more than a comparison with `tracked.marks`.
+            # proves more than a comparison with `tracked.marks` (CRCs of what was read).
             tracked.location, tracked.source = found.real_path, sighting.number
             tracked.size = max(tracked.size, found.size)
         elif tracked.state is not FileState.OPEN:
@@ -344,7 +344,8 @@ class Recognition:
             self._unreadable.add(sighting.source.topic, found.path, error)
             return None
         if answer is Answer.UNKNOWN and not begins_like(self._host, found.real_path, tracked):
-            return Answer.SAME  # as for a rewritten file, `tracked.marks` show which bytes are new
+            # as for a rewritten file, the CRCs in `tracked.marks` show which bytes are new
+            return Answer.SAME
         return answer
 
     def _see_another(self, old: TrackedFile, sighting: Sighting, answer: Answer) -> None:

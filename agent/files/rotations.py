@@ -17,8 +17,8 @@ directory to which the link points. The agent treats an unknown generation in on
     declared    as a loss of unknown length if it is compressed, contains no known file, and cannot
                 be decompressed
 
-A rotation deletes its oldest generation first. The newest known file of a path is its anchor: the
-last look found the anchor at the path or beside the path. As long as the anchor still exists under
+A rotation deletes the oldest generation first. The newest known file of a path is called the path's
+anchor: the last look found it at the path or beside it. As long as the anchor still exists under
 any name, no younger generation is gone. Generations may have been deleted unread in two cases: the
 anchor is gone although generations exist, or no anchor was known and this look finds new
 generations. In both cases nobody can know whether generations were deleted, so the agent declares a
@@ -86,7 +86,8 @@ class Rotations:
         self._looked_ms: int | None = None
         self._looked_s = 0.0
         self._since: dict[str, int] = {}
-        self._again: set[str] = set()  # reborn paths (see `Moment`) for the next look
+        # for the next look: paths at which a new file has the inode of a known file
+        self._again: set[str] = set()
         self._links = Links(directories)
         self._waiting: dict[FileKey, tuple[Found, int, str, float]] = {}
         self._waited: list[UnbegunFile] = []

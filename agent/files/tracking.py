@@ -101,7 +101,7 @@ class Tracker:
         """
         self._forget_at = 0.0
         self.flying: dict[int, TrackedFile] = {}  # the files that have flights (bytes under way)
-        # returns whether bytes of a file id were lost
+        # says for a file id whether some of its bytes were lost
         self.has_lost: Callable[[int], bool] = lambda _file: False
 
     # --- facts for others ----------------------------------------------------------------------
@@ -537,6 +537,7 @@ def _by_birth(tracked: TrackedFile) -> tuple[int, int]:
 
 
 def _by_age(generation_: tuple[Found, int, str]) -> int:
-    """A key for sorting: an original comes before its copies."""
+    """The sort key of a generation: its time of birth, or its time of change if the former is
+    unknown. So an original comes before its copies."""
     found = generation_[0]
     return found.changed_ns if found.born_ns is None else found.born_ns

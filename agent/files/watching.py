@@ -2,8 +2,9 @@
 earlier.
 
 A thread of the library watchdog receives the events. It puts the changed paths into a set of
-limited size, and makes a descriptor readable on which the agent's loop waits. The loop takes the
-paths out of the set. Events can be lost if there are too many, if the kernel has no watch left, or
+limited size. The agent's loop waits on a descriptor, which the thread then makes readable. The loop
+takes the paths out of the set. Events can be lost if there are too many, if the kernel has no watch
+left, or
 if the file system reports no events. The next look through the patterns finds what the lost events
 would have shown.
 

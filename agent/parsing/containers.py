@@ -49,17 +49,17 @@ _PLAIN_CRI_LINE: Final = delimited.compiled(
 _STREAMS: Final = pa.array([b"stdout", b"stderr"])
 _IS_OF_TIME: Final = np.isin(np.arange(256), list(b"0123456789T:.Z+-"))
 _STRING: Final = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"?')
-"""Matches a JSON string, also one that does not end in the line: then a search for the next match
-has nothing left to read, and reads no byte of the line twice."""
+"""Matches a JSON string. A string without a closing quotation mark matches up to the line's end, so
+that no later search reads these bytes again."""
 _RFC3339: Final = TimeFormat("rfc3339")
 
 
 @dataclass(frozen=True, slots=True)
 class Unwrapped:
-    """One entry per line. texts: what the container wrote, without a line end. streams, times: the
-    stream and the time that the runtime added to the text. is_part: whether the next part of the
-    text is in another line. is_good: whether the line is in the runtime's format; if it is not, the
-    line's entries in the other arrays mean nothing.
+    """Unwrapped lines: arrays with one entry for each line. texts: what the container wrote,
+    without a line end. streams, times: the stream and the time that the runtime added to the text.
+    is_part: whether the next part of the text is in another line. is_good: whether the line is in
+    the runtime's format; if it is not, the line's entries in the other arrays mean nothing.
     """
 
     texts: pa.BinaryArray

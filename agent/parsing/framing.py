@@ -58,8 +58,8 @@ Booleans = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class Frames:
-    """One entry per record: [first, end) is the record with its terminator, [first, content_end)
-    without it.
+    """Where records are, as arrays with one entry for each record: [first, end) is the record with
+    its terminator, [first, content_end) is the record without it.
 
     are_lines: whether each record is one line, so that line ends are only at the ends of records.
     pieces: how many of these records are only a part of the lines that the source's multiline

@@ -64,7 +64,7 @@ def check_rule(rule: Rule) -> None:
 @dataclass(frozen=True, slots=True)
 class _Joints:
     """What each line by itself, without the lines beside it, says about where records begin and
-    end. One entry per line.
+    end. Each field is an array with one entry for each line.
 
     begins: whether a record begins with the line. closes: whether the line's record certainly ends
     with the line. is_beginning, is_end: whether the line can be the first, or the last, line of a

@@ -47,7 +47,7 @@ def unshaped(text: str, rules: Sequence[Rule]) -> str:
     """
     document = json.loads(text)
     if type(document) is not dict or "fields" not in document:
-        return text  # the parser refuses the schema later, because it is no record
+        return text  # no schema of a record: the parser refuses it later
     fields: dict[str, dict[str, Any]] = {each["name"]: each for each in document["fields"]}
     for rule in reversed(rules):
         if isinstance(rule, r.Remove):
