@@ -91,7 +91,7 @@ class OperatingSystem:
         return file if size is None else Decompressed(file, path, file.descriptor, size)
 
     def scan(self, patterns: Sequence[Pattern]) -> Scan:
-        """Walks the directories of every pattern."""
+        """The files to which the patterns lead, and the paths that cannot be read."""
         scan = Scan()
         seen: set[str] = set()
         resolved: dict[str, str] = {}
@@ -106,7 +106,7 @@ class OperatingSystem:
         return scan
 
     def look(self, path: str) -> Found | None:
-        """The regular file at a path."""
+        """The regular file at a path; None if there is none, or if it cannot be examined."""
         return self._found(path, os.path.islink(path), {}, Scan())
 
     def find(self, directory: str, key: FileKey) -> str | None:
@@ -129,7 +129,7 @@ class OperatingSystem:
                 return None
         if has_gone:
             raise BlockingIOError(errno.EAGAIN, "it is being renamed", directory)
-        return None  # something else is mounted there
+        return None  # another file system is mounted at the entry with this inode
 
     def list(self, directory: str) -> list[tuple[str, int]]:
         """(name, inode) of each entry of the directory, without a call of stat for each entry."""

@@ -124,8 +124,8 @@ class FileReader:
         return bool(self._active)
 
     def look_again(self, now: float) -> None:
-        """Wakes the files that were read lately, the files whose last line must be read now, and
-        the files whose id must be ended now. Closes files that are idle.
+        """Makes the next turn try to read three kinds of files: files that were read lately, files
+        whose last line must be read now, and files whose id must be ended now. Closes idle files.
         """
         if self._close_inactive_s is not None and now >= self._close_at:
             self._close_at = now + CLOSE_EVERY_S
@@ -275,7 +275,8 @@ class FileReader:
         data = handle.read(len(tail) + READ_BYTES, tracked.read_position - len(tail))
         status = handle.status()
         is_alike = data[: len(tail)] == tail if tail else _begins_as_announced(tracked, data)
-        if is_alike and tail and len(data) > len(tail):  # perhaps truncated and written anew
+        # The tail is equal, but the file may have been truncated and written anew.
+        if is_alike and tail and len(data) > len(tail):
             is_alike = _begins_still(tracked, handle)
         if not is_alike and status.size >= tracked.size:
             self._tracker.replace(tracked, CHANGED, now)

@@ -64,7 +64,7 @@ class Recognition:
         self._compression = Compression(host, files.known, births)
         self._now = 0.0
         self._now_ms = 0
-        self._reborn: set[str] = set()  # see `Moment.reborn`
+        self._reborn: set[str] = set()  # paths where a new file has a known file's inode
         self._truncated: set[str] = set()  # paths where a file was truncated
 
     def begin_look(self, now: float, now_ms: int) -> None:
@@ -224,7 +224,7 @@ class Recognition:
         if source.ignore_older_ms is None or sighting.base is not None or sighting.skip is not None:
             return False
         if not self._now_ms:
-            return True  # the first look has not begun; it decides
+            return True  # no look has begun yet; the first look decides
         if not is_old(source, found, self._now_ms) or self._unopened.has(found.key):
             return False
         if sighting.is_missed:
@@ -238,7 +238,7 @@ class Recognition:
         self, sighting: Sighting, old: TrackedFile | None, *, may_double: int = 0
     ) -> TrackedFile | None:
         """Begins a file id. If the agent skips the bytes of a compressed file, it ends the file id
-        at once, because no more bytes will be written to it.
+        at once, because no more bytes will be written to the file.
         """
         new = self._births.begin(sighting, old, may_double=may_double)
         if new is not None and new.birth.begin and is_decompressed(sighting.found.real_path):
@@ -248,8 +248,9 @@ class Recognition:
     def _see_same(self, tracked: TrackedFile, sighting: Sighting) -> None:
         found, source = sighting.found, sighting.source
         if tracked.is_replaying:
-            # The file is not checked here. The replay will check the bytes of all intents, which
-            # proves more than a comparison with `tracked.marks` (CRCs of what was read).
+            # The file is not checked here. Before the agent sends the intents of its earlier
+            # process, it checks their bytes. This proves more than a comparison with the CRCs in
+            # `tracked.marks`.
             tracked.location, tracked.source = found.real_path, sighting.number
             tracked.size = max(tracked.size, found.size)
         elif tracked.state is not FileState.OPEN:

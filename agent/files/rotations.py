@@ -363,7 +363,9 @@ class Rotations:
         return members
 
     def _look_at_links(self, lay: Mapping[str, Found], moment: Moment) -> None:
-        """Finds the files in other directories to which links pointed between two looks."""
+        """Handles links that point into another directory than at the last look. Between the two
+        looks, such a link may have pointed to further files. Finds these files.
+        """
         for found, places in self._links.moved(lay):
             index = index_of(found.path, moment.sources)
             if index is None:

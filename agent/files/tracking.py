@@ -445,7 +445,7 @@ class Tracker:
         if tracked.is_replaying:
             found = None if path is None else self._host.look(path)
             tracked.size = max(tracked.size, 0 if found is None else found.size)
-            return  # first the replay must check the bytes that earlier intents promised to send
+            return  # first the agent must check the bytes of the intents of its earlier process
         if path is None and status is None:
             if not self._may_be_compressed(tracked):
                 self._endings.vanish(tracked, VANISHED)
@@ -462,8 +462,8 @@ class Tracker:
     def _watch_rotated(
         self, tracked: TrackedFile, status: Status | None, path: str | None, now: float
     ) -> None:
-        """Notes the growth of a file to which no pattern leads. The new size comes from the file's
-        handle or directory.
+        """Notes the growth of a file to which no pattern leads. `status` is the open file's status.
+        If the file is not open, the method finds the size at `path`.
         """
         if status is None and path is not None:
             found = self._host.look(path)

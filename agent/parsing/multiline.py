@@ -186,7 +186,7 @@ class JoiningFramer:
 
     def _divided(self, lines: Frames, begins: Booleans) -> Booleans:
         """Divides records that are too large. begins: for each line, whether a record begins there;
-        the first value is true. Returns the same values after the division.
+        the first value is true. Returns the values of `begins` after the division.
         """
         first = np.flatnonzero(begins)
         last = np.append(first[1:], len(lines)) - 1

@@ -22,7 +22,7 @@ from skidway.agent.settings import AgentSettings, ReplaySource, SourceSettings
 from skidway.errors import ConfigurationRefused, SkidwayError, Unreachable
 from skidway.schemas.client import RegistryClient, RegistryRefused
 
-if TYPE_CHECKING:  # `agent run` tries no lines, and so does not load this module
+if TYPE_CHECKING:  # `agent run` tries no lines, and so does not load the module `trial`
     from skidway.agent.validation.trial import Trial
 
 

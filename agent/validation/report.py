@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
-if TYPE_CHECKING:  # `agent run` tries no lines, and so does not load this module
+if TYPE_CHECKING:  # `agent run` tries no lines, and so does not load the module `trial`
     from skidway.agent.validation.trial import Trial
 
 REGISTRY_TIMEOUT_S: Final = 2.0
