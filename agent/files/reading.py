@@ -312,7 +312,8 @@ class FileReader:
     def _go_through(
         self, tracked: TrackedFile, handle: Handle, line: LongLine, now: float
     ) -> tuple[bytes, int, int, int, bytes] | None:
-        """Scans the next piece of a line or hole that is longer than READ_BYTES."""
+        """Scans the next READ_BYTES of a line, or of a hole (a run of NUL bytes), that is longer
+        than READ_BYTES."""
         lines = self._source(tracked).manner_of(tracked, handle).framer.lines
         for _ in range(HOLE_PIECES if line.is_hole else 1):
             at = tracked.read_position + line.scanned
@@ -334,7 +335,7 @@ class FileReader:
                 self.wake(tracked)
             return None
         if end is None and not (used or line.is_hole):
-            # The NULs at the end of the piece begin no hole, so they belong to the line.
+            # The NULs at the end of the bytes just read begin no hole, so they belong to the line.
             line = _extended(line, piece[: len(piece) - len(piece) % lines.unit])
         head = handle.read(min(READ_BYTES, line.scanned), tracked.read_position)
         tracked.long_line = None
@@ -384,8 +385,8 @@ class FileReader:
 
 
 def _end_in(piece: bytes, lines: LineFramer, *, is_hole: bool) -> int | None:
-    """The position in `piece` at which a long line or hole ends; None if it continues after the
-    piece.
+    """The position in `piece` at which a long line, or a hole (a run of NUL bytes), ends; None if
+    it continues after the piece.
     """
     if not is_hole:
         return lines.end_inside(piece)
@@ -394,9 +395,9 @@ def _end_in(piece: bytes, lines: LineFramer, *, is_hole: bool) -> int | None:
 
 
 def _scanned(piece: bytes, lines: LineFramer, *, is_hole: bool) -> int:
-    """How many bytes of a piece certainly belong to a long line, or to a hole, that continues after
-    the piece. If a piece of a line ends with NULs, they do not count: a hole may begin there. The
-    next piece begins with them.
+    """How many bytes of a piece certainly belong to a long line, or to a hole (a run of NUL bytes),
+    that continues after the piece. If a piece of a line ends with NULs, they do not count: a hole
+    may begin there. The next piece begins with them.
     """
     return len(piece) - len(piece) % lines.unit if is_hole else lines.size_before_nuls(piece)
 

@@ -115,9 +115,8 @@ class Recognition:
             self._see_same(tracked, sighting)
 
     def is_at_rest(self, found: Found, number: int) -> bool:
-        """Whether `see` would change nothing, because the file at a meant path has not changed
-        since the last look, and the whole file is read. If so, a look does not call `see` for the
-        file, to save time.
+        """Whether `see` would change nothing, because the file has not changed since the last look,
+        and the whole file is read. If so, a look does not call `see` for the file, to save time.
 
         number: the index of the source.
         """
@@ -191,8 +190,8 @@ class Recognition:
             self._known.note(tracked)
 
     def set_rotated(self, tracked: TrackedFile, is_rotated: bool) -> None:
-        """Notes whether a file is rotated. If the file is rotated now, wakes the reader, because
-        the agent may have to end the file's id soon.
+        """Notes whether a file is rotated. If the file was not rotated before, makes the reader
+        examine the file, because the agent may have to end the file's id soon.
         """
         if is_rotated and not tracked.rotated:
             self._known.on_growth(tracked)

@@ -75,7 +75,7 @@ REPOINTED: Final = "the link leads elsewhere: what it led to in between may be u
 
 
 class Rotations:
-    """Owns what the last look found at and beside each meant path."""
+    """Owns what the last look found at each path that a pattern matches, and in its directory."""
 
     def __init__(self, host: Host, directories: Directories, known: Known, adopt: Adopts) -> None:
         self._host = host
@@ -99,11 +99,11 @@ class Rotations:
         rotated: Iterable[tuple[str, str, Found]],
         since: Mapping[str, int],
     ) -> None:
-        """Takes over the files that were at the meant paths before the agent started. since: by
-        topic, the time (ms) that counts as the time of the last look.
+        """Takes over what an earlier process found. lay: the files that were at paths that patterns
+        match. since: by topic, the time (ms) that counts as the time of the last look.
 
-        rotated: (meant path, present directory, file) of each known file that was rotated from a
-        meant path. The newest file comes last.
+        rotated: (path before the rotation, present directory, file) of each known file that was
+        rotated. The newest file comes last.
         """
         self._since = dict(since)
         led = {}
@@ -139,7 +139,8 @@ class Rotations:
         }
 
     def leads_elsewhere(self, path: str, found: Found | None) -> bool:
-        """Whether a meant path leads to another file now than at the last look, or to no file."""
+        """Whether a path, which a pattern matches, leads to another file now than at the last look,
+        or to no file."""
         before = self._lay.get(path)
         return before is not None and (found is None or found.key != before.key)
 
@@ -162,8 +163,8 @@ class Rotations:
         self._waited = list(files)
 
     def places(self) -> Iterator[UnbegunFile]:
-        """The files that the last look found at the meant paths, and the empty generations that the
-        next looks check again.
+        """The files that the last look found at paths that patterns match, and the empty
+        generations that the next looks check again.
         """
         for place in self._places.values():
             yield from (UnbegunFile(found) for found in place.lay.values())
@@ -232,8 +233,8 @@ class Rotations:
     def _led_before(
         self, lay: Mapping[str, Found], sources: Sequence[TailedSource]
     ) -> Iterator[tuple[str, Found]]:
-        """For each meant path that leads to another real path now, or to no file, yields the file
-        to which the path led before, and that file's directory.
+        """For each path that a pattern matches, if it leads to another real path now or to no file:
+        yields the directory of the file to which it led before, and that file.
         """
         for path, before in self._lay.items():
             found = lay.get(path)

@@ -190,8 +190,8 @@ def member_of(path: str, sources: Sequence[TailedSource]) -> Member | None:
 def topics_of(
     members: Mapping[str, Member], left: Iterable[str], sources: Sequence[TailedSource]
 ) -> set[str]:
-    """The topics of the generations in a directory, and the topics of the paths in `left`: meant
-    paths that lead to another file than at the last look.
+    """The topics of the generations in a directory, and the topics whose patterns match the paths
+    in `left`. These paths lead to another file than at the last look.
     """
     topics = {sources[each.source].topic for each in members.values()}
     return topics | {each.topic for each in sources for path in left if means(each, path)}

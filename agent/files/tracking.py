@@ -358,9 +358,9 @@ class Tracker:
                 yield each
 
     def _known_places(self) -> tuple[list[Found], list[tuple[str, str, Found]]]:
-        """Returns the files at meant paths, and the known files that were rotated from meant paths.
-        Each rotated file comes with its meant path, and with the directory in which the agent looks
-        for rotated files of that path.
+        """Returns the files at paths that patterns match, and the known files that were rotated
+        from such paths. Each rotated file comes with its path before the rotation, and with the
+        directory in which the agent looks for rotated files of that path.
         """
         lay: list[Found] = []
         rotated: list[tuple[str, str, Found]] = []
@@ -382,7 +382,7 @@ class Tracker:
         return lay, rotated
 
     def _place_of(self, path: str) -> str:
-        """The real path to which a meant path leads."""
+        """The real path to which `path`, which a pattern matches, leads."""
         found = self._host.look(path)
         if found is not None:
             return found.real_path

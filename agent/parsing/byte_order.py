@@ -57,7 +57,7 @@ def in_order(text: bytes, encoding: str) -> bytes:
         return text
     units = bytearray(text[2:])
     if not text.startswith(_MARKS[own]):
-        end = len(units) // 2 * 2  # half a unit at the end stays where it is
+        end = len(units) // 2 * 2  # if the text ends with half a unit, this byte is not swapped
         units[0:end:2], units[1:end:2] = units[1:end:2], units[0:end:2]
     return bytes(units)
 

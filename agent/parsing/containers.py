@@ -145,7 +145,7 @@ class ContainerParser:
 
 
 def without_fields(schema: pa.Schema) -> pa.Schema:
-    """The schema without FIELDS."""
+    """The schema without the fields in FIELDS."""
     return pa.schema([field for field in schema if field.name not in FIELDS])
 
 
@@ -170,7 +170,7 @@ def _joined(lines: Unwrapped, first: Int64s, count: int) -> pa.BinaryArray:
     if len(first) == count:
         return lines.texts
     inside = np.ones(count, np.bool_)
-    inside[np.append(first[1:], count) - 1] = False  # the last line of each record
+    inside[np.append(first[1:], count) - 1] = False  # a record's last line: nothing follows it
     ends = pa.array(np.where(inside & ~lines.is_part, "\n", "")).cast(pa.binary())
     return _concatenated(pc.binary_join_element_wise(lines.texts, ends, b""), first)
 

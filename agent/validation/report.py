@@ -42,7 +42,7 @@ def refusal(trials: Sequence[Trial], share_max: float) -> str | None:
 
 
 def of_reserved(names: Sequence[str]) -> list[str]:
-    """Sentences about fields with names of the loader's columns."""
+    """Sentences that warn of fields that have the name of one of the loader's columns."""
     return [
         f"the loader will refuse the topic: the field {name} has the name of one of the loader's "
         "own columns; rename it"

@@ -119,7 +119,8 @@ def fingerprint_of(read: Read, length: int) -> Fingerprint:
 
 
 def guard_of(tail: bytes) -> Guard:
-    """The guard at a position. tail: the last bytes before this position."""
+    """The guard (checksum of the last bytes) at a position. tail: the last bytes before this
+    position."""
     data = tail[-GUARD_BYTES:]
     return Guard(len(data), crc_of(data))
 
