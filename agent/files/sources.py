@@ -95,9 +95,9 @@ class Views:
 
     directories: the paths under which patterns reach the directory. links: for the name of a file
     in the directory, the path of the link that leads to the file. If rotation may have made this
-    name from another name, `links` has the link's path under the other name, too. numbered: the
-    links that lead to names with numbers, by the `shape` of the name, because the next log has
-    another number (kubelet's `0.log`, `1.log`).
+    name from another name, `links` has the link's path under the other name, too. numbered: by
+    the `shape` of a file's name (the name without its numbers), the path of the link that leads to
+    the file. The next log has another number, but the same shape (kubelet's `0.log`, `1.log`).
     """
 
     directories: list[str] = field(default_factory=list)

@@ -133,8 +133,8 @@ class Loop:
         return self._topics.names
 
     def refusal(self, destinations: Sequence[Destination]) -> str | None:
-        """A sentence that says why the running agent cannot use these destinations now; None if it
-        can."""
+        """A sentence that says why the running agent cannot use these destinations (topics with
+        their partitions and recipes) now; None if it can."""
         if self.is_stopping or self._accounts.leaving.is_asked:
             return "the agent is ending"
         if self.full_reason is not None:
