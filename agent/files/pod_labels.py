@@ -41,7 +41,8 @@ CHANGING: Final = "it changes while it is read"
 @dataclass(slots=True)
 class _File:
     """A file with labels. metadata: the file's content when the agent last could read it. seen: the
-    file's size, time of change and key at that time. fault: why the file cannot be read now.
+    file as the agent found it at its last attempt to read it; None if the agent must try again,
+    even if the file does not change. fault: why the file cannot be read now.
     """
 
     metadata: Metadata = field(default_factory=dict)

@@ -165,7 +165,7 @@ class _Scan:
         self.at, self.end, self.good = at, end, good
         self._found: dict[int, Int64s] = {}
         self._stop: int | None = None
-        self._index = at  # for each line: the index, in `_places(stop)`, of its next position
+        self._index = at  # for each line: the index in `_places(stop)` of the line's next stop
 
     def next(self, stop: int) -> Int64s:
         """For each line, the first position of the byte `stop` at or after the position from which
