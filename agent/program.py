@@ -336,7 +336,8 @@ class RunningAgent:
         self._watch = Watch(_patterns(settings))
         self._limits_stamp: tuple[int, int] | None = None
         self._status_at = self._refresh_at = self._limits_at = 0.0
-        self._give_back_at: float | None = None  # None: no activity since memory was given back
+        # when to give memory back; None if the agent was not active since it last did so
+        self._give_back_at: float | None = None
         self._troubled_since: float | None = None
         self.made_again: frozenset[str] = frozenset()
         self._bound = _topic_ids(found.destinations)
@@ -377,8 +378,8 @@ class RunningAgent:
         self._settle()
 
     def drain(self) -> Drained:
-        """Runs turns until every topic has its last word, or until the shutdown. Then settles the
-        bytes that have an intent and returns, as `run` does.
+        """Runs turns until every topic has its last word (see `Drained`), or until the shutdown.
+        Then settles the bytes that have an intent and returns, as `run` does.
         """
         self._loop.leave()
         while not self._loop.has_left and not self._shutdown.requested and not self.made_again:
@@ -587,8 +588,8 @@ def _patterns(settings: AgentSettings) -> list[Pattern]:
 
 
 def _of_schemas(before: Sequence[Destination], after: Sequence[Destination]) -> list[str]:
-    """Sentences that name the sources whose schema in the registry has changed. Only for sources
-    that are in both configurations.
+    """Sentences that name the sources whose schema in the registry has changed. Leaves out sources
+    that are in only one of the two configurations.
     """
     known = {each.data.topic: each.recipe.schema.id for each in before}
     said = (

@@ -691,8 +691,8 @@ def _check_topic(topic: str) -> None:
             "a-z A-Z 0-9 . _ -"
         )
     if topic in (".", "..") or any(part.startswith(AUDIT_PREFIX) for part in topic.split(".")):
-        # No program mirrors, counts or loads a topic with such a name. A name in which the
-        # underscore follows a dot is refused too, because the part before the dot could be a
+        # No program mirrors, counts or loads a topic whose name begins with this prefix. A name in
+        # which the prefix follows a dot is refused too, because the part before the dot could be a
         # cluster's name.
         raise ConfigurationRefused(
             f"topic: {topic!r} or a part of it begins with _, which is reserved"

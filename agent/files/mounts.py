@@ -2,11 +2,11 @@
 before the mount.
 
 Such files are not gone, but nobody can know which other files are in their directories. So for the
-first hour their directories count as unreadable. After that hour, missing files count as gone, and
-the agent declares their unread bytes lost. But for REMEMBERED_S, the agent remembers what it has
-read of these files. The file system may be mounted later with the same files, and the agent must
-not read them again. If a file system is unmounted while the agent runs, the agent also remembers
-the files of that file system.
+first hour after the agent's start, their directories count as unreadable. After that hour, missing
+files count as gone, and the agent declares their unread bytes lost. But for REMEMBERED_S, the agent
+remembers what it has read of these files. The file system may be mounted later with the same files,
+and the agent must not read them again. If a file system is unmounted while the agent runs, the
+agent also remembers the files of that file system.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ the file system before it mounts it.
 """
 
 REMEMBERED_S: Final = 30 * 86_400.0
-"""If the file system of ended file ids is missing, the agent remembers these ids for so many
-seconds."""
+"""If a file id has ended and its file's file system is missing, the agent remembers the id for so
+many seconds."""
 
 UNMOUNTED: Final = "the file system on which its files lay is not mounted"
 
@@ -42,8 +42,8 @@ class Mounts:
         self._elsewhere: dict[str, float] = {}
 
     def load(self, files: Iterable[TrackedFile]) -> None:
-        """Takes over the files that were known before the agent started. Called before the agent
-        searches for files."""
+        """Takes the files that were known before the agent started, and keeps those whose file
+        system is not mounted. Called before the agent searches for files."""
         by_directory: dict[str, list[TrackedFile]] = {}
         for tracked in files:
             if not tracked.is_deleted:
@@ -72,8 +72,8 @@ class Mounts:
         return now - self._elsewhere.setdefault(directory, now) < REMEMBERED_S
 
     def arrived(self, now: float) -> list[TrackedFile]:
-        """Removes and returns the files whose file system is mounted now, and those for which the
-        agent has waited MOUNT_WAIT_S. The oldest come first.
+        """Returns the files whose file system is mounted now, and the files for which the agent has
+        waited MOUNT_WAIT_S. The agent no longer waits for them. The oldest file ids come first.
         """
         if not self._away:
             return []

@@ -74,7 +74,8 @@ class OperatingSystem:
 
     def __init__(self) -> None:
         self._seen: dict[str, Found] = {}
-        self._inode_changed: dict[str, int] = {}  # by path (ns); only if it is not `changed_ns`
+        # by path: when the inode last changed (ns); only if this is not the file's `changed_ns`
+        self._inode_changed: dict[str, int] = {}
         self._plain_sizes = PlainSizes()
 
     def open(self, path: str) -> Handle:
@@ -90,7 +91,7 @@ class OperatingSystem:
         return file if size is None else Decompressed(file, path, file.descriptor, size)
 
     def scan(self, patterns: Sequence[Pattern]) -> Scan:
-        """Walks the directories of every pattern."""
+        """The files to which the patterns lead, and the paths that cannot be read."""
         scan = Scan()
         seen: set[str] = set()
         resolved: dict[str, str] = {}
@@ -105,11 +106,12 @@ class OperatingSystem:
         return scan
 
     def look(self, path: str) -> Found | None:
-        """The regular file at a path."""
+        """The regular file at a path; None if there is none, or if it cannot be examined."""
         return self._found(path, os.path.islink(path), {}, Scan())
 
     def find(self, directory: str, key: FileKey) -> str | None:
-        """Looks for the inode among the entries. Looks again if an entry was renamed meanwhile."""
+        """The path in `directory` at which the file with this key is; None if there is none. If an
+        entry is renamed during the search, searches again."""
         for _ in range(_FIND_TRIES):
             try:
                 with os.scandir(directory) as entries:
@@ -127,21 +129,21 @@ class OperatingSystem:
                 return None
         if has_gone:
             raise BlockingIOError(errno.EAGAIN, "it is being renamed", directory)
-        return None  # something else is mounted there
+        return None  # another file system is mounted at the entry with this inode
 
     def list(self, directory: str) -> list[tuple[str, int]]:
-        """Reads the directory, without a call for each file."""
+        """(name, inode) of each entry of the directory, without a call of stat for each entry."""
         with os.scandir(directory) as entries:
             return [(entry.name, _signed(entry.inode())) for entry in entries]
 
     def changed(self, directory: str) -> int:
-        """The directory's time of modification. Raises OSError if the directory's files cannot be
-        looked at.
+        """The directory's time of modification. Raises OSError if the agent may not search the
+        directory.
         """
         return os.stat(os.path.join(directory, ".")).st_mtime_ns
 
     def resolve(self, directory: str) -> str:
-        """Follows every link."""
+        """The directory's real path, after all links are followed."""
         return os.path.realpath(directory)
 
     def device_of(self, directory: str) -> int | None:
@@ -176,7 +178,8 @@ class OperatingSystem:
         key = _key(status)
         if before is not None and before.key == key:
             key = before.key
-            # If the inode belongs to a new file by now, the time of the inode's change differs.
+            # If the inode belongs to a new file by now, the inode has another time of change than
+            # at the last search.
             if self._inode_changed.get(path, before.changed_ns) == status.st_ctime_ns:
                 found = Found(path, key, size, status.st_mtime_ns, before.born_ns, real_path)
                 return before if found == before else self._note(found, status)

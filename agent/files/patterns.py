@@ -1,8 +1,9 @@
 """Patterns of paths: *, ? and [...] match within a name, and ** matches any number of directories.
 
 As in a shell, a name that begins with a dot matches only a pattern that begins with a dot. The
-search follows links, but walks a directory that contains itself through a link only once. It
-reports directories that cannot be read, because they may contain files that nobody counts.
+search follows links. If a link in a directory leads back to this directory, the search does not
+walk the directory again. It reports directories that cannot be read, because they may contain files
+that nobody counts.
 """
 
 from __future__ import annotations
@@ -121,7 +122,7 @@ def _at(path: str, unreadable: Unreadable) -> Iterator[tuple[str, bool]]:
 def _walk_deep(
     base: str, rest: Sequence[str], unreadable: Unreadable, above: tuple[tuple[int, int], ...]
 ) -> Iterator[tuple[str, bool]]:
-    """Walks the directory itself and every directory below it, except links that point back to a
+    """Walks the directory `base` and every directory below it, except links that point back to a
     directory above.
     """
     try:

@@ -29,7 +29,7 @@ class Content(NamedTuple):
 
     @classmethod
     def of(cls, status: os.stat_result) -> Content:
-        """Makes the value from the result of a stat call."""
+        """The `Content` of the file that a stat call has described."""
         return cls(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
 
 

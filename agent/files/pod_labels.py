@@ -2,9 +2,9 @@
 
 The labels of a pod are in a file that another program writes (`pod_metadata`). If that file is
 missing, cannot be read, or does not name the pod of a log, the log's next records get the same
-labels as the records before them. The first records of a log then get no labels. So the agent reads
-a log without waiting for its labels, and the last lines of a deleted pod have the same labels as
-the lines before them.
+labels as the log's earlier records. If there are no earlier records, the next records get no
+labels. So the agent reads a log without waiting for its labels, and the last lines of a deleted pod
+have the same labels as the lines before them.
 """
 
 from __future__ import annotations
@@ -40,8 +40,9 @@ CHANGING: Final = "it changes while it is read"
 
 @dataclass(slots=True)
 class _File:
-    """A file with labels: its newest content that could be read. seen: the file's size, time of
-    change and key when the agent last read its content. fault: why the file cannot be read now.
+    """A file with labels. metadata: the file's content when the agent last could read it. seen: the
+    file as the agent found it at its last attempt to read it; None if the agent must try again,
+    even if the file does not change. fault: why the file cannot be read now.
     """
 
     metadata: Metadata = field(default_factory=dict)

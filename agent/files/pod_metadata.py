@@ -1,7 +1,7 @@
 """Reads files with the labels of pods and containers, and finds the labels of a log in them. Does
 no I/O.
 
-Such a file is JSON or YAML, in one of two forms. A program or an operator writes the first one:
+Such a file is JSON or YAML, in one of two forms. A program or an operator writes the first form:
 
     {"shop/web-1": {"app": "web", "version": "3"}, "2f5c...": {"app": "cart"}}
 
@@ -127,5 +127,5 @@ def _text(value: Any) -> str:
 
 
 def _clean(text: str) -> str:
-    """The text with `?` in place of halves of surrogate pairs, which UTF-8 cannot have."""
+    """The text with `?` in place of unpaired surrogates, which UTF-8 cannot encode."""
     return text.encode("utf-8", "replace").decode()

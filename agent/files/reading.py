@@ -91,8 +91,8 @@ class FileReader:
         self._close_at = 0.0
         self._may_read = may_read
         self._ready: dict[int, TrackedFile] = {}
-        self._active: dict[int, float] = {}  # by file: until when turns try to read it
-        self._due: dict[int, float] = {}  # by file: when to read its last line or to end its id
+        self._active: dict[int, float] = {}  # by file id: until when turns try to read the file
+        self._due: dict[int, float] = {}  # by file id: when to read the last line or to end the id
         self.limits: Mapping[FileKey, int] | None = None
         tracker.when_grown(self.wake)
 
@@ -124,8 +124,8 @@ class FileReader:
         return bool(self._active)
 
     def look_again(self, now: float) -> None:
-        """Wakes the files that were read lately, the files whose last line must be read now, and
-        the files whose id must be ended now. Closes files that are idle.
+        """Makes the next turn try to read three kinds of files: files that were read lately, files
+        whose last line must be read now, and files whose id must be ended now. Closes idle files.
         """
         if self._close_inactive_s is not None and now >= self._close_at:
             self._close_at = now + CLOSE_EVERY_S
@@ -173,7 +173,7 @@ class FileReader:
             elif self._ready.pop(tracked.file, None) is not None:
                 later.append(tracked)  # this turn found nothing to send in the file
         if not self._ready:
-            self._ready = {}  # an emptied dictionary keeps its memory
+            self._ready = {}  # frees memory: an emptied dictionary would keep its memory
         for tracked in later:
             self.wake(tracked)
         return taken
@@ -275,7 +275,8 @@ class FileReader:
         data = handle.read(len(tail) + READ_BYTES, tracked.read_position - len(tail))
         status = handle.status()
         is_alike = data[: len(tail)] == tail if tail else _begins_as_announced(tracked, data)
-        if is_alike and tail and len(data) > len(tail):  # perhaps truncated and written anew
+        # The tail is equal, but the file may have been truncated and written anew.
+        if is_alike and tail and len(data) > len(tail):
             is_alike = _begins_still(tracked, handle)
         if not is_alike and status.size >= tracked.size:
             self._tracker.replace(tracked, CHANGED, now)
@@ -311,7 +312,8 @@ class FileReader:
     def _go_through(
         self, tracked: TrackedFile, handle: Handle, line: LongLine, now: float
     ) -> tuple[bytes, int, int, int, bytes] | None:
-        """Scans the next piece of a line or hole that is longer than READ_BYTES."""
+        """Scans the next READ_BYTES of a line, or of a hole (a run of NUL bytes), that is longer
+        than READ_BYTES."""
         lines = self._source(tracked).manner_of(tracked, handle).framer.lines
         for _ in range(HOLE_PIECES if line.is_hole else 1):
             at = tracked.read_position + line.scanned
@@ -333,7 +335,7 @@ class FileReader:
                 self.wake(tracked)
             return None
         if end is None and not (used or line.is_hole):
-            # The NULs at the end of the piece begin no hole, so they belong to the line.
+            # The NULs at the end of the bytes just read begin no hole, so they belong to the line.
             line = _extended(line, piece[: len(piece) - len(piece) % lines.unit])
         head = handle.read(min(READ_BYTES, line.scanned), tracked.read_position)
         tracked.long_line = None
@@ -383,8 +385,8 @@ class FileReader:
 
 
 def _end_in(piece: bytes, lines: LineFramer, *, is_hole: bool) -> int | None:
-    """The position in `piece` at which a long line or hole ends; None if it continues after the
-    piece.
+    """The position in `piece` at which a long line, or a hole (a run of NUL bytes), ends; None if
+    it continues after the piece.
     """
     if not is_hole:
         return lines.end_inside(piece)
@@ -393,9 +395,9 @@ def _end_in(piece: bytes, lines: LineFramer, *, is_hole: bool) -> int | None:
 
 
 def _scanned(piece: bytes, lines: LineFramer, *, is_hole: bool) -> int:
-    """How many bytes of a piece certainly belong to a long line, or to a hole, that continues after
-    the piece. If a piece of a line ends with NULs, they do not count: a hole may begin there. The
-    next piece begins with them.
+    """How many bytes of a piece certainly belong to a long line, or to a hole (a run of NUL bytes),
+    that continues after the piece. If a piece of a line ends with NULs, they do not count: a hole
+    may begin there. The next piece begins with them.
     """
     return len(piece) - len(piece) % lines.unit if is_hole else lines.size_before_nuls(piece)
 

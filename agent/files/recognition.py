@@ -64,7 +64,7 @@ class Recognition:
         self._compression = Compression(host, files.known, births)
         self._now = 0.0
         self._now_ms = 0
-        self._reborn: set[str] = set()  # see `Moment.reborn`
+        self._reborn: set[str] = set()  # paths where a new file has a known file's inode
         self._truncated: set[str] = set()  # paths where a file was truncated
 
     def begin_look(self, now: float, now_ms: int) -> None:
@@ -115,9 +115,8 @@ class Recognition:
             self._see_same(tracked, sighting)
 
     def is_at_rest(self, found: Found, number: int) -> bool:
-        """Whether `see` would change nothing, because the file at a meant path has not changed
-        since the last look, and the whole file is read. If so, a look does not call `see` for the
-        file, to save time.
+        """Whether `see` would change nothing, because the file has not changed since the last look,
+        and the whole file is read. If so, a look does not call `see` for the file, to save time.
 
         number: the index of the source.
         """
@@ -191,8 +190,8 @@ class Recognition:
             self._known.note(tracked)
 
     def set_rotated(self, tracked: TrackedFile, is_rotated: bool) -> None:
-        """Notes whether a file is rotated. If the file is rotated now, wakes the reader, because
-        the agent may have to end the file's id soon.
+        """Notes whether a file is rotated. If the file was not rotated before, makes the reader
+        examine the file, because the agent may have to end the file's id soon.
         """
         if is_rotated and not tracked.rotated:
             self._known.on_growth(tracked)
@@ -224,7 +223,7 @@ class Recognition:
         if source.ignore_older_ms is None or sighting.base is not None or sighting.skip is not None:
             return False
         if not self._now_ms:
-            return True  # the first look has not begun; it decides
+            return True  # no look has begun yet; the first look decides
         if not is_old(source, found, self._now_ms) or self._unopened.has(found.key):
             return False
         if sighting.is_missed:
@@ -238,7 +237,7 @@ class Recognition:
         self, sighting: Sighting, old: TrackedFile | None, *, may_double: int = 0
     ) -> TrackedFile | None:
         """Begins a file id. If the agent skips the bytes of a compressed file, it ends the file id
-        at once, because no more bytes will be written to it.
+        at once, because no more bytes will be written to the file.
         """
         new = self._births.begin(sighting, old, may_double=may_double)
         if new is not None and new.birth.begin and is_decompressed(sighting.found.real_path):
@@ -248,8 +247,9 @@ class Recognition:
     def _see_same(self, tracked: TrackedFile, sighting: Sighting) -> None:
         found, source = sighting.found, sighting.source
         if tracked.is_replaying:
-            # The file is not checked here. The replay will check the bytes of all intents, which
-            # proves more than a comparison with `tracked.marks`.
+            # The file is not checked here. Before the agent sends the intents of its earlier
+            # process, it checks their bytes. This proves more than a comparison with the CRCs in
+            # `tracked.marks`.
             tracked.location, tracked.source = found.real_path, sighting.number
             tracked.size = max(tracked.size, found.size)
         elif tracked.state is not FileState.OPEN:
@@ -344,7 +344,8 @@ class Recognition:
             self._unreadable.add(sighting.source.topic, found.path, error)
             return None
         if answer is Answer.UNKNOWN and not begins_like(self._host, found.real_path, tracked):
-            return Answer.SAME  # as for a rewritten file, `tracked.marks` show which bytes are new
+            # as for a rewritten file, the CRCs in `tracked.marks` show which bytes are new
+            return Answer.SAME
         return answer
 
     def _see_another(self, old: TrackedFile, sighting: Sighting, answer: Answer) -> None:

@@ -17,8 +17,8 @@ directory to which the link points. The agent treats an unknown generation in on
     declared    as a loss of unknown length if it is compressed, contains no known file, and cannot
                 be decompressed
 
-A rotation deletes its oldest generation first. The newest known file of a path is its anchor: the
-last look found the anchor at the path or beside the path. As long as the anchor still exists under
+A rotation deletes the oldest generation first. The newest known file of a path is called the path's
+anchor: the last look found it at the path or beside it. As long as the anchor still exists under
 any name, no younger generation is gone. Generations may have been deleted unread in two cases: the
 anchor is gone although generations exist, or no anchor was known and this look finds new
 generations. In both cases nobody can know whether generations were deleted, so the agent declares a
@@ -75,7 +75,7 @@ REPOINTED: Final = "the link leads elsewhere: what it led to in between may be u
 
 
 class Rotations:
-    """Owns what the last look found at and beside each meant path."""
+    """Owns what the last look found at each path that a pattern matches, and in its directory."""
 
     def __init__(self, host: Host, directories: Directories, known: Known, adopt: Adopts) -> None:
         self._host = host
@@ -86,7 +86,8 @@ class Rotations:
         self._looked_ms: int | None = None
         self._looked_s = 0.0
         self._since: dict[str, int] = {}
-        self._again: set[str] = set()  # reborn paths (see `Moment`) for the next look
+        # for the next look: paths at which a new file has the inode of a known file
+        self._again: set[str] = set()
         self._links = Links(directories)
         self._waiting: dict[FileKey, tuple[Found, int, str, float]] = {}
         self._waited: list[UnbegunFile] = []
@@ -98,11 +99,11 @@ class Rotations:
         rotated: Iterable[tuple[str, str, Found]],
         since: Mapping[str, int],
     ) -> None:
-        """Takes over the files that were at the meant paths before the agent started. since: by
-        topic, the time (ms) that counts as the time of the last look.
+        """Takes over what an earlier process found. lay: the files that were at paths that patterns
+        match. since: by topic, the time (ms) that counts as the time of the last look.
 
-        rotated: (meant path, present directory, file) of each known file that was rotated from a
-        meant path. The newest file comes last.
+        rotated: (path before the rotation, present directory, file) of each known file that was
+        rotated. The newest file comes last.
         """
         self._since = dict(since)
         led = {}
@@ -138,7 +139,8 @@ class Rotations:
         }
 
     def leads_elsewhere(self, path: str, found: Found | None) -> bool:
-        """Whether a meant path leads to another file now than at the last look, or to no file."""
+        """Whether a path, which a pattern matches, leads to another file now than at the last look,
+        or to no file."""
         before = self._lay.get(path)
         return before is not None and (found is None or found.key != before.key)
 
@@ -161,8 +163,8 @@ class Rotations:
         self._waited = list(files)
 
     def places(self) -> Iterator[UnbegunFile]:
-        """The files that the last look found at the meant paths, and the empty generations that the
-        next looks check again.
+        """The files that the last look found at paths that patterns match, and the empty
+        generations that the next looks check again.
         """
         for place in self._places.values():
             yield from (UnbegunFile(found) for found in place.lay.values())
@@ -231,8 +233,8 @@ class Rotations:
     def _led_before(
         self, lay: Mapping[str, Found], sources: Sequence[TailedSource]
     ) -> Iterator[tuple[str, Found]]:
-        """For each meant path that leads to another real path now, or to no file, yields the file
-        to which the path led before, and that file's directory.
+        """For each path that a pattern matches, if it leads to another real path now or to no file:
+        yields the directory of the file to which it led before, and that file.
         """
         for path, before in self._lay.items():
             found = lay.get(path)
@@ -362,7 +364,9 @@ class Rotations:
         return members
 
     def _look_at_links(self, lay: Mapping[str, Found], moment: Moment) -> None:
-        """Finds the files in other directories to which links pointed between two looks."""
+        """Handles links that point into another directory than at the last look. Between the two
+        looks, such a link may have pointed to further files. Finds these files.
+        """
         for found, places in self._links.moved(lay):
             index = index_of(found.path, moment.sources)
             if index is None:

@@ -38,7 +38,8 @@ class TailedSource:
 
     framer: divides the bytes into records. flush_s: how long a file must stay unchanged before the
     agent treats its last record as complete; None for the agent's `idle.flush.ms`. big_endian: how
-    files are read that begin with a big-endian byte order mark; None if the mark does not matter.
+    the agent reads a file that begins with a big-endian byte order mark; None if byte order marks
+    do not matter.
     starts_at_end: whether the agent skips the bytes that files have when the agent first looks at
     their pattern. ignore_older_ms: files that changed longer ago are not read; None if all files
     are read. labels: where the labels of pods come from; None if the records need no labels.
@@ -94,9 +95,9 @@ class Views:
 
     directories: the paths under which patterns reach the directory. links: for the name of a file
     in the directory, the path of the link that leads to the file. If rotation may have made this
-    name from another name, `links` has the link's path under the other name, too. numbered: the
-    links that lead to names with numbers, by the `shape` of the name, because the next log has
-    another number (kubelet's `0.log`, `1.log`).
+    name from another name, `links` has the link's path under the other name, too. numbered: by
+    the `shape` of a file's name (the name without its numbers), the path of the link that leads to
+    the file. The next log has another number, but the same shape (kubelet's `0.log`, `1.log`).
     """
 
     directories: list[str] = field(default_factory=list)
@@ -189,8 +190,8 @@ def member_of(path: str, sources: Sequence[TailedSource]) -> Member | None:
 def topics_of(
     members: Mapping[str, Member], left: Iterable[str], sources: Sequence[TailedSource]
 ) -> set[str]:
-    """The topics of the generations in a directory, and the topics of the paths in `left`: meant
-    paths that lead to another file than at the last look.
+    """The topics of the generations in a directory, and the topics whose patterns match the paths
+    in `left`. These paths lead to another file than at the last look.
     """
     topics = {sources[each.source].topic for each in members.values()}
     return topics | {each.topic for each in sources for path in left if means(each, path)}

@@ -101,7 +101,7 @@ class Tracker:
         """
         self._forget_at = 0.0
         self.flying: dict[int, TrackedFile] = {}  # the files that have flights (bytes under way)
-        # returns whether bytes of a file id were lost
+        # says for a file id whether some of its bytes were lost
         self.has_lost: Callable[[int], bool] = lambda _file: False
 
     # --- facts for others ----------------------------------------------------------------------
@@ -358,9 +358,9 @@ class Tracker:
                 yield each
 
     def _known_places(self) -> tuple[list[Found], list[tuple[str, str, Found]]]:
-        """Returns the files at meant paths, and the known files that were rotated from meant paths.
-        Each rotated file comes with its meant path, and with the directory in which the agent looks
-        for rotated files of that path.
+        """Returns the files at paths that patterns match, and the known files that were rotated
+        from such paths. Each rotated file comes with its path before the rotation, and with the
+        directory in which the agent looks for rotated files of that path.
         """
         lay: list[Found] = []
         rotated: list[tuple[str, str, Found]] = []
@@ -382,7 +382,7 @@ class Tracker:
         return lay, rotated
 
     def _place_of(self, path: str) -> str:
-        """The real path to which a meant path leads."""
+        """The real path to which `path`, which a pattern matches, leads."""
         found = self._host.look(path)
         if found is not None:
             return found.real_path
@@ -445,7 +445,7 @@ class Tracker:
         if tracked.is_replaying:
             found = None if path is None else self._host.look(path)
             tracked.size = max(tracked.size, 0 if found is None else found.size)
-            return  # first the replay must check the bytes that earlier intents promised to send
+            return  # first the agent must check the bytes of the intents of its earlier process
         if path is None and status is None:
             if not self._may_be_compressed(tracked):
                 self._endings.vanish(tracked, VANISHED)
@@ -462,8 +462,8 @@ class Tracker:
     def _watch_rotated(
         self, tracked: TrackedFile, status: Status | None, path: str | None, now: float
     ) -> None:
-        """Notes the growth of a file to which no pattern leads. The new size comes from the file's
-        handle or directory.
+        """Notes the growth of a file to which no pattern leads. `status` is the open file's status.
+        If the file is not open, the method finds the size at `path`.
         """
         if status is None and path is not None:
             found = self._host.look(path)
@@ -537,6 +537,7 @@ def _by_birth(tracked: TrackedFile) -> tuple[int, int]:
 
 
 def _by_age(generation_: tuple[Found, int, str]) -> int:
-    """A key for sorting: an original comes before its copies."""
+    """The sort key of a generation: its time of birth, or its time of change if the former is
+    unknown. So an original comes before its copies."""
     found = generation_[0]
     return found.changed_ns if found.born_ns is None else found.born_ns

@@ -44,8 +44,9 @@ class Unbegun:
         return list(self._files.values())
 
     def was_written(self, found: Found) -> bool:
-        """Whether the found file was at a meant path without a file id at the last look, and has
-        changed since then. Rotation may have copied and truncated it after a program wrote to it.
+        """Whether the last look found the file, without a file id, at a path that a pattern
+        matches, and the file has changed since then. Rotation may have copied and truncated the
+        file after a program wrote to it.
         """
         before = self._files.get(found.path)
         if before is None or before.base is not None:

@@ -62,7 +62,8 @@ class Unopened:
         if found.size < 0 or found.size >= before.found.size:
             return False
         self.remove(found.key)
-        self.add(before._replace(found=found, skip=None))  # the bytes to skip were truncated
+        # the truncation removed the bytes that the agent was to skip
+        self.add(before._replace(found=found, skip=None))
         return True
 
     def skip_of(self, sighting: Sighting) -> int | None:

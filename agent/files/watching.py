@@ -2,10 +2,10 @@
 earlier.
 
 A thread of the library watchdog receives the events. It puts the changed paths into a set of
-limited size, and makes a descriptor readable on which the agent's loop waits. The loop takes the
-paths out of the set. Events can be lost if there are too many, if the kernel has no watch left, or
-if the file system reports no events. The next look through the patterns finds what the lost events
-would have shown.
+limited size. The agent's loop waits on a descriptor, which the thread then makes readable. The loop
+takes the paths out of the set. Events can be lost if there are too many, if the kernel has no watch
+left, or if the file system reports no events. The next look through the patterns finds what the
+lost events would have shown.
 
 Handling an event takes more time than reading the line that caused the event. So while too many
 events come, the agent watches nothing. It tries to read busy files in every turn anyway.

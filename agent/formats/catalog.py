@@ -74,7 +74,7 @@ class Format:
 
     @property
     def parser(self) -> ParserSettings:
-        """The setting `parser`."""
+        """The setting `parser` of a source that has this format."""
         if self.csv:
             return ParserSettings(type="csv", columns=self.csv, types=dict(self.types))
         if self.logfmt:

@@ -73,7 +73,7 @@ def compiled(pattern: str) -> Layout:
 
 def _expanded(pattern: str) -> str:
     """The pattern, with each variable (`${name}` or `${name:-default}`) replaced by its value."""
-    while (at := pattern.rfind("${")) >= 0:  # the last variable contains no other
+    while (at := pattern.rfind("${")) >= 0:  # the last variable contains no other variable
         end = _bracket_end(pattern, at + 1)
         if end < 0:
             Groups(pattern).refuse(at, "this bracket is not closed")

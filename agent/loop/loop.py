@@ -133,8 +133,8 @@ class Loop:
         return self._topics.names
 
     def refusal(self, destinations: Sequence[Destination]) -> str | None:
-        """A sentence that says why the running agent cannot use these destinations now; None if it
-        can."""
+        """A sentence that says why the running agent cannot use these destinations (topics with
+        their partitions and recipes) now; None if it can."""
         if self.is_stopping or self._accounts.leaving.is_asked:
             return "the agent is ending"
         if self.full_reason is not None:
@@ -203,26 +203,28 @@ class Loop:
 
     @property
     def has_left(self) -> bool:
-        """Whether every topic's last word is published, and the agent has found no new bytes since
-        it sent the last words."""
+        """Whether every topic's last word (its last seal, see `leave`) is published, and the agent
+        has found no new bytes since it sent the last words."""
         return not self.unsaid and self.is_settled
 
     @property
     def last_words(self) -> int:
-        """How many topics have a last word that the agent has sent since it started and has not
-        taken back. New bytes of a topic take its last word back.
+        """How many topics have a last word (see `leave`) that the agent has sent since it started
+        and that is still valid. If the agent finds new bytes of a topic, the topic's last word is
+        no longer valid.
         """
         return len(self._accounts.leaving.kept)
 
     @property
     def unsaid(self) -> set[str]:
         """The topics without a last word (see `leave`). A last word counts only if it was sent
-        after the agent started, is durable, and was not taken back because of new bytes.
+        after the agent started, is durable, and the agent has found no new bytes since.
         """
         return self._sealed.keys() - self._accounts.leaving.kept
 
     def obstacles(self) -> list[str]:
-        """Sentences that tell an operator what still prevents the agent from sending last words."""
+        """Sentences that tell an operator what still prevents the agent from sending last words
+        (see `leave`)."""
         tracker = self.tracker
         return list(obstacles(self.unsaid, tracker.files.values(), tracker.unreadable))
 
@@ -308,7 +310,7 @@ class Loop:
         return sum(tracked.pending for tracked in list(self.tracker.files.values()))
 
     def close(self) -> None:
-        """Closes the log files."""
+        """Closes the log files that the agent has open."""
         self._handles.close()
 
     # --- a turn ---------------------------------------------------------------------------------

@@ -44,8 +44,9 @@ from skidway.kafka.types import TopicPartition
 class Surroundings:
     """What the loop's parts get from outside: the host, the clock and the brokers.
 
-    sink: takes batches. logs: makes a new `Logs` at each call. ends: the log end offsets of the
-    partitions that `beginning.without_floor` returned.
+    sink: takes the batches to send. logs: at each call, makes a new `Logs`, which reads the
+    brokers' logs. ends: the log end offsets of the partitions that `beginning.without_floor`
+    returned.
     """
 
     host: Host

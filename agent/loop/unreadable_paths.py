@@ -7,7 +7,7 @@ from skidway.agent.files.tracking import Tracker
 
 
 class UnreadablePaths:
-    """Owns the unreadable paths that are already in the log."""
+    """Owns the unreadable paths that the agent has already logged."""
 
     def __init__(self) -> None:
         self._named: set[tuple[str, str]] = set()

@@ -20,12 +20,12 @@ lines          makes Arrow arrays of lines from bytes
 parser         the interface of parsers
 timestamps     parses event times
 text_fields    converts texts to the types of fields
-raw, regex     parsers; delimited: a faster way than regex for simple patterns
-csv_lines      a parser
-json_lines     a parser; aliases: other names of members; time_members: times inside objects;
-               misfits: where a value does not fit its field
+raw, regex     the parsers `raw` and `regex`; delimited: faster than RE2, for simple patterns only
+csv_lines      the parser `csv`
+json_lines     the parser `json`; aliases: other names of members; time_members: times inside
+               objects; misfits: where a value does not fit its field
 prefixed_json  a parser for a JSON object after a prefix
-logfmt         a parser; key_values: cuts its lines into keys and values
+logfmt         the parser `logfmt`; key_values: cuts its lines into keys and values
 containers     takes a container's lines out of the lines of its runtime (such as Docker);
                    runtimes: the runtimes' names
 multiline      joins lines into records; joins: the rules for joining, as the settings name them

@@ -49,15 +49,15 @@ def marked(text: bytes, encoding: str) -> bytes:
 
 def in_order(text: bytes, encoding: str) -> bytes:
     """The inverse of `marked`: text without its mark, with its bytes swapped if the mark shows
-    another byte order than that of `encoding`. utf-16 is little-endian here. Returns text without a
-    mark unchanged.
+    another byte order than that of `encoding`. utf-16 counts as little-endian. Returns text without
+    a mark unchanged.
     """
     own = UTF_16LE if encoding == UTF_16 else encoding
     if own not in WIDE or not has_order(text):
         return text
     units = bytearray(text[2:])
     if not text.startswith(_MARKS[own]):
-        end = len(units) // 2 * 2  # half a unit at the end stays where it is
+        end = len(units) // 2 * 2  # if the text ends with half a unit, this byte is not swapped
         units[0:end:2], units[1:end:2] = units[1:end:2], units[0:end:2]
     return bytes(units)
 

@@ -49,17 +49,17 @@ _PLAIN_CRI_LINE: Final = delimited.compiled(
 _STREAMS: Final = pa.array([b"stdout", b"stderr"])
 _IS_OF_TIME: Final = np.isin(np.arange(256), list(b"0123456789T:.Z+-"))
 _STRING: Final = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"?')
-"""Matches a JSON string, also one that does not end in the line: then a search for the next match
-has nothing left to read, and reads no byte of the line twice."""
+"""Matches a JSON string. A string without a closing quotation mark matches up to the line's end, so
+that no later search reads these bytes again."""
 _RFC3339: Final = TimeFormat("rfc3339")
 
 
 @dataclass(frozen=True, slots=True)
 class Unwrapped:
-    """One entry per line. texts: what the container wrote, without a line end. streams, times: the
-    stream and the time that the runtime added to the text. is_part: whether the next part of the
-    text is in another line. is_good: whether the line is in the runtime's format; if it is not, the
-    line's entries in the other arrays mean nothing.
+    """Unwrapped lines: arrays with one entry for each line. texts: what the container wrote,
+    without a line end. streams, times: the stream and the time that the runtime added to the text.
+    is_part: whether the next part of the text is in another line. is_good: whether the line is in
+    the runtime's format; if it is not, the line's entries in the other arrays mean nothing.
     """
 
     texts: pa.BinaryArray
@@ -145,7 +145,7 @@ class ContainerParser:
 
 
 def without_fields(schema: pa.Schema) -> pa.Schema:
-    """The schema without FIELDS."""
+    """The schema without the fields in FIELDS."""
     return pa.schema([field for field in schema if field.name not in FIELDS])
 
 
@@ -170,7 +170,7 @@ def _joined(lines: Unwrapped, first: Int64s, count: int) -> pa.BinaryArray:
     if len(first) == count:
         return lines.texts
     inside = np.ones(count, np.bool_)
-    inside[np.append(first[1:], count) - 1] = False  # the last line of each record
+    inside[np.append(first[1:], count) - 1] = False  # a record's last line: nothing follows it
     ends = pa.array(np.where(inside & ~lines.is_part, "\n", "")).cast(pa.binary())
     return _concatenated(pc.binary_join_element_wise(lines.texts, ends, b""), first)
 

@@ -138,8 +138,8 @@ def split(line: str, delimiter: str) -> list[str] | str:
 
 
 def _quoted(line: str, at: int) -> tuple[str, int]:
-    """The quoted value that begins at index `at`, and the index after the value; -1 if the value
-    does not end.
+    """The quoted value that begins at index `at`, and the index after its closing quotation mark.
+    The index is -1 if the value has no closing quotation mark.
     """
     parts = []
     while True:
@@ -217,9 +217,9 @@ def _cut(lines: pa.StringArray, delimiter: str) -> _Cuts:
 def _odd_lines(data: bytes, quotes: Int64s, first: Int64s, end: Int64s, delimiter: int) -> Booleans:
     """Which lines have a quotation mark that is neither at the edge of a value nor doubled.
 
-    In any other line, the first, third, fifth mark and so on begin a quoted part, and the mark
-    after each of them ends the part. A doubled mark counts as two marks: the first ends a part, the
-    second begins the next part.
+    In any other line, the first, third, fifth quotation mark and so on begin a quoted part, and the
+    quotation mark after each of them ends the part. A doubled quotation mark counts as two: the
+    first ends a part, the second begins the next part.
     """
     text = np.frombuffer(data, np.uint8)
     line = np.searchsorted(end, quotes, side="right")

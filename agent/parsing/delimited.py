@@ -98,7 +98,7 @@ class DelimitedPattern:
             scan.good &= until > begin
         if group.kind == _NOT_BLANK:
             stop = b"" if group.stop is None else group.after[group.stop :][:1]
-            # the group must not contain another blank than its stop
+            # a line does not match if its group contains a blank character, such as a tab
             scan.refuse(_BLANK.replace(stop, b""), begin, until)
         elif group.kind in (_REST, _SOME_REST) and not self._dot_all:
             scan.refuse(b"\n", begin, until)
@@ -165,7 +165,7 @@ class _Scan:
         self.at, self.end, self.good = at, end, good
         self._found: dict[int, Int64s] = {}
         self._stop: int | None = None
-        self._index = at  # for each line: which of the stop's positions is next
+        self._index = at  # for each line: the index in `_places(stop)` of the line's next stop
 
     def next(self, stop: int) -> Int64s:
         """For each line, the first position of the byte `stop` at or after the position from which
@@ -225,7 +225,8 @@ class _Scan:
         """All positions of control characters, which are few in most logs."""
         places = self._found.get(-1)
         if places is None:
-            is_control = self._data[:-1] < _PRINTABLE  # without the last byte, a line end
+            # the last byte of the buffer is left out: it belongs to no line
+            is_control = self._data[:-1] < _PRINTABLE
             # Most logs have no control characters, and `any` shows this faster than `flatnonzero`.
             places = np.flatnonzero(is_control) if is_control.any() else np.empty(0, np.int64)
             self._found[-1] = places

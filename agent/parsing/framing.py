@@ -58,8 +58,8 @@ Booleans = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class Frames:
-    """One entry per record: [first, end) is the record with its terminator, [first, content_end)
-    without it.
+    """Where records are, as arrays with one entry for each record: [first, end) is the record with
+    its terminator, [first, content_end) is the record without it.
 
     are_lines: whether each record is one line, so that line ends are only at the ends of records.
     pieces: how many of these records are only a part of the lines that the source's multiline
@@ -130,19 +130,21 @@ class LineFramer:
         return self
 
     def frame(self, data: bytes, range_ends: Int64s) -> Frames:
-        """The lines and holes of one or several ranges, which follow one another in `data`."""
+        """The lines and holes (runs of NUL bytes) of one or several ranges, which follow one
+        another in `data`."""
         if self.unit > 1 or b"\0" in data:
             return self._frame_each(data, range_ends)
         array = np.frombuffer(data, np.uint8)
         end = np.flatnonzero(array == LF).astype(np.int64) + 1
-        if (array[range_ends - 1] != LF).any():  # a last line without a terminator
+        if (array[range_ends - 1] != LF).any():  # a range's last line has no terminator
             end = np.union1d(end, range_ends)
         content_end = end - (array[end - 1] == LF)
         return self._frames(data, content_end, end)
 
     def whole_records_end(self, data: bytes) -> int:
-        """The position at which the last terminated line ends. If there are holes after this line:
-        the end of the last hole, or its beginning if the hole may continue after `data`.
+        """The position at which the last terminated line ends. If there are holes (runs of NUL
+        bytes) after this line: the end of the last hole, or its beginning if the hole may continue
+        after `data`.
         """
         at = self._last_line_end(data)
         if b"\0" not in data[at:]:
@@ -156,7 +158,7 @@ class LineFramer:
 
     def end_inside(self, data: bytes) -> int | None:
         """For `data` that begins inside a line: where this line ends, that is, after its terminator
-        or at the beginning of a hole. None if the line does not end in `data`.
+        or at the beginning of a hole (a run of NUL bytes). None if the line does not end in `data`.
         """
         at = self._find(data, self._lf, 0)
         text = data if at < 0 else data[:at]
@@ -185,14 +187,14 @@ class LineFramer:
         return whole - self.unit * (data[max(whole - self.unit, 0) : whole] == self._cr)
 
     def has_hole(self, data: bytes, at: int) -> bool:
-        """Whether a hole begins at `at`, where a record ends."""
+        """Whether a hole (a run of NUL bytes) begins at `at`, where a record ends."""
         return len(data) >= at + self.unit and not any(data[at : at + self.unit])
 
     # --- code units -----------------------------------------------------------------------------
 
     def _frame_each(self, data: bytes, range_ends: Int64s) -> Frames:
-        """Finds the lines and holes of each range separately, because a range may end with half a
-        code unit."""
+        """Finds the lines and holes (runs of NUL bytes) of each range separately, because a range
+        may end with half a code unit."""
         line_ends, ends, holes = [], [range_ends], []
         begin = 0
         for end in range_ends.tolist():
@@ -248,7 +250,8 @@ def nul_bytes(data: bytes) -> int:
 
 
 def _holes(units: npt.NDArray[np.integer], unit: int) -> tuple[Int64s, Int64s]:
-    """The first unit of each hole in a range, and the first unit after the hole."""
+    """The index of the first code unit of each hole (run of NULs that is no part of a line) in a
+    range, and the index of the first code unit after the hole."""
     is_nul = units == 0
     if not is_nul.any():
         return np.empty(0, np.int64), np.empty(0, np.int64)
@@ -259,6 +262,6 @@ def _holes(units: npt.NDArray[np.integer], unit: int) -> tuple[Int64s, Int64s]:
 
 
 def _runs(is_nul: Booleans) -> tuple[Int64s, Int64s]:
-    """The first unit of each run of NULs, and the first unit after the run."""
+    """The index of the first NUL of each run of NULs, and the index after the run."""
     edges = np.flatnonzero(np.diff(np.concatenate(([0], is_nul.view(np.int8), [0]))))
     return edges[0::2].astype(np.int64), edges[1::2].astype(np.int64)

@@ -83,8 +83,8 @@ def sizes(values: pa.BinaryArray) -> Int64s:
 
 
 def spans(lines: pa.StringArray) -> tuple[bytes, Int64s, Int64s]:
-    """Returns the bytes of all lines, followed by one further byte, and the positions at which each
-    line begins and ends in these bytes.
+    """Returns three values: the bytes of all lines, followed by a line feed; for each line, the
+    position in these bytes at which it begins; and for each line, the position at which it ends.
     """
     if not len(lines):
         return b"\n", np.zeros(0, np.int64), np.zeros(0, np.int64)

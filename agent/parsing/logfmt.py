@@ -217,5 +217,5 @@ class _Index:
         for key in (*self._aliases.get(name, ()), name):
             if key in self._code:
                 found = np.flatnonzero(self._codes == self._code[key])
-                at[self._pairs.line[found]] = found  # the last of several pairs counts
+                at[self._pairs.line[found]] = found  # of equal keys, the last counts
         return at

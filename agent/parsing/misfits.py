@@ -27,8 +27,8 @@ def detail(value: Any, field: pa.Field) -> str:
 
 
 def plain_types(kind: pa.DataType) -> set[type]:
-    """The Python types of the JSON values that fit `kind`. Only the type of None if `kind` contains
-    other types, as a list does."""
+    """The Python types of the JSON values that fit `kind`. If `kind` contains other types, as a
+    list does, the only type is that of None."""
     none = type(None)
     if types.is_integer(kind) or types.is_timestamp(kind):
         return {int, none}

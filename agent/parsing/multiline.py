@@ -64,7 +64,7 @@ def check_rule(rule: Rule) -> None:
 @dataclass(frozen=True, slots=True)
 class _Joints:
     """What each line by itself, without the lines beside it, says about where records begin and
-    end. One entry per line.
+    end. Each field is an array with one entry for each line.
 
     begins: whether a record begins with the line. closes: whether the line's record certainly ends
     with the line. is_beginning, is_end: whether the line can be the first, or the last, line of a
@@ -186,7 +186,7 @@ class JoiningFramer:
 
     def _divided(self, lines: Frames, begins: Booleans) -> Booleans:
         """Divides records that are too large. begins: for each line, whether a record begins there;
-        the first value is true. Returns the same values after the division.
+        the first value is true. Returns the values of `begins` after the division.
         """
         first = np.flatnonzero(begins)
         last = np.append(first[1:], len(lines)) - 1

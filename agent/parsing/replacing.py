@@ -32,14 +32,14 @@ replaced.
 
 class ReplacingParser:
     """Turns lines of an encoding into UTF-8, repairs the lines that are not in this encoding, and
-    lets another parser parse all lines. That parser's schema does not have the mark.
+    lets another parser parse all lines. That parser's schema does not have the field MARK.
     """
 
     def __init__(self, inner: Parser, encoding: str = UTF_8) -> None:
         self._inner, self._encoding = inner, encoding
 
     def parse(self, lines: pa.BinaryArray, now_ms: int) -> Parsed:
-        """Parses the repaired lines with the other parser, and adds the mark."""
+        """Parses the repaired lines with the other parser, and adds the field MARK."""
         repaired, rows = line_columns.repaired(lines, self._encoding)
         parsed = self._inner.parse(repaired, now_ms)
         marks = np.zeros(len(lines), np.bool_)
@@ -69,8 +69,8 @@ class DecodingParser:
 
 
 def without_mark(schema: pa.Schema) -> pa.Schema:
-    """The schema without the mark, that is, with the fields that the wrapped parser fills. Raises
-    ConfigurationRefused if the schema has no field for the mark.
+    """The schema without the field MARK, that is, with the fields that the wrapped parser fills.
+    Raises ConfigurationRefused if the schema has no field MARK.
     """
     at = schema.get_field_index(MARK)
     if at < 0 or not types.is_boolean(schema.field(at).type):
@@ -82,7 +82,7 @@ def without_mark(schema: pa.Schema) -> pa.Schema:
 
 
 def check_groups(groups: Sequence[str]) -> None:
-    """Raises ConfigurationRefused if a group has the name of the mark."""
+    """Raises ConfigurationRefused if a group has the name of the field MARK."""
     if MARK in groups:
         raise ConfigurationRefused(
             f"parser.pattern has a group {MARK!r}, which on_error: replace fills itself; "

@@ -138,7 +138,7 @@ class ReplayParser:
 
 
 def without_fields(schema: pa.Schema) -> pa.Schema:
-    """The schema without FIELDS."""
+    """The schema without the fields in FIELDS."""
     return pa.schema([field for field in schema if field.name not in FIELDS])
 
 

@@ -72,8 +72,8 @@ _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday",
 
 
 class TimeFormat:
-    """A compiled format. Raises ConfigurationRefused if a time in the format does not determine a
-    moment.
+    """A compiled format of event times. Raises ConfigurationRefused if a time in the format does
+    not determine a moment.
     """
 
     def __init__(self, format: str, timezone: str = "UTC") -> None:

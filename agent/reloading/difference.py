@@ -1,4 +1,4 @@
-"""Which settings differ, and which of them the agent can take while it runs. No I/O."""
+"""Which settings differ, and which of them the agent can take while it runs. Does no I/O."""
 
 from __future__ import annotations
 

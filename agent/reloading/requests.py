@@ -92,7 +92,7 @@ class Requests:
                 taken.unlink(missing_ok=True)
             except OSError:
                 with contextlib.suppress(OSError):
-                    taken.rename(taken.with_suffix(UNSAID))  # a rename needs no room
+                    taken.rename(taken.with_suffix(UNSAID))  # a rename needs no disk space
 
 
 class Asking:

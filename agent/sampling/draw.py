@@ -44,7 +44,7 @@ class Draw:
 
     @property
     def kept(self) -> Sequence[Drawn]:
-        """The chosen ranges, sorted by their lots, the lowest lot first."""
+        """The chosen ranges, sorted by their lots (see `drawn`), the lowest lot first."""
         return self._kept
 
     def offer(self, each: Drawn) -> tuple[bool, Drawn | None]:

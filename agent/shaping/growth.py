@@ -42,7 +42,7 @@ class Growth:
         self._lengths = {name: each[stays] for name, each in self._lengths.items()}
 
     def rename(self, name: str, to: str) -> None:
-        """Called when a field gets another name."""
+        """Called when a rule renames the field `name` to `to`."""
         if name in self._lengths:
             self._lengths[to] = self._lengths.pop(name)
 

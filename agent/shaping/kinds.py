@@ -97,7 +97,7 @@ _DIGITS = re.compile(r"(?<![\w.])(?<!_-)[0-9]+(?:[ -][0-9]+)*(?![\w]|\.[0-9])")
 _GROUP = re.compile(r"[0-9]+")
 _FIRST_GROUP = 4
 _GROUP_DIGITS = range(2, 8)
-_FIRST_DIGITS = "23456"  # the first digits of card networks
+_FIRST_DIGITS = "23456"  # the first digits that card numbers have
 
 
 _CARD_LIKE = r"(?:^|[^\w.])[2-6][0-9]{3}(?:[0-9]{9}|[ -][0-9]{2})"
@@ -227,7 +227,8 @@ def _without_ipv6(run: str, shown: str) -> str:
     if _is_ipv6(address):
         return shown + run[len(address) :]
     head, _, port = address.rpartition(":")
-    if head.count(":") == _IPV6_GROUPS - 1 and _is_ipv6(head):  # Java writes address:port
+    # Java writes an IPv6 address without brackets before `:port`.
+    if head.count(":") == _IPV6_GROUPS - 1 and _is_ipv6(head):
         return f"{shown}:{port}{run[len(address) :]}"
     return run
 

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from skidway.agent.shaping.kinds import KINDS
 
 MASKED: Final = "[masked]"
-"""The text that replaces what a pattern matches."""
+"""The text that the rule `mask FIELD matching` puts in place of what its pattern matches."""
 
 
 def mask_kinds(texts: pa.StringArray, kinds: Iterable[str]) -> pa.StringArray:

@@ -35,7 +35,7 @@ class HashKey:
 
     @property
     def fingerprint(self) -> str:
-        """Sixteen hex digits that are the same for the same key."""
+        """Sixteen hex digits, computed from the key: equal keys have equal fingerprints."""
         return hmac.digest(self.secret, _NAME, "sha256")[:8].hex()
 
     def hash(self, texts: pa.StringArray) -> pa.StringArray:

@@ -47,7 +47,7 @@ def unshaped(text: str, rules: Sequence[Rule]) -> str:
     """
     document = json.loads(text)
     if type(document) is not dict or "fields" not in document:
-        return text  # the parser refuses the schema later, because it is no record
+        return text  # no schema of a record: the parser refuses it later
     fields: dict[str, dict[str, Any]] = {each["name"]: each for each in document["fields"]}
     for rule in reversed(rules):
         if isinstance(rule, r.Remove):
@@ -73,9 +73,9 @@ def unshaped(text: str, rules: Sequence[Rule]) -> str:
 
 
 def without_unused(text: str, rules: Sequence[Rule], schema: str, needed: Collection[str]) -> str:
-    """The schema before the rules, without the fields that nobody needs: those that the rules
-    remove, that the named schema does not have, and whose values no rule reads. A JSON parser
-    itself leaves out the members with these names, so these members may have any type. text: the
+    """The schema before the rules, without the fields that nobody needs. Nobody needs a field if
+    the rules remove it, no rule reads its values, and neither the named schema nor `needed` has it.
+    A JSON parser leaves out members with such names, so these members may have any type. text: the
     schema before the rules. schema: the schema that the source names. needed: the fields that
     something other than the record's members fills, such as the groups of `path.pattern`.
     """

@@ -113,8 +113,8 @@ class Changes:
         self.put_meta(f"{LOOKED}{topic} {pattern}", json.dumps(exclude))
 
     def put_left(self, words: Mapping[str, LastWord]) -> None:
-        """Replaces the stored last words. words: the last word of each topic whose newest seal is a
-        last word."""
+        """Replaces the stored last words (see `LastWord`). words: the last word of each topic whose
+        newest seal is a last word."""
         self.put_meta(LEFT, json.dumps(words, sort_keys=True))
 
     def put_adopted(self, last: tuple[int, int] | None) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import Final
 
 FORMAT: Final = 4
-APPLICATION_ID: Final = 0x536B6964  # "Skid"
+APPLICATION_ID: Final = 0x536B6964  # "Skid" in ASCII
 
 TABLES: Final = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value ANY) STRICT, WITHOUT ROWID;

@@ -22,7 +22,7 @@ from skidway.agent.settings import AgentSettings, ReplaySource, SourceSettings
 from skidway.errors import ConfigurationRefused, SkidwayError, Unreachable
 from skidway.schemas.client import RegistryClient, RegistryRefused
 
-if TYPE_CHECKING:  # `agent run` tries no lines, and so does not load this module
+if TYPE_CHECKING:  # `agent run` tries no lines, and so does not load the module `trial`
     from skidway.agent.validation.trial import Trial
 
 
@@ -45,7 +45,7 @@ def try_sources(
     found = []
     for source in settings.sources:
         if isinstance(source, ReplaySource):
-            continue  # `agent replay` tried its files when it made them
+            continue  # `agent replay` tried the source's lines when it made the source's files
         try:
             found.append(_try(source, settings.batch_size, host, registry, lines_max))
         except SkidwayError as error:
@@ -89,7 +89,7 @@ def _try(
     schema, other = Schema(0, text), None
     if source.encoding == UTF_16:
         other = compiled(replace(source, encoding=UTF_16BE), schema, batch_bytes)
-    press = compiled(source, schema, batch_bytes)  # refuses a schema that is no record
+    press = compiled(source, schema, batch_bytes)  # raises an error if this is no record's schema
     tried.reserved = reserved_fields(text)
     trial.run(press, files, tried, host, lines_max, other)
     return tried

@@ -38,7 +38,7 @@ SHOWN_CHARACTERS_MAX: Final = 100
 """How many characters of a value `agent guess` and `agent test` show."""
 
 PREFIX_BYTES: Final = 5
-"""The length of the schema id before each value."""
+"""The length of Confluent's prefix before each value: a zero byte and the schema id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class Preview:
 
     def document(self) -> list[dict[str, Any]]:
         """One entry for each row, each reject and each record that a rule leaves out, in the order
-        of the sample, for programs.
+        of the sample, as a JSON document.
         """
         rows = [
             {"first": x.first, "length": x.length, "time": x.time and x.time.isoformat(),

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
-if TYPE_CHECKING:  # `agent run` tries no lines, and so does not load this module
+if TYPE_CHECKING:  # `agent run` tries no lines, and so does not load the module `trial`
     from skidway.agent.validation.trial import Trial
 
 REGISTRY_TIMEOUT_S: Final = 2.0
@@ -42,7 +42,7 @@ def refusal(trials: Sequence[Trial], share_max: float) -> str | None:
 
 
 def of_reserved(names: Sequence[str]) -> list[str]:
-    """Sentences about fields with names of the loader's columns."""
+    """Sentences that warn of fields that have the name of one of the loader's columns."""
     return [
         f"the loader will refuse the topic: the field {name} has the name of one of the loader's "
         "own columns; rename it"

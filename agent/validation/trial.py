@@ -50,10 +50,10 @@ class Misfit:
 
 @dataclass(slots=True)
 class Trial:
-    """The result for one source. replaced: how many lines are not rejected because their invalid
-    bytes were replaced. filtered: how many records each rule left out. untried: why no line was
-    tried; None if lines were tried. reserved: fields of the rows that have the name of one of the
-    loader's columns, so that the loader refuses the topic.
+    """The result for one source. replaced: how many lines had invalid bytes that were replaced, so
+    that the lines are not rejected. filtered: how many records each rule left out. untried: why no
+    line was tried; None if lines were tried. reserved: fields of the rows that have the name of one
+    of the loader's columns, so that the loader refuses the topic.
     """
 
     topic: str

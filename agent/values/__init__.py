@@ -1,7 +1,7 @@
 """The values that the agent's packages pass to one another, and a class that contains all that the
 agent knows about one file.
 
-identity   how hosts and files are recognised: machine id, fingerprint, guard, marks
+identity   how hosts and files are recognised: machine id, and checksums of a file's bytes
 intents    which bytes of a file the agent is going to send, and by which recipe
 labels     the labels of a file's pod, and from which position of the file on they apply
 found      a file that was found at a path

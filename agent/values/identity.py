@@ -119,7 +119,8 @@ def fingerprint_of(read: Read, length: int) -> Fingerprint:
 
 
 def guard_of(tail: bytes) -> Guard:
-    """The guard at a position. tail: the last bytes before this position."""
+    """The guard (checksum of the last bytes) at a position. tail: the last bytes before this
+    position."""
     data = tail[-GUARD_BYTES:]
     return Guard(len(data), crc_of(data))
 
@@ -202,9 +203,9 @@ def with_mark(marks: tuple[Mark, ...], mark: Mark) -> tuple[Mark, ...]:
     """The marks, with `mark` added at the end. The function drops marks so that the gaps between
     the remaining marks double towards the start of the file.
 
-    If there are more than MARKS_MAX marks, the function drops one of them. For each mark, it
-    divides the distance between the mark's two neighbours by the mark's own distance from the end.
-    It drops the mark with the lowest result.
+    If there are more than MARKS_MAX marks, the function drops one of them. For each mark except the
+    first and the last, it divides the distance between the mark's two neighbours by the distance of
+    the mark from the last mark. It drops the mark with the lowest result.
     """
     if marks and marks[-1].position >= mark.position:
         marks = tuple(each for each in marks if each.position < mark.position)

@@ -337,10 +337,10 @@ MUTANTS = (
     Mutant(
         "of several ranges only the last one ends a record",
         "agent/parsing/framing.py",
-        """        if (array[range_ends - 1] != LF).any():  # a last line without a terminator
+        """        if (array[range_ends - 1] != LF).any():  # a range's last line has no terminator
             end = np.union1d(end, range_ends)
 """,
-        """        if array[-1] != LF:  # a last line without a terminator
+        """        if array[-1] != LF:  # the last line has no terminator
             end = np.append(end, len(data))
 """,
         ("tests/unit/agent/parsing/test_framing.py::test_no_record_crosses_the_end_of_a_range",),
