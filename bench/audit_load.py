@@ -180,8 +180,8 @@ class Collector:
         it."""
 
     def pass_second(self, said: Second) -> None:
-        """Lets the messages of the next second arrive. If the time for it has come, the ledger
-        stores the waiting messages and the judge judges the buckets."""
+        """Lets the messages of the next second arrive. If their intervals have passed, the ledger
+        stores the waiting messages, and the judge judges the buckets."""
         self._second += 1
         self._clock.now_ms += SECOND_MS
         self.counts += said.counts

@@ -91,7 +91,7 @@ def run() -> Table:
 
 
 def add(table: Table, what: str, ours: Costs, theirs: Costs) -> None:
-    """Adds the rows of one topic to the table."""
+    """Adds to the table the costs of one topic. what: a description of the topic."""
     for name, unit, our_values, their_values in (
         (what, "rows/s", ours.rows_s, theirs.rows_s),
         (what, "rows/CPU s", ours.rows_cpu_s, theirs.rows_cpu_s),

@@ -96,8 +96,8 @@ _MARK: Final = struct.Struct("<qI")
 class Checkpoint(bytes):
     """The position before which every byte is settled, and the evidence about these bytes.
 
-    An immutable value. It is packed into one object, because the agent keeps a checkpoint for each
-    file, and the separate parts would take 370 bytes.
+    An immutable value. The agent keeps one for each file. To save memory, its parts are packed into
+    one object; as separate objects they would take 370 bytes.
     """
 
     __slots__ = ()
@@ -126,12 +126,13 @@ class Checkpoint(bytes):
 
     @property
     def guard(self) -> Guard:
-        """The guard at the position."""
+        """The guard (see the module `identity`), a CRC of the last bytes before the position."""
         return Guard(*_POINT.unpack_from(self)[2:])
 
     @property
     def marks(self) -> tuple[Mark, ...]:
-        """The marks, by rising positions."""
+        """The marks (see the module `identity`), by rising positions: CRCs of the bytes before
+        them."""
         return tuple(Mark(*fields) for fields in _MARK.iter_unpack(self[_POINT.size :]))
 
 
@@ -172,8 +173,8 @@ class Flight:
 
 @dataclass(frozen=True, slots=True)
 class LongLine:
-    """A line or a hole that is too long to be read at once. scanned: how many of its bytes were
-    searched for its end. is_hole: whether it consists of NUL bytes.
+    """A line, or a run of NUL bytes (a hole), that is too long to be read at once. scanned: how
+    many of its bytes were searched for its end. is_hole: whether it consists of NUL bytes.
     """
 
     scanned: int
@@ -229,7 +230,7 @@ class TrackedFile:
     written: Written | None = None
     # whether the first look found that the file had changed while no agent ran
     is_unwatched: bool = False
-    flights: tuple[Flight, ...] = ()  # a tuple, as each empty list takes 60 bytes
+    flights: tuple[Flight, ...] = ()  # a tuple, because an empty list for each file takes 60 bytes
 
     @property
     def file(self) -> int:
@@ -294,8 +295,8 @@ class TrackedFile:
         return Reading(intent, data, self.birth.host, self.birth.path, labels)
 
     def read_on(self, prefix_crc: int, tail: bytes, end: int) -> Checkpoint:
-        """Moves the read position. Returns a checkpoint, which becomes valid when all bytes before
-        the checkpoint are settled.
+        """Moves the read position to `end`. Returns the checkpoint at `end`, which becomes valid
+        when all bytes before `end` are settled.
         """
         self.read_position, self.read_crc = end, prefix_crc
         self.promised = max(self.promised, end)
@@ -304,8 +305,8 @@ class TrackedFile:
         return Checkpoint(end, prefix_crc, guard_of(self.tail), marks)
 
     def skip_to(self, end: int) -> Checkpoint:
-        """Moves the read position over bytes that can no longer be proven to be the bytes that were
-        read.
+        """Moves the read position to `end`, over bytes of which the agent can no longer prove that
+        they are the bytes that it read. Returns the checkpoint at `end`, without a CRC.
         """
         self.read_position, self.read_crc, self.tail = end, 0, None
         self.promised = max(self.promised, end)
