@@ -2,8 +2,8 @@
 them.
 
     begin          position                read position              size
-      |  set apart or  |  promised, on its way   |   not read yet        |
-      |  acknowledged  |  (flights)              |                       |
+      |  set apart or  |  has intents that are   |   not read yet        |
+      |  acknowledged  |  being sent (flights)   |                       |
 
 The checkpoint is `position` together with evidence, which shows later whether the file still has
 the same bytes before `position`. The bytes before `position` are settled: for example acknowledged,
@@ -278,14 +278,14 @@ class TrackedFile:
 
     @property
     def is_deleted(self) -> bool:
-        """Whether the agent saw that the file lost its last name. After that, any other file may
-        get the file's inode.
+        """Whether the agent saw that the file has no name any more (its last link was removed).
+        After that, any other file may get the file's inode.
         """
         return not self.location
 
     @property
     def is_replaying(self) -> bool:
-        """Whether intents that were made before the agent started wait to be sent again."""
+        """Whether the agent must still send intents again that it made before its last start."""
         return self.promised > self.read_position
 
     def reading(self, intent: Intent, data: bytes) -> Reading:

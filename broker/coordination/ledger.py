@@ -38,7 +38,7 @@ Offset = tuple[str, TopicPartition]
 
 
 class Record(NamedTuple):
-    """The content of a group that is to be stored. A group with members is stored only if no
+    """The content that is to be stored for a group. A group with members is stored only if no
     consumer has registered in ZooKeeper for the group. (Skidway's own consumers register there.)
     """
 

@@ -151,8 +151,8 @@ class CatalogReader:
     def _watch(self, name: str) -> Callable[[Any], None]:
         """Returns the function that kazoo calls when a node that belongs to `name` has changed.
         `name` is a topic, or `_BROKERS`. For the same name, always returns the same function: kazoo
-        keeps the functions in a set, so it calls this one only once for each change, even if it
-        watches several nodes.
+        keeps the functions of a node in a set, so each change of the node causes only one call,
+        even if the node was read several times.
         """
         watch = self._watches.get(name)
         if watch is None:

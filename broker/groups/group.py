@@ -54,7 +54,7 @@ class Group:
         self.outputs: list[Output] = []
         self._limits = limits
         self._new_id = new_id
-        self._window = JoinWindow(limits.initial_rebalance_delay_s)  # open while preparing
+        self._window = JoinWindow(limits.initial_rebalance_delay_s)  # open in PreparingRebalance
         self._unsynced: set[str] = set()
         self._sync_by = 0.0
         self._stores = 0
