@@ -41,9 +41,9 @@ _log = log.get(__name__)
 
 class Job(Generic[T]):
     """An operation on ZooKeeper, and the function that is called with its outcome. sessions: how
-    many sessions had been lost when the job was submitted. If more sessions have been lost by the
-    time at which the job would run, the operation is left out. None if the operation is done in any
-    session.
+    many sessions had been lost when the job was submitted; None for a job that may run in any
+    session. If more sessions have been lost by the time at which the job would run, the operation
+    is left out, and its outcome is Unreachable.
     """
 
     __slots__ = ("_done", "_sessions", "_work")
