@@ -94,7 +94,7 @@ class Fleet:
         sealed = (SealedTopic(SOURCE, self.time_ms, self._number, offsets),)
         names = [_named(agent) for agent in self._ids]
         first_seal = encode(Seal(_sender(self._ids[0]), self._number, self.time_ms, sealed))
-        begin, end = first_seal.split(names[0])  # seals of one minute differ only in the names
+        begin, end = first_seal.split(names[0])  # seals of one minute differ only in agent and host
         yield from (begin + name + end for name in names)
 
     def _files(self, host: int, first: int, end: int) -> Iterator[tuple[int, int, int]]:

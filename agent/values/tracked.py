@@ -65,7 +65,7 @@ class Birth:
     @property
     def skipped(self) -> int:
         """How many bytes of the file are skipped because they were there when the agent first
-        looked at the pattern (`start_at: end`).
+        searched for files with the source's pattern (`start_at: end`).
         """
         return self.begin if self.predecessor is None else 0
 

@@ -61,7 +61,9 @@ class Job:
 
 @dataclass(slots=True)
 class Report:
-    """The results of a job for each group: the data that was read, or an error."""
+    """The results of a job. records: for each group, None if its record was stored, otherwise the
+    error. loads, reads, counts: the data that was read for each group. transactions: how many
+    transactions wrote offsets."""
 
     records: dict[str, SkidwayError | None] = field(default_factory=dict)
     loads: dict[str, bytes | None] = field(default_factory=dict)

@@ -52,7 +52,7 @@ class CatalogReader:
             with answered(self._coordinator) as client:
                 return self._read(client, stale, cluster_id, broker_id, time_ms)
         except BaseException:
-            # the read failed, and the watches of these nodes do not fire again
+            # The next read must read these nodes, because their watches do not fire again.
             self._stale.extend(stale)
             raise
 

@@ -254,7 +254,7 @@ class ZooKeeperSession:
             self._refresh()
 
     def _interrupt(self, at: float) -> None:
-        """Notes that the connection broke at this time (monotonic seconds)."""
+        """Notes that the connection broke at the time `at` (monotonic seconds)."""
         self._interruptions += 1
         earlier = self._interrupted_at
         self._interrupted_at = at if earlier is None else min(at, earlier)

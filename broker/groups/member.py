@@ -92,7 +92,7 @@ class Member:
 
     @property
     def protocol_names(self) -> Iterable[str]:
-        """The member's protocols, the preferred one first."""
+        """The names of the member's protocols, the preferred one first."""
         return (each.name for each in self.protocols)
 
     @property
