@@ -30,7 +30,7 @@ def handle(broker: Broker, exchange: Exchange) -> None:
     read."""
     answers, version, body = broker.api_versions_answers, exchange.version, exchange.body
     if version not in api_versions.VERSIONS:
-        version, body = _UNKNOWN_VERSION, _UNREAD  # all unknown versions get one stored answer
+        version, body = _UNKNOWN_VERSION, _UNREAD  # one answer for unknown versions
     kept = answers.get(version, body)
     if kept is None:
         kept = api_versions.answer(version, broker.api_ranges, _refusal(exchange))
