@@ -27,8 +27,8 @@ These are the modules. The text after the colon names the benchmark's peers:
     groups        1,000 groups that commit once a second, with the work of ZooKeeper: Apache
                   Kafka 4.1
     mirror        copies a topic into another cluster: MirrorMaker 2 and its target cluster
-    line          the time of a line from its file to a consumer and to a row, with one load each
-                  minute; no peer
+    line          the time of a line from its file to a consumer and to a row, with a load every
+                  10 s or every minute; no peer
     idle          20,000 files to which no program writes: rsyslog
     agent         lines of several kinds from a file into a broker: rsyslog (agent_lines: the files;
                   rsyslog: the peer)

@@ -144,7 +144,7 @@ class Site:
     case: Case
 
     def prepare(self) -> None:
-        """Writes the files of the case."""
+        """Writes the log files that the runs of the case read."""
         line, count, end = self.case.line, self.case.records, self.case.end
         agent_lines.write(self.folder / "all", line, range(count), end)
         agent_lines.write(self.folder / "first", line, range(count, count + 2), end)
@@ -215,7 +215,7 @@ class Site:
         return Run(begun, self.case.records / (ended - begun))
 
     def _cpu_when(self, program: Program, topic: str, records: int) -> float:
-        """Waits until the topic has that many records. Returns the program's CPU seconds until
+        """Waits until the topic has `records` records. Returns the program's CPU seconds until
         then."""
         partition = TopicPartition(topic, 0)
         deadline = time.monotonic() + WITHIN_S

@@ -78,6 +78,7 @@ def card(number: int) -> str:
 
 
 def write(path: Path, line: Line, numbers: range, end: str = "\n") -> None:
-    """Writes the records with these numbers, each followed by `end`."""
+    """Writes into the file the records that `line` makes from these numbers, each followed by
+    `end`."""
     with path.open("w", newline="") as out:
         out.writelines(line(number) + end for number in numbers)

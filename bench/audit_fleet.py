@@ -3,9 +3,9 @@ and mirror, and a loader. Each sends its messages at the default rate.
 
     python -m bench.audit_fleet HOSTS TOPICS FAULTY
 
-The program writes the encoded messages to its standard output, those of one simulated second after
-the other, until the reader (`seconds_of`) closes the pipe. It runs in another process than the
-collector, so the collector's figures do not include the simulation's time and memory.
+The program writes the encoded messages of each simulated second to its standard output, until the
+reader (`seconds_of`) closes the pipe. It runs in another process than the collector, so the
+collector's figures do not include the simulation's time and memory.
 
 In each second, every host writes lines of every topic. Of each 10,000 hosts, FAULTY hosts fall
 silent, FAULTY hosts begin late, and FAULTY hosts have records that the broker's counter does not

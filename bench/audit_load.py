@@ -83,9 +83,9 @@ SENDS = ("audit.interval.ms", "seal.interval.ms")
 """The settings that say how often an agent sends counts and seals."""
 
 RECENT = ("numbers", "seals")
-"""The tables of the store with the digest of each message and with the seals. After two days, the
-collector deletes all digests and most seals: of each 64 messages of an agent, it keeps the last
-seal."""
+"""Two tables of the store: `numbers` has a digest of each message, and `seals` has the seals. After
+two days, the collector deletes all digests and most seals: of each 64 messages of an agent, it
+keeps the last seal."""
 
 KEPT_SEAL_BYTES = 43
 """How many bytes each of the kept seals (see RECENT) takes in the store, with its key."""
@@ -180,8 +180,8 @@ class Collector:
         it."""
 
     def pass_second(self, said: Second) -> None:
-        """Lets the messages of the next second arrive. If the time for it has come, the ledger
-        stores the waiting messages and the judge judges the buckets."""
+        """Lets the messages of the next second arrive. If their intervals have passed, the ledger
+        stores the waiting messages, and the judge judges the buckets."""
         self._second += 1
         self._clock.now_ms += SECOND_MS
         self.counts += said.counts

@@ -174,8 +174,8 @@ def commits(
 
 
 class Zxid:
-    """When called, returns the id of ZooKeeper's last transaction. To get this id, it makes a
-    transaction itself."""
+    """A connection to ZooKeeper; `last` returns the id of ZooKeeper's last transaction. To get this
+    id, `last` makes a transaction itself."""
 
     def __init__(self, zookeeper: ZooKeeper) -> None:
         self._client = KazooClient(hosts=zookeeper.address)

@@ -99,7 +99,8 @@ def site(folder: Path) -> Iterator[tuple[str, str, str]]:
 
 @contextlib.contextmanager
 def mirror(folder: Path, zookeeper: str, source: str) -> Iterator[str]:
-    """Runs the offline cluster's broker, and yields its address."""
+    """Runs the offline cluster's broker, which mirrors the broker at `source`. Yields the address
+    of the offline broker."""
     port, metrics = free_port(), free_port()
     config = folder / "offline.yml"
     settings = {

@@ -91,7 +91,7 @@ def run() -> Table:
 
 
 def add(table: Table, what: str, ours: Costs, theirs: Costs) -> None:
-    """Adds the rows of one topic to the table."""
+    """Adds to the table the costs of one topic. what: a description of the topic."""
     for name, unit, our_values, their_values in (
         (what, "rows/s", ours.rows_s, theirs.rows_s),
         (what, "rows/CPU s", ours.rows_cpu_s, theirs.rows_cpu_s),
@@ -111,7 +111,8 @@ def batches(rows: int, partitions: int) -> Iterator[tuple[int, Ints, Ints]]:
 
 
 def load(folder: Path, topic: Topic, few: Topic, costs: Costs) -> None:
-    """Adds one round of `skidway load run` to the costs. few: a topic with FEW records."""
+    """Loads both topics with `skidway load run`, and adds the costs of this round to `costs`. few:
+    a topic with FEW records."""
     found = []
     for each in (few, topic):
         more = {"spark_above_offsets": 0}  # so that also few rows are loaded with Spark
@@ -132,7 +133,7 @@ def load(folder: Path, topic: Topic, few: Topic, costs: Costs) -> None:
 
 
 def load_with_peer(folder: Path, topic: Topic, costs: Costs) -> None:
-    """Adds one round of Spark's own source to the costs."""
+    """Loads the topic with Spark's own source, and adds the costs of this round to `costs`."""
     few, end = FEW // topic.partitions, ROWS // topic.partitions
     command = peer(folder, topic, memory="3g")
     begin = time.perf_counter()

@@ -42,7 +42,7 @@ class Line:
 
 
 def path(name: str) -> Path:
-    """The file of a plot."""
+    """The path of the SVG file of the plot `name`."""
     return RESULTS / f"{name}.svg"
 
 

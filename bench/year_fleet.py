@@ -4,8 +4,8 @@ agents.
 A host writes one log file after the other, and rotates twenty times a day. Its agent sends all
 lines of a file to one partition, announces each file, says when the file is closed, counts the
 lines, and sends seals (messages which say up to when its counts are complete). The lines themselves
-do not exist. For each file, a load gets what its task would report: the positions of the first and
-the last line, and the sums of the counts.
+do not exist. For each file, a load gets what a task of the load would report: the positions of the
+first and the last line, and the sums of the counts.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Fleet:
         self._delta = [encode(self._counts(agent)) for agent in self._ids]
         self.minute = 0
         self.ends = [0] * partitions
-        """The end of each partition's log."""
+        """The end offset of each partition."""
 
     @property
     def time_ms(self) -> int:
@@ -94,7 +94,7 @@ class Fleet:
         sealed = (SealedTopic(SOURCE, self.time_ms, self._number, offsets),)
         names = [_named(agent) for agent in self._ids]
         first_seal = encode(Seal(_sender(self._ids[0]), self._number, self.time_ms, sealed))
-        begin, end = first_seal.split(names[0])  # seals of one minute differ only in the names
+        begin, end = first_seal.split(names[0])  # seals of one minute differ only in agent and host
         yield from (begin + name + end for name in names)
 
     def _files(self, host: int, first: int, end: int) -> Iterator[tuple[int, int, int]]:

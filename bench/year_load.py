@@ -5,8 +5,8 @@ a process of its own.
 
 The program divides the loads into STEPS equal steps, and prints a line of JSON after each step. The
 driver's part of a load is done by the loader's own code, with an output in a directory in memory.
-The brokers and the work of the tasks are simulated: files of rows have a few bytes, and nobody
-reads them.
+The brokers and the work of the tasks are simulated: instead of Parquet files, the output has files
+of a few bytes, which nobody reads.
 """
 
 from __future__ import annotations

@@ -110,7 +110,8 @@ class Broker:
 
     def unreadable(self, error: StorageFailed | DamagedLog) -> None:
         """Called when a log's file cannot be read. If the disk has failed, the broker stops using
-        the log directory. If only the file is damaged, it stops serving the file's partition."""
+        the log directory. If only the file is damaged, the broker stops serving the file's
+        partition."""
         partition = names.partition_of(error.path.parent.name)
         if isinstance(error, StorageFailed):
             self.partitions.storage_failed(error)

@@ -61,7 +61,8 @@ class Catalog:
     topics: Mapping[str, Topic] = field(default_factory=dict)
     controller_id: int = NO_LEADER
     deleting: Mapping[str, uuid.UUID | None] = field(default_factory=dict)
-    """Topics that are being deleted; they are no longer in `topics`."""
+    """The names of the topics that are being deleted, with their ids (None if unknown). These
+    topics are no longer in `topics`."""
 
     def has_others(self, broker_id: int) -> bool:
         """Returns whether the cluster has other brokers than this one. A broker that is not live

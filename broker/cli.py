@@ -23,7 +23,7 @@ PROGRAM = "broker"
 
 
 def register(subparsers: Any) -> None:
-    """Adds the noun `broker`."""
+    """Adds the command `skidway broker`."""
     parser = subparsers.add_parser(PROGRAM, help="take, keep and hand out record batches")
     verbs = parser.add_subparsers(dest="verb", metavar="VERB")
     run = verbs.add_parser("run", help="run the broker in the foreground until SIGTERM")

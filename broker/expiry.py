@@ -1,6 +1,6 @@
-"""Applies retention at intervals: deletes segments that are older than the topic's limit, or that
-exceed its limit of bytes. Before it deletes segments, it finds out which groups have not read them
-yet.
+"""Applies retention at intervals: deletes segments that are older than the topic's limit, and the
+oldest segments of a log that has more bytes than the topic's limit. Before the broker deletes
+segments, it finds out which groups have not read them yet.
 
 The setting `retention.hold` lists groups, for example of a mirror or a loader. The committed
 offsets of such a group show which records it has not read yet. The broker keeps these records even
@@ -37,7 +37,7 @@ _log = log.get(__name__)
 
 
 class Session(Protocol):
-    """Runs operations on ZooKeeper, like broker.coordination.session."""
+    """An object that runs operations on ZooKeeper, such as a `ZooKeeperSession`."""
 
     def submit(
         self,
@@ -120,9 +120,9 @@ class Expiry:
         return offset if log is not None and offset <= log.log_end_offset else 0
 
     def _name_gap(self, reader: Reader, offset: int, cut: Cut) -> None:
-        """Logs and counts the offsets that a group can no longer read, because the broker deleted
-        segments that the group had held back. offset: the offset up to which the group had read.
-        cut: what was deleted.
+        """Logs and counts the offsets that a group can no longer read, because the broker has
+        deleted segments that the group held back. offset: the offset up to which the group had
+        read. cut: what was deleted.
         """
         first = max(offset, cut.first)
         if first >= cut.end:

@@ -73,7 +73,8 @@ class KeptAnswers:
 
     def keep(self, version: int, request: memoryview, answer: bytes) -> None:
         """Keeps an answer, which must be made from the snapshots that were current when `get` was
-        called. Does nothing if the answer is too large."""
+        called. Does nothing if a snapshot has been replaced since then, or if the answer is too
+        large."""
         key = version, bytes(request)
         weight = _weight(key, answer)
         outdated = self._drop_outdated()

@@ -15,18 +15,18 @@ from typing import NamedTuple
 from skidway.dataclass import dataclass
 
 Labels = tuple[tuple[str, str], ...]
-"""Names and texts of labels, in the order of the names. A label without a text is left out."""
+"""The name and the text of each label, sorted by name. Labels without a text are left out."""
 
 
 class LabelledFrom(NamedTuple):
-    """From position `first` of a file on, its records have these labels."""
+    """The records of a file have these labels from position `first` of the file on."""
 
     first: int
     labels: Labels
 
 
 History = tuple[LabelledFrom, ...]
-"""The labels of a file, by rising positions. Before the first of them, there are no labels."""
+"""The labels of a file, by rising positions. Records before the first position have no labels."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +69,8 @@ def labels_at(history: History, position: int) -> Labels:
 
 
 def extended(history: History, first: int, labels: Labels, settled: int) -> History:
-    """The history, with other labels from position `first` on. Leaves out labels that no record
-    needs any more, because only bytes before `settled` have them.
+    """Returns `history` with `labels` from position `first` on. Leaves out labels that apply only
+    to bytes before `settled`: the agent makes no more records of these bytes.
     """
     kept = [each for each in history if each.first < first]
     while len(kept) > 1 and kept[1].first <= settled:
@@ -79,7 +79,7 @@ def extended(history: History, first: int, labels: Labels, settled: int) -> Hist
 
 
 def to_json(history: History) -> str:
-    """The text that the state stores."""
+    """The history as JSON text, which the state stores."""
     return json.dumps([[first, dict(labels)] for first, labels in history], sort_keys=True)
 
 

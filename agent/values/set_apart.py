@@ -30,8 +30,8 @@ class Unseen(NamedTuple):
     """Files that were at the same path, one after the other. The agent did not read them, or may
     not have read them.
 
-    oldest_ms: a lower bound for the time of the files' first line. None if this line cannot be
-    older than the last seal.
+    oldest_ms: a lower bound for the time at which the first line of these files was written. None
+    if no line of these files can be older than the agent's last seal.
     """
 
     topic: str

@@ -2,8 +2,8 @@
 them.
 
     begin          position                read position              size
-      |  set apart or  |  promised, on its way   |   not read yet        |
-      |  acknowledged  |  (flights)              |                       |
+      |  set apart or  |  has intents that are   |   not read yet        |
+      |  acknowledged  |  being sent (flights)   |                       |
 
 The checkpoint is `position` together with evidence, which shows later whether the file still has
 the same bytes before `position`. The bytes before `position` are settled: for example acknowledged,
@@ -65,7 +65,7 @@ class Birth:
     @property
     def skipped(self) -> int:
         """How many bytes of the file are skipped because they were there when the agent first
-        looked at the pattern (`start_at: end`).
+        searched for files with the source's pattern (`start_at: end`).
         """
         return self.begin if self.predecessor is None else 0
 
@@ -96,8 +96,8 @@ _MARK: Final = struct.Struct("<qI")
 class Checkpoint(bytes):
     """The position before which every byte is settled, and the evidence about these bytes.
 
-    An immutable value. It is packed into one object, because the agent keeps a checkpoint for each
-    file, and the separate parts would take 370 bytes.
+    An immutable value. The agent keeps one for each file. To save memory, its parts are packed into
+    one object; as separate objects they would take 370 bytes.
     """
 
     __slots__ = ()
@@ -126,12 +126,13 @@ class Checkpoint(bytes):
 
     @property
     def guard(self) -> Guard:
-        """The guard at the position."""
+        """The guard (see the module `identity`), a CRC of the last bytes before the position."""
         return Guard(*_POINT.unpack_from(self)[2:])
 
     @property
     def marks(self) -> tuple[Mark, ...]:
-        """The marks, by rising positions."""
+        """The marks (see the module `identity`), by rising positions: CRCs of the bytes before
+        them."""
         return tuple(Mark(*fields) for fields in _MARK.iter_unpack(self[_POINT.size :]))
 
 
@@ -172,8 +173,8 @@ class Flight:
 
 @dataclass(frozen=True, slots=True)
 class LongLine:
-    """A line or a hole that is too long to be read at once. scanned: how many of its bytes were
-    searched for its end. is_hole: whether it consists of NUL bytes.
+    """A line, or a run of NUL bytes (a hole), that is too long to be read at once. scanned: how
+    many of its bytes were searched for its end. is_hole: whether it consists of NUL bytes.
     """
 
     scanned: int
@@ -229,7 +230,7 @@ class TrackedFile:
     written: Written | None = None
     # whether the first look found that the file had changed while no agent ran
     is_unwatched: bool = False
-    flights: tuple[Flight, ...] = ()  # a tuple, as each empty list takes 60 bytes
+    flights: tuple[Flight, ...] = ()  # a tuple, because an empty list for each file takes 60 bytes
 
     @property
     def file(self) -> int:
@@ -277,14 +278,14 @@ class TrackedFile:
 
     @property
     def is_deleted(self) -> bool:
-        """Whether the agent saw that the file lost its last name. After that, any other file may
-        get the file's inode.
+        """Whether the agent saw that the file has no name any more (its last link was removed).
+        After that, any other file may get the file's inode.
         """
         return not self.location
 
     @property
     def is_replaying(self) -> bool:
-        """Whether intents that were made before the agent started wait to be sent again."""
+        """Whether the agent must still send intents again that it made before its last start."""
         return self.promised > self.read_position
 
     def reading(self, intent: Intent, data: bytes) -> Reading:
@@ -294,8 +295,8 @@ class TrackedFile:
         return Reading(intent, data, self.birth.host, self.birth.path, labels)
 
     def read_on(self, prefix_crc: int, tail: bytes, end: int) -> Checkpoint:
-        """Moves the read position. Returns a checkpoint, which becomes valid when all bytes before
-        the checkpoint are settled.
+        """Moves the read position to `end`. Returns the checkpoint at `end`, which becomes valid
+        when all bytes before `end` are settled.
         """
         self.read_position, self.read_crc = end, prefix_crc
         self.promised = max(self.promised, end)
@@ -304,8 +305,8 @@ class TrackedFile:
         return Checkpoint(end, prefix_crc, guard_of(self.tail), marks)
 
     def skip_to(self, end: int) -> Checkpoint:
-        """Moves the read position over bytes that can no longer be proven to be the bytes that were
-        read.
+        """Moves the read position to `end`, over bytes of which the agent can no longer prove that
+        they are the bytes that it read. Returns the checkpoint at `end`, without a CRC.
         """
         self.read_position, self.read_crc, self.tail = end, 0, None
         self.promised = max(self.promised, end)

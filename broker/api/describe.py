@@ -1,7 +1,7 @@
 """The settings of topics and of the broker, as DescribeConfigs shows them.
 
-DescribeConfigs calls all values of a setting its synonyms. They are in order of precedence: first
-the topic's value, then the value in the broker's configuration, then the default.
+A setting may have several values. DescribeConfigs calls them synonyms, and lists them in order of
+precedence: first the topic's value, then the value in the broker's configuration, then the default.
 """
 
 from __future__ import annotations
@@ -113,8 +113,8 @@ def _inherited(settings: BrokerSettings, defaults: LogConfig, each: TopicConfig)
 
 
 def _synonyms(settings: BrokerSettings, keys: tuple[str, ...]) -> list[DescribeConfigsSynonym]:
-    """For each key, returns its value in the broker's configuration, if it is set there, and then
-    its default.
+    """Returns first the values that the broker's configuration sets for these keys, and then the
+    defaults of the keys.
     """
     table = specs(BrokerSettings)
     given, default = [], []

@@ -102,7 +102,7 @@ class Exchange:
         self._loop.fill(self.connection, slot, pieces)
 
     def stay_silent(self) -> None:
-        """Sends no answer, because the request wants none."""
+        """Sends no answer. Called if the client wants none (Produce with acks=0)."""
         self.send(())
 
     def close(self, reason: str) -> None:

@@ -5,7 +5,8 @@ wanted offset, and no batch is beyond the high watermark. The batches are slices
 sendfile sends. The broker reads the partitions in the order of the request. It sends the first
 batch that it finds even if the batch is larger than every limit (KIP-74). If fewer than `min_bytes`
 bytes can be read, the broker parks the request until enough bytes can be read or `max_wait_ms` have
-passed. When the broker parks a request, it flushes the request's partitions at once.
+passed. When the broker parks a request, it flushes the request's partitions at once. The answer
+reports these errors of a partition:
 
     offset below the log start or above the log end    OFFSET_OUT_OF_RANGE, log start filled in
     client's leader epoch older than this broker's     FENCED_LEADER_EPOCH
@@ -68,7 +69,7 @@ class DelayedFetch:
 
     def try_complete(self, changed: TopicPartition) -> bool:
         """Answers, and returns True, if enough bytes can be read now or reading causes an error.
-        Reads again only the size of the partition `changed`."""
+        Computes again how many bytes can be read, but only for the partition `changed`."""
         if self._exchange.connection.closed:
             return True
         least_bytes = self._request.min_bytes
@@ -128,8 +129,8 @@ def handle(broker: Broker, exchange: Exchange) -> None:
 
 def enough(broker: Broker, request: Fetch, found: dict[TopicPartition, int]) -> bool:
     """Returns whether at least `min_bytes` bytes can be read, or reading a partition causes an
-    error. If the result is False, `found` has then, for each partition, the number of bytes that
-    can be read.
+    error. If the result is False, the function has stored in `found` how many bytes can be read in
+    each partition.
     """
     total, least_bytes = 0, request.min_bytes
     if least_bytes <= 0:

@@ -101,7 +101,8 @@ class DelayedProduce:
 
     def try_complete(self, changed: TopicPartition) -> bool:
         """Answers the request, and returns True, if none of its batches waits any more. A batch
-        waits until the high watermark of its partition has passed it, or can no longer pass it.
+        waits until the high watermark of its partition has passed it, or can no longer pass it (for
+        example because this broker no longer serves the partition).
         """
         return self.try_at_once()
 

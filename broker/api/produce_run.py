@@ -88,7 +88,8 @@ class Run:
 
     def try_complete(self, changed: TopicPartition) -> bool:
         """Answers the requests, and returns True, if the high watermark has passed all their
-        batches, or can no longer pass them."""
+        batches, or can no longer pass them (for example because this broker no longer serves the
+        partition)."""
         replica, end = self.shape.replica, self._parts[-1][3]
         if replica.served and replica.log.written.offset >= end > replica.offset:
             return False

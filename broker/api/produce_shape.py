@@ -26,8 +26,8 @@ have more, the broker forgets all shapes of the connection, and learns them agai
 requests.
 """
 PREFIX_BYTES_MAX: Final = 1024
-"""No shape is stored for a request with a longer prefix, because the prefix would take too much
-memory. It contains the client's name, which may have any length.
+"""The broker stores no shape for a request with a longer prefix, because the prefix would take too
+much memory. The prefix contains the client's name, which may have any length.
 """
 
 _INT32: Final = Struct(">i")
@@ -168,8 +168,9 @@ def learn(frame: memoryview, version: int, request: Produce, replica: Replica) -
 
 
 def _compact_size(frame: memoryview, at: int) -> tuple[int, int]:
-    """Decodes a compact length of at most four bytes. Returns the size, and the position after the
-    length."""
+    """Decodes the size of the records, which is encoded at position `at` as a Kafka compact length
+    of at most four bytes. Returns the size, and the position after the compact length. The size is
+    -1 if the length has more bytes."""
     size = shift = 0
     for position in range(at, at + 4):
         byte = frame[position]

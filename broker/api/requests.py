@@ -50,7 +50,8 @@ class Requests:
 
     def unreadable(self, error: StorageFailed | DamagedLog) -> None:
         """Called when a log's file cannot be read. If the disk has failed, the broker stops using
-        the log directory. If only the file is damaged, it stops serving the file's partition."""
+        the log directory. If only the file is damaged, the broker stops serving the file's
+        partition."""
         self._broker.unreadable(error)
 
     def _handle(self, connection: Connection, frame: memoryview) -> None:

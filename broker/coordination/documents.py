@@ -31,7 +31,7 @@ class DocumentRefused(SkidwayError):
 class Registration:
     """A broker's registration. directory_id: the id of the broker's log directory. A broker that
     was restarted has the same directory id as before; another broker that is wrongly configured
-    with the same broker id has another one.
+    with the same broker id has another directory id.
     """
 
     address: BrokerAddress

@@ -38,7 +38,7 @@ Offset = tuple[str, TopicPartition]
 
 
 class Record(NamedTuple):
-    """The content of a group that is to be stored. A group with members is stored only if no
+    """The content that is to be stored for a group. A group with members is stored only if no
     consumer has registered in ZooKeeper for the group. (Skidway's own consumers register there.)
     """
 
@@ -61,7 +61,9 @@ class Job:
 
 @dataclass(slots=True)
 class Report:
-    """The results of a job for each group: the data that was read, or an error."""
+    """The results of a job. records: for each group, None if its record was stored, otherwise the
+    error. loads, reads, counts: the data that was read for each group. transactions: how many
+    transactions wrote offsets."""
 
     records: dict[str, SkidwayError | None] = field(default_factory=dict)
     loads: dict[str, bytes | None] = field(default_factory=dict)

@@ -33,8 +33,8 @@ class ProducerIds:
         self._waiting: list[Given] = []
 
     def give(self, given: Given) -> None:
-        """Calls `given` with an unused id as soon as there is one. If no block can be had, calls it
-        with the reason.
+        """Calls `given` with an unused id as soon as there is one. If the broker gets no block of
+        ids, calls `given` with the error.
         """
         if self._next <= self._last and not self._waiting:
             self._next += 1

@@ -52,7 +52,7 @@ class CatalogReader:
             with answered(self._coordinator) as client:
                 return self._read(client, stale, cluster_id, broker_id, time_ms)
         except BaseException:
-            # the read failed, and the watches of these nodes do not fire again
+            # The next read must read these nodes, because their watches do not fire again.
             self._stale.extend(stale)
             raise
 
@@ -151,8 +151,8 @@ class CatalogReader:
     def _watch(self, name: str) -> Callable[[Any], None]:
         """Returns the function that kazoo calls when a node that belongs to `name` has changed.
         `name` is a topic, or `_BROKERS`. For the same name, always returns the same function: kazoo
-        keeps the functions in a set, so it calls this one only once for each change, even if it
-        watches several nodes.
+        keeps the functions of a node in a set, so each change of the node causes only one call,
+        even if the node was read several times.
         """
         watch = self._watches.get(name)
         if watch is None:

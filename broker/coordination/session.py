@@ -41,9 +41,9 @@ _log = log.get(__name__)
 
 class Job(Generic[T]):
     """An operation on ZooKeeper, and the function that is called with its outcome. sessions: how
-    many sessions had been lost when the job was submitted. If more sessions have been lost by the
-    time at which the job would run, the operation is left out. None if the operation is done in any
-    session.
+    many sessions had been lost when the job was submitted; None for a job that may run in any
+    session. If more sessions have been lost by the time at which the job would run, the operation
+    is left out, and its outcome is Unreachable.
     """
 
     __slots__ = ("_done", "_sessions", "_work")
@@ -254,7 +254,7 @@ class ZooKeeperSession:
             self._refresh()
 
     def _interrupt(self, at: float) -> None:
-        """Notes that the connection broke at this time (monotonic seconds)."""
+        """Notes that the connection broke at the time `at` (monotonic seconds)."""
         self._interruptions += 1
         earlier = self._interrupted_at
         self._interrupted_at = at if earlier is None else min(at, earlier)

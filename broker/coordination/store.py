@@ -72,8 +72,9 @@ def register(
     has ended. Then registers the broker. Returns the broker's epoch.
 
     If the predecessor has the same directory id, its process has ended, because this broker now has
-    the lock of this log directory. In this case the function deletes the predecessor's node at
-    once. Raises SkidwayError if another broker keeps the broker id for longer than `wait_s`.
+    the lock of the log directory with this id. In this case the function deletes the predecessor's
+    node at once. Raises SkidwayError if another broker keeps the broker id for longer than
+    `wait_s`.
     """
     path = documents.broker_path(registered.address.broker_id)
     deadline = time.monotonic() + wait_s
@@ -252,8 +253,8 @@ def add_partitions(
 
 
 def mark_deletion(coordinator: Coordinator, topic: str, topic_id: uuid.UUID) -> None:
-    """Marks a topic as being deleted; once they have read the mark, the brokers no longer serve the
-    topic. Raises TopicGone."""
+    """Creates the node in ZooKeeper that marks a topic as being deleted. A broker that has read
+    this node no longer serves the topic. Raises TopicGone."""
     _still(coordinator, topic, topic_id)
     coordinator.create_if_absent(documents.deletion_path(topic), documents.deletion(topic_id))
 
@@ -263,8 +264,8 @@ def remove_topic(coordinator: Coordinator, topic: str) -> None:
     Also removes the offsets that groups have committed in the topic. If the answer is lost, the
     call can be repeated.
 
-    If the mark is missing, removes nothing: another broker has finished the deletion, and if there
-    is a topic with this name now, it is a new topic.
+    If the node that marks the topic is missing, removes nothing: another broker has finished the
+    deletion, and if there is a topic with this name now, it is a new topic.
     """
     mark = documents.deletion_path(topic)
     with answered(coordinator) as client:

@@ -277,8 +277,8 @@ def _tree(client: Any, path: str) -> list[str]:
 
 
 def _parts(nodes: Sequence[str], ids: str) -> Iterator[Sequence[str]]:
-    """Returns the nodes to delete, divided into parts that each fit into one transaction. The node
-    `ids` is in the first part.
+    """Divides the nodes that are to be deleted into parts, each of which fits into one transaction,
+    and yields the parts. The node `ids` is in the first part.
     """
     ordered = [*(each for each in nodes if each == ids), *(each for each in nodes if each != ids)]
     part: list[str] = []

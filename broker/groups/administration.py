@@ -108,8 +108,8 @@ class GroupAdministration:
             elif hosted.unstored or self._groups.jobs.is_busy_with(group_id):
                 reply(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
             else:
-                # From now on, the group is not in memory. The next request for it reads from
-                # ZooKeeper what the deletion has left.
+                # The group is removed from memory first. So the next request for it reads
+                # ZooKeeper, where the group still exists if the deletion fails.
                 self._groups.drop(group_id)
                 self._session.submit(work, done)
 

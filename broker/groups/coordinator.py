@@ -52,8 +52,8 @@ class Groups(HostedGroups):
         """broker_id: the id of this broker. topic_id: a function that takes a topic's name and
         returns the id of the topic that has this name at the time of the call. controller_id: a
         function that returns the id of the broker that is the cluster's controller at the time of
-        the call. is_cut_off: whether another broker may be the controller without this broker's
-        knowledge.
+        the call. is_cut_off: a function that returns whether another broker may be the controller
+        without this broker's knowledge.
         """
 
         def coordinator_id() -> int:

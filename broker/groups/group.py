@@ -5,10 +5,10 @@ I/O and reads no clock.
                ^    (joins wait)       (syncs wait)         |
                +--- a member comes, goes, or changes -------+
 
-Every method gets the time in monotonic seconds, and appends its answers to `outputs`. The caller
-must call `tick` at the time that `deadline()` returns. The output `Store` asks the caller to store
-the group, and no member gets its assignment before the group is stored. So a generation never has
-two assignments, even after a crash.
+Methods get the time (monotonic seconds) as `now`, and append the answers to JoinGroup and SyncGroup
+requests to `outputs`. The caller must call `tick` at the time that `deadline()` returns. The output
+`Store` asks the caller to store the group, and no member gets its assignment before the group is
+stored. So a generation never has two assignments, even after a crash.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Group:
         self.outputs: list[Output] = []
         self._limits = limits
         self._new_id = new_id
-        self._window = JoinWindow(limits.initial_rebalance_delay_s)  # open while preparing
+        self._window = JoinWindow(limits.initial_rebalance_delay_s)  # open in PreparingRebalance
         self._unsynced: set[str] = set()
         self._sync_by = 0.0
         self._stores = 0

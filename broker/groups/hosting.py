@@ -215,7 +215,7 @@ class HostedGroups:
             group.restore(now, record)
             hosted.empty_since_ms = record.empty_since_ms
             # If the stored record lacks members because it would have been too large, the broker
-            # must store the group again when it is empty.
+            # must store the group again when the group has no members.
             hosted.unstored = bool(record.omitted)
         self.hosted[group_id] = hosted
         self._set_timer(hosted)

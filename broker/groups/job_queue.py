@@ -89,7 +89,8 @@ class JobQueue:
         topic_id: Callable[[str], uuid.UUID | None],
     ) -> None:
         """topic_id: a function that takes a topic's name and returns the id of the topic that has
-        this name at the time of the call. Offsets of a deleted topic with this name are dropped.
+        this name at the time of the call. The queue drops an offset if the topic that has the name
+        now is not the topic of the commit.
         """
         self.counts = JobCounts()
         self._submit = submit
@@ -109,7 +110,8 @@ class JobQueue:
         return len(self._next.commits)
 
     def load(self, group: str, done: Loaded) -> None:
-        """Reads a group's record, and passes it to `done`; None if the group has no record."""
+        """Reads a group's record, and passes it to `done`. Passes None if the group has no
+        record."""
         self._next.loads.setdefault(group, []).append(done)
         self._go(group)
 

@@ -40,8 +40,9 @@ class JoinWindow:
         self._newcomers = True
 
     def is_prolonged(self, now: float) -> bool:
-        """Called when the window's time is over. Prolongs the window if new members have arrived.
-        Returns whether the window was prolonged.
+        """Called when the window's time is over. If the group was empty before and new members have
+        arrived, prolongs the window, but not beyond the longest rebalance timeout. Returns whether
+        the window was prolonged.
         """
         if not (self.is_delaying and self._newcomers and self._left_s > 0):
             return False

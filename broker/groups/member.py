@@ -85,13 +85,14 @@ class Member:
     @property
     def is_parked(self) -> bool:
         """Whether the member waits for an answer from the broker. A waiting member sends nothing,
-        so its silence does not mean that it is dead.
+        so its silence does not mean that it is dead. A new member does not count as waiting: it is
+        removed if its first join is not answered until `deadline`.
         """
         return self.sync is not None or (self.join is not None and not self.is_new)
 
     @property
     def protocol_names(self) -> Iterable[str]:
-        """The member's protocols, the preferred one first."""
+        """The names of the member's protocols, the preferred one first."""
         return (each.name for each in self.protocols)
 
     @property

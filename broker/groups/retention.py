@@ -27,9 +27,9 @@ from skidway.kafka import group_nodes
 from skidway.kafka.types import TopicPartition
 
 Holds = Mapping[str, float]
-"""Each key is a topic whose setting `retention.hold` lists the group, so that the broker keeps
-segments that the group has not read. The value is the longest time, in ms, for which it keeps such
-a segment."""
+"""The holds of one group. Each key is a topic whose setting `retention.hold` lists the group, so
+that the broker keeps segments that the group has not read. The value is the longest time, in ms,
+for which the broker keeps such a segment."""
 _log = log.get(__name__)
 
 

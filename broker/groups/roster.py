@@ -44,8 +44,7 @@ class Roster:
 
     @property
     def have_all_joined(self) -> bool:
-        """Whether all members have joined the next generation, and no client in `given` is still
-        missing."""
+        """Whether all members have joined the next generation, and `given` is empty."""
         return not self.given and all(each.join is not None for each in self.members.values())
 
     def static_id(self, instance_id: str | None) -> str | None:
@@ -53,7 +52,8 @@ class Roster:
         return None if instance_id is None else self._static.get(instance_id)
 
     def supports(self, joining: Joining) -> bool:
-        """Returns whether there is a protocol that the joining member and all members support."""
+        """Returns whether the joining member has the group's protocol type, and at least one
+        protocol that all members support."""
         names = {each.name for each in joining.protocols}
         if not self.members:
             return bool(joining.protocol_type) and bool(names)

@@ -25,7 +25,7 @@ PROGRAM: Final = "broker"
 
 
 def register(verbs: Any) -> None:
-    """Adds the verbs `hand-over` and `take-over`."""
+    """Adds the commands `skidway broker hand-over` and `skidway broker take-over`."""
     words = "prepare partitions of this stopped broker for a move to another broker or directory"
     give = verbs.add_parser("hand-over", help=words, description=words)
     give.add_argument("partition", metavar="TOPIC-PARTITION", nargs="+")

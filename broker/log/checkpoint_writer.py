@@ -35,8 +35,8 @@ class Checkpoints:
 
     def write(self, contents: Contents, done: Done | None) -> None:
         """Begins a round, and calls `done` at its end. If a round is already running, a second
-        round begins after it, and `done` is called at the end of the second round. But if `done` is
-        None while a round is running, does nothing.
+        round begins after it, and `done` is called at the end of the second round. If a round is
+        running and `done` is None, does nothing.
         """
         if done is not None:
             self._next.append(done)

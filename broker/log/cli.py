@@ -29,7 +29,7 @@ _HEAD: Final = (
 
 
 def register(verbs: Any) -> None:
-    """Adds the verb `dump-log`."""
+    """Adds the command `skidway broker dump-log`."""
     words = "the batches of a partition's directory or of one segment, every CRC computed"
     parser = verbs.add_parser("dump-log", help=words, description=words)
     parser.add_argument("path", metavar="DIR|FILE", type=Path)

@@ -50,7 +50,7 @@ class LogConfig:
     """
 
     def may_miss(self, partition: int, first: int, end: int) -> bool:
-        """Returns whether all offsets [first, end) may be missing in that partition's log."""
+        """Returns whether all offsets [first, end) may be missing from the log of the partition."""
         if self.contiguous:
             return False
         return self.gaps is None or covers(self.gaps, partition, first, end)

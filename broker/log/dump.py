@@ -55,8 +55,8 @@ class DumpedRecord:
 
 
 def segment_files(path: Path) -> list[Path]:
-    """Returns the segment files of a partition's directory, in order. If the path is a file, only
-    this file. Raises UsageError if there is no segment file.
+    """Returns the segment files of a partition's directory, in the order of their offsets. If
+    `path` is a file, returns only this file. Raises UsageError if there is no segment file.
     """
     if path.is_dir():
         found = [path / names.segment_file(base, names.LOG) for base in names.segment_bases(path)]

@@ -98,8 +98,8 @@ def timed(work: Callable[[], None]) -> WorkOutcome:
 
 
 def sync(flush: Flush) -> None:
-    """Carries out a flush: makes the file of leader epochs, the closed segments, the active segment
-    and the directory's entries for these files durable.
+    """Carries out a flush of one log: makes the file of leader epochs, the indexes, the segments
+    and the directory's entries that `flush` names durable.
 
     Raises OSError. If the file of leader epochs cannot be written, for example because the disk is
     full, this error is NothingSynced.

@@ -99,7 +99,8 @@ class LeaderEpochs:
 
     def end_of(self, epoch: int, *, current: int, log_end_offset: int) -> EpochEnd:
         """Returns the end of `epoch`. If the log has no record of this epoch, returns the highest
-        lower epoch that the log has records of, with its end.
+        lower epoch that the log has records of, with its end. If `epoch` is higher than every epoch
+        of the log and than `current`, returns NOT_KNOWN.
 
         `current` is the leader's present epoch. If the present epoch has no record yet, it begins
         at the log end.
