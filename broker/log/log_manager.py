@@ -63,8 +63,8 @@ class NewLog:
     config: LogConfig
 
 
-# This class has 35 methods, because logs and their directories depend on each other: for example,
-# if a directory fails, the broker must stop its logs.
+# This class has 35 methods, because one class must know both the logs and their directories: for
+# example, if a directory fails, the broker must stop all logs in the directory.
 class LogManager:
     """All logs of a broker. Only the loop's thread may use it; `worker` does slow work in the
     background."""
@@ -76,9 +76,9 @@ class LogManager:
         self.directories: list[LogDirectory] = []
         self.logs: dict[TopicPartition, PartitionLog] = {}
         self.stopped: Mapping[TopicPartition, str] = {}
-        """The partitions that are not served, each with the reason. The mapping never changes: the
-        LogManager replaces it by a new object. So a result that was derived from the mapping is
-        correct as long as the mapping is the same object.
+        """The partitions that are not served, each with the reason. To change the entries, the
+        LogManager replaces the mapping by a new object. So a caller may keep what it has derived
+        from the mapping as long as `stopped` is still the same object.
         """
         self.unclean: set[TopicPartition] = set()
         """The partitions whose logs the broker had to read again because the last stop was not
@@ -231,8 +231,8 @@ class LogManager:
         self, wanted: Sequence[NewLog], done: Callable[[StorageFailed | None], None]
     ) -> None:
         """Creates empty logs in the background, and adds them to this object. If one of them cannot
-        be created, creates none. Puts each log into the directory with the fewest partitions.
-        `done` is called on the loop.
+        be created, creates none. Puts each log into the log directory with the fewest partitions.
+        Afterwards, calls `done` on the loop: with None, or with the failure.
         """
         homes = self._place(wanted)
         if homes is None:
@@ -240,8 +240,8 @@ class LogManager:
             done(StorageFailed("create", self.directories[0].path, error))
             return
         # If a topic was recreated, the checkpoint files may still have entries for its old log.
-        # In this case the broker writes the checkpoint files first. Otherwise, after a crash, it
-        # would open the new log with the old log's offsets.
+        # Then the broker first writes the checkpoint files without these entries. Otherwise, after
+        # a crash, it would open the new log with the old log's offsets.
         if any(new.partition in home.noted for new, home in zip(wanted, homes, strict=True)):
             self.checkpoint(lambda failed: self._make(wanted, homes, done, failed))
         else:
@@ -370,8 +370,8 @@ class LogManager:
         return expiration.held(self.logs.values(), self._retention_clock.now_ms())
 
     def expire(self, held_from: HeldFrom, producer_expiration_ms: int) -> Expiration:
-        """Takes the expired segments out of the logs, and forgets the producers whose last append
-        is more than `producer_expiration_ms` ago."""
+        """Takes the expired segments out of the logs, and returns the files to delete. Also forgets
+        the producers whose last append is more than `producer_expiration_ms` ago."""
         now_ms = self._retention_clock.now_ms()
         return expiration.expire(self.logs.values(), now_ms, held_from, producer_expiration_ms)
 
@@ -444,7 +444,7 @@ class LogManager:
         return [each for each in self.directories if each.offline is None]
 
     def _checkpoint_of(self, home: LogDirectory) -> tuple[Offsets, Offsets]:
-        # For a stopped partition, the file keeps the recovery point that it already contains.
+        # For a stopped partition, the checkpoint files keep the offsets that they already contain.
         points = only(home.recovery_points, self.stopped)
         starts = only(home.log_start_offsets, self.stopped)
         for tp, each in self.logs.items():
@@ -481,8 +481,8 @@ def _make_directories(places: Sequence[tuple[Path, uuid.UUID]]) -> None:
     try:
         for path, topic_id in places:
             path.mkdir()
-            # only after mkdir: if mkdir fails, `path` may be another log's directory, which must
-            # stay
+            # Only now may an error delete `path`. If mkdir has failed, `path` may be another log's
+            # directory, which must stay.
             made.append(path)
             (path / names.segment_file(0, names.LOG)).touch()
             checkpoints.write_partition_metadata(path, topic_id)

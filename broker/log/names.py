@@ -66,8 +66,8 @@ def base_offset_of(name: str, suffix: str) -> int | None:
 
 
 def cut_file(base_offset: int, position: int) -> str:
-    """Returns the name of the file for the bytes that recovery cut off a segment, from `position`
-    on.
+    """Returns the name of the file to which recovery copies the bytes of a segment from `position`
+    on, before it cuts them off.
     """
     return f"{base_offset:0{_DIGITS}d}.{position}{CUT}"
 

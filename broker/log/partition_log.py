@@ -287,8 +287,8 @@ class PartitionLog:
         self.save_producers(self.log_end_offset, self.active.first_append_ms or 0)
 
     def _prepare(self, size: int, base: int, last_offset: int, now_ms: int) -> Segment:
-        """Returns the segment for a batch with this size and these offsets. Begins a new segment if
-        necessary."""
+        """Returns the segment to which to append a batch with this size and these offsets. Begins a
+        new segment if necessary."""
         segment, config = self.segments[-1], self.config
         if last_offset - segment.base_offset > RELATIVE_OFFSET_MAX or (
             segment.size

@@ -1,4 +1,4 @@
-"""Reads the batches of a segment's file one by one. The caller chooses how much is checked.
+"""Reads the batches of a segment's file one by one. The caller chooses whether CRCs are checked.
 
 The file is read in windows: one system call reads one window, which may contain many small batches.
 Of a large batch, only one window is in memory at a time. The length field of a batch may be wrong,
@@ -143,8 +143,8 @@ def is_whole(descriptor: int, position: int, end: int) -> bool:
 def is_cut_short(descriptor: int, position: int, end: int) -> bool:
     """Returns whether the file ends within the batch at a position.
 
-    The length field of the batch may be damaged: it points beyond the end of the file, but the CRC
-    matches the bytes up to the end of the file. Then the batch is whole, and the result is False.
+    The result is False if only the length field of the batch is damaged. In this case the length
+    points beyond the end of the file, but the CRC matches the bytes up to the end of the file.
     """
     data = os.pread(descriptor, HEADER_BYTES, position)
     if len(data) < HEADER_BYTES:
@@ -164,8 +164,8 @@ def was_never_written(descriptor: int, position: int, end: int) -> bool:
     if a page of the batch contains only zeros (for the first page: only zeros from `position` on).
 
     A flush of the file would have written this page to the disk. So neither this page nor the bytes
-    after it were ever flushed. A valid batch never begins with twelve zero bytes, because its
-    length is in these bytes and is never zero.
+    after it were ever flushed. On the first page, at least twelve bytes must be zero: a valid batch
+    never begins with twelve zero bytes, because they contain its length, which is never zero.
     """
     page_end = (position // PAGE_BYTES + 1) * PAGE_BYTES
     head = os.pread(descriptor, page_end - position, position)

@@ -98,8 +98,8 @@ class Segment:
 
     @property
     def file(self) -> OpenFile:
-        """The file; opens it if necessary. Keep a reference to the returned object as long as you
-        use its descriptor. Raises OSError.
+        """The segment's `.log` file, which is opened if necessary. The descriptor stays open as
+        long as there is a reference to the returned object. Raises OSError.
         """
         if self._file is None:
             self._file = OpenFile(self.path, os.O_RDWR)
@@ -112,8 +112,8 @@ class Segment:
         return self._file is not None
 
     def let_go(self) -> None:
-        """Drops this object's reference to the open file, whose descriptor is closed when its last
-        reader is done. `file` opens the file again.
+        """Drops this object's reference to the open file. The descriptor is closed when no reader
+        uses it any more. The next use of `file` opens the file again.
         """
         if self._file is not None:
             self._file = None

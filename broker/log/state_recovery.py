@@ -114,7 +114,8 @@ def _newest_snapshot(directory: Path, end_offset: int) -> tuple[int, ProducerSta
     for offset in known:
         path = directory / names.segment_file(offset, names.PRODUCERS)
         if offset > end_offset or offset not in bases:
-            # the log has lost the file's offset, or the file is from an earlier clean stop
+            # A crash has cut the log off before the snapshot's offset, or the snapshot was written
+            # at an earlier clean stop.
             path.unlink()
         elif found is None:
             snapshot = read_snapshot(path)

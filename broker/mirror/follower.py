@@ -7,7 +7,7 @@ the last batch of this log.
 
     CHECKING --same last batch---> FOLLOWING --interrupted--> CHECKING
         \\--different----------------------------------> STOPPED
-    CHECKING or FOLLOWING --offsets missing--> NAMING --written down, or not--> CHECKING
+    CHECKING or FOLLOWING --offsets missing--> NAMING --stored, or failed--> CHECKING
 
 To *name* a gap means to store it in the config `mirror.gaps` of the mirror topic. If the source's
 log begins after the end of the mirror's log, the follower looks at the source's first batch before

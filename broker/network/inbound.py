@@ -39,7 +39,7 @@ few of its bytes have arrived."""
 GROWTH: Final = 4
 """If a frame has not arrived completely, it gets memory for at most this many times the number of
 bytes that have arrived. So a frame of 1 MiB needs no second allocation and copy if its first
-receive read RECEIVE_BYTES_MAX.
+receive read RECEIVE_BYTES_MAX (256 KiB).
 """
 
 _LENGTH = Struct(">i")
@@ -153,11 +153,11 @@ class Inbound:
         return view[start:end]
 
     def keep(self) -> None:
-        """Called at the end of a turn of the loop. Moves unhandled bytes out of the arena. Raises
-        FrameTooLarge.
+        """Called at the end of a turn of the loop. Copies the unhandled bytes from the arena into
+        memory of this connection. Raises FrameTooLarge.
 
-        If whole frames are among them, they are moved only once, even if it takes many turns to
-        handle them.
+        If whole frames are among these bytes, the frames are not copied again, even if it takes
+        many turns to handle them.
         """
         rest = self._end - self._at
         if self._own is not None and (self._at == 0 or self.has_frame):
@@ -167,10 +167,10 @@ class Inbound:
             self._view = memoryview(b"")
         else:
             held = self._view[self._at : self._end]
-            # The next receive copies the unhandled bytes (`held`) back into the arena only if a
-            # frame was handled in this turn. If no frame was handled (`_at` is 0), few bytes arrive
-            # on this connection at a time. Then the frame might still be incomplete after the next
-            # receive, and its bytes would have to be copied out of the arena again.
+            # If a frame was handled in this turn (`_at` is above 0), the next receive copies the
+            # unhandled bytes (`held`) back into the arena. Otherwise few bytes arrive on this
+            # connection at a time: the frame might still be incomplete after the next receive, and
+            # its bytes would have to be copied out of the arena again.
             self._carried = self._at > 0
             self._own = bytearray(self._capacity(held))
             self._own[:rest] = held

@@ -77,8 +77,8 @@ class Limits:
 
 @dataclass(slots=True)
 class Traffic:
-    """The numbers of connections, requests, received bytes and failed calls so far. The metrics
-    endpoint reads them from its own thread."""
+    """The numbers of connections, requests and received bytes so far, and of calls that have ended
+    with an unexpected exception. The metrics endpoint reads these numbers from its own thread."""
 
     accepted: int = 0
     refused: int = 0
@@ -93,8 +93,8 @@ class Traffic:
         self.closed[reason] = self.closed.get(reason, 0) + 1
 
 
-# This class has 32 methods: one for each step of a turn, and those that other parts of the broker
-# call.
+# This class has 32 methods: a method for each step of a turn, and the methods that other parts of
+# the broker call.
 class Loop:
     """The loop runs on one thread. Other threads may call only `post`."""
 

@@ -77,8 +77,8 @@ class Hosting:
         return self._session
 
     def use(self, session: ZooKeeperSession) -> None:
-        """Sets the session. It is made after this object, because it needs `apply`, which it calls
-        when the catalog changes."""
+        """Sets the session with ZooKeeper. The caller makes the session after this object, because
+        the session needs this object's `apply`: it calls `apply` when the catalog changes."""
         self._session = session
 
     def log_config(self, topic: Topic) -> LogConfig:
