@@ -97,8 +97,8 @@ class LogManager:
         self.directories = open_directories(paths)
 
     def claim(self, broker_id: int, cluster_id: str) -> str:
-        """Checks that the directories belong to this broker. Marks a directory without
-        meta.properties as this broker's. Returns the directory id of the first directory in use.
+        """Checks that the directories belong to this broker. If a directory has no meta.properties,
+        writes one for this broker. Returns the directory id of the first directory in use.
 
         Raises StateRefused if a directory belongs to another broker or cluster, and SkidwayError if
         no directory can be written to.
@@ -128,8 +128,8 @@ class LogManager:
         return self._homes.get(partition)
 
     def discover(self) -> list[tuple[TopicPartition, Found]]:
-        """Finds the partitions' directories. Also removes those directories of deleted partitions
-        that an interrupted removal has left.
+        """Returns the partitions that have a directory in a log directory. Also removes those
+        directories of deleted partitions that an interrupted removal has left.
 
         The result contains a partition twice if its topic was recreated while a log directory was
         offline.
@@ -159,7 +159,7 @@ class LogManager:
             else:
                 try:
                     topic_id = checkpoints.read_partition_metadata(entry)
-                except StateRefused as error:  # stops one partition, not all
+                except StateRefused as error:  # stop this partition, but start the broker
                     self._homes[partition] = home
                     self.stop(partition, str(error))
                 else:
@@ -185,8 +185,8 @@ class LogManager:
     def load(
         self, partition: TopicPartition, found: Found, config: LogConfig, *, fresh: bool = False
     ) -> None:
-        """Opens the log of a partition that has a directory. If the log is damaged, stops the
-        partition.
+        """Opens the log of a partition that has a directory. If the log is damaged or cannot be
+        read, stops the partition. fresh: whether the directory was just made for a new log.
         """
         home = found.directory
         self._homes[partition] = home
@@ -427,7 +427,8 @@ class LogManager:
                     # serve their writes together.
                     list(threads.map(PartitionLog.close_cleanly, mine))
                 write_checkpoints(home.path, *self._checkpoint_of(home))
-                # The next start must not treat the log of a stopped partition as cleanly closed.
+                # If a partition in the directory is stopped, the next start must check its log, so
+                # the directory gets no file that says that the stop was clean.
                 if not any(self._homes.get(tp) is home for tp in self.stopped):
                     content = checkpoints.clean_shutdown_content(broker_epoch)
                     write_atomically(home.path / names.CLEAN_SHUTDOWN, content)

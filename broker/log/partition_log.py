@@ -280,7 +280,7 @@ class PartitionLog:
         """
         assert self.flushed.offset == self.log_end_offset
         if self.closed_at == self.log_end_offset and not self.epochs.changed:
-            return  # if nothing was appended, the files of the last clean stop are still correct
+            return  # nothing was appended since the last clean stop: its files are still correct
         self.active.save_indexes(closing=True, sync=True)
         if self.epochs.changed:
             write_atomically(self.directory / names.LEADER_EPOCHS, self.epochs.encode())

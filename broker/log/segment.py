@@ -132,9 +132,9 @@ class Segment:
         return max(-(-left // time_index.ENTRY_BYTES), 0)
 
     def note(self, header: BatchHeader, offset: int, position: int, interval_bytes: int) -> bool:
-        """Adds an index entry for the batch that begins at `position`, if the last entry is more
-        than `interval_bytes` before it. offset: the batch's base offset. Returns whether this batch
-        got an entry.
+        """Adds an entry to each index for the batch that begins at `position`, if the batch of the
+        last entry begins more than `interval_bytes` earlier. offset: the batch's base offset.
+        Returns whether the batch got an entry.
         """
         last_offset = offset + header.last_offset_delta
         if header.max_timestamp > self.max_timestamp:
@@ -165,8 +165,8 @@ class Segment:
             return self._find_from(0, offset)
 
     def boundary_before(self, position: int) -> Boundary:
-        """Returns the boundary before a batch: the last batch that has an index entry and begins at
-        `position` or before it. If there is no such batch, returns the beginning of the segment.
+        """Returns a boundary at `position` or before it that the index shows: the beginning of the
+        last such batch with an index entry. If there is none, returns the segment's beginning.
 
         Raises OSError.
         """

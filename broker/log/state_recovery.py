@@ -25,7 +25,7 @@ _log = log.get(__name__)
 def producers_of(
     opening: Opening, segments: Sequence[Segment], end_offset: int, account: Account
 ) -> ProducerState:
-    """Returns the producers at the log's end, made from the newest usable snapshot and from the
+    """Returns the producers at the log's end, made from the newest undamaged snapshot and from the
     batches after it.
 
     Batches that are read again get the present time as their append time: it is better to remember

@@ -292,8 +292,8 @@ class Hosting:
                 return
             partitions = dict(known.partitions)
             for number, state in outcome.items():
-                # The catalog may be older than the partition and not contain it; the next catalog
-                # contains it.
+                # If this catalog is older than the partition, it does not contain the partition.
+                # The next catalog contains it.
                 info = partitions.get(number, TopicPartitionInfo((self._broker_id,)))
                 partitions[number] = replace(info, state=state)
             self._learn(replace(known, partitions=partitions))
