@@ -348,8 +348,8 @@ def _set_aside(
 
 
 def _drop_empty(kept: list[Segment], following: Sequence[Segment]) -> list[Segment]:
-    """Deletes the files of the segments `following`. They follow a segment that was cut, and have
-    no records. If they stayed, offsets would be missing between the cut segment and them.
+    """Deletes the files of the segments `following`, which have no records or were set aside. If
+    these segments stayed, their first offset would not follow the end of the segments `kept`.
     """
     for segment in following:
         for suffix in names.SEGMENT_SUFFIXES:

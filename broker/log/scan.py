@@ -93,7 +93,7 @@ def headers(
     the first bad batch. A batch that is cut off at the end of the file is also bad.
 
     The first batch begins at `first_offset`. Each other batch begins where the batch before it
-    ended, or after a hole that `holes` allows.
+    ended, or after a hole that `holes` allows. crc: whether a batch with a wrong CRC is bad.
     """
     window = Window(descriptor, WINDOW_BYTES if crc else HEADER_WINDOW_BYTES)
     position, expected, epoch = start, first_offset, -1
@@ -183,6 +183,7 @@ def was_never_written(descriptor: int, position: int, end: int) -> bool:
 
 def valid_batch_after(descriptor: int, start: int, end: int, least_offset: int) -> int | None:
     """Returns the position of the first whole, valid batch from `start` on; None if there is none.
+    Ignores batches whose base offset is below `least_offset`.
 
     The result distinguishes damage from a torn tail (bytes at the end of a file that a crash left):
     valid batches follow damage, but no valid batch follows a torn tail. The function tries every

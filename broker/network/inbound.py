@@ -3,10 +3,10 @@
     frame    int32 length, then that many bytes
 
 `Arena` is the memory into which all connections receive during one turn of the loop. Frames are
-views of the arena and **valid until the turn ends**. At the end of the turn, the bytes after the
-last whole frame are copied out of the arena. The next receive copies them back, before the new
-bytes. In this way one receive yields many small frames, even if the received bytes begin within a
-frame. If the frame is still not whole after that receive, it gets memory of its own, into which its
+views of the arena and **valid until the turn ends**. When the loop has served a connection in a
+turn, it copies the connection's unhandled bytes out of the arena. If these bytes are the beginning
+of a frame, the next receive copies them back, before the new bytes. In this way one receive yields
+many small frames, even if the received bytes begin within a frame. If the frame is still not whole after that receive, it gets memory of its own, into which its
 rest is received directly. So each byte is copied out of the arena and back into it at most once.
 
 A frame whose length is negative or above the limit is refused before memory is allocated for it.
@@ -153,8 +153,8 @@ class Inbound:
         return view[start:end]
 
     def keep(self) -> None:
-        """Called at the end of a turn of the loop. Copies the unhandled bytes from the arena into
-        memory of this connection. Raises FrameTooLarge.
+        """Called when the loop has served this connection in a turn. Copies the unhandled bytes
+        from the arena into memory of this connection. Raises FrameTooLarge.
 
         If whole frames are among these bytes, the frames are not copied again, even if it takes
         many turns to handle them.

@@ -321,8 +321,8 @@ class Loop:
         return count
 
     def _handle(self, connection: Connection, allowance: int) -> int:
-        """Handles whole frames until their cost has used up the allowance, or the connection has
-        reached a limit. Returns this cost. Raises ProtocolError."""
+        """Handles whole frames until none is left, their cost has used up the allowance, or the
+        connection has reached a limit. Returns this cost. Raises ProtocolError."""
         service, inbound = self._service, connection.inbound
         assert service is not None
         cost = 0

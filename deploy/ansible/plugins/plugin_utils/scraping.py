@@ -26,7 +26,7 @@ GROUPS = {
     "audit": "audit",
     "loader": "loaders",
 }
-"""For each program that serves metrics, the inventory's group with its hosts."""
+"""For each program that serves metrics, the group of the inventory that contains its hosts."""
 OF_A_CLUSTER = ("broker", "agent", "loader")
 """The programs to whose targets this module adds the label `cluster`. The metrics of the audit have
 this label already."""
