@@ -6,8 +6,9 @@
 views of the arena and **valid until the turn ends**. When the loop has served a connection in a
 turn, it copies the connection's unhandled bytes out of the arena. If these bytes are the beginning
 of a frame, the next receive copies them back, before the new bytes. In this way one receive yields
-many small frames, even if the received bytes begin within a frame. If the frame is still not whole after that receive, it gets memory of its own, into which its
-rest is received directly. So each byte is copied out of the arena and back into it at most once.
+many small frames, even if the received bytes begin within a frame. If the frame is still not whole
+after that receive, it gets memory of its own, into which the rest of the frame is received
+directly. So each byte is copied out of the arena and back into it at most once.
 
 A frame whose length is negative or above the limit is refused before memory is allocated for it.
 Memory is allocated for the bytes that have arrived, and not for the length that the client has

@@ -67,7 +67,7 @@ def scrape_targets(
     clusters: Clusters, groups: Groups, hosts: Mapping[str, HostVars], prometheus: str
 ) -> list[dict[str, Any]]:
     """The targets that the host `prometheus` can scrape, in the format of Prometheus'
-    `file_sd_configs`. The label `instance` has the host's name in the inventory."""
+    `file_sd_configs`. The label `instance` has the host's name in the inventory, and the port."""
     return [
         {
             "targets": [each.address_for(prometheus)],
