@@ -129,7 +129,7 @@ def is_whole(descriptor: int, position: int, end: int) -> bool:
     fields are not checked.
 
     A crash never leaves a batch with the right length and CRC at a position where it does not
-    belong.
+    belong. So recovery treats such a batch as damage.
     """
     data = os.pread(descriptor, HEADER_BYTES, position)
     if len(data) < HEADER_BYTES:
