@@ -312,7 +312,7 @@ class LogManager:
         _log.error("partition_stopped", partition=str(partition), reason=reason)
 
     def fail(self, failure: StorageFailed) -> list[TopicPartition]:
-        """Takes the log directory offline in which the failure happened. Stops and returns the
+        """Takes a log directory offline, because a failure happened in it. Stops and returns the
         directory's partitions.
         """
         home = self.directory_of(failure.path)
@@ -370,8 +370,9 @@ class LogManager:
         return expiration.held(self.logs.values(), self._retention_clock.now_ms())
 
     def expire(self, held_from: HeldFrom, producer_expiration_ms: int) -> Expiration:
-        """Takes the expired segments out of the logs, and returns the files to delete. Also forgets
-        the producers whose last append is more than `producer_expiration_ms` ago."""
+        """Takes the expired segments out of the logs. The result lists the files that the caller
+        must delete later. Also forgets the producers whose last append is more than
+        `producer_expiration_ms` ago."""
         now_ms = self._retention_clock.now_ms()
         return expiration.expire(self.logs.values(), now_ms, held_from, producer_expiration_ms)
 
@@ -415,9 +416,10 @@ class LogManager:
         self.report(failure)
 
     def close(self, broker_epoch: int) -> None:
-        """The last step of a clean stop: closes the logs, and writes the files that make the next
-        start quick. Before this call, the caller must have flushed all logs, and `worker` must have
-        done all submitted work. Never raises an exception.
+        """The last step of a clean stop: closes the logs, and writes the files with which the next
+        start need not read the logs (indexes, producers, checkpoints). Before this call, the caller
+        must have flushed all logs, and `worker` must have done all submitted work. Never raises an
+        exception.
         """
         for home in self._online():
             mine = [each for tp, each in self.logs.items() if self._homes[tp] is home]

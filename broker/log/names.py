@@ -50,8 +50,8 @@ def illegal_topic(name: str) -> str | None:
 
 
 def segment_file(base_offset: int, suffix: str) -> str:
-    """Returns the name of the file with this suffix of the segment with this base offset. Names
-    sort in the order of the offsets.
+    """Returns the name of a segment's file: the base offset with leading zeros, then the suffix. So
+    the names sort in the order of the offsets.
     """
     return f"{base_offset:0{_DIGITS}d}{suffix}"
 

@@ -165,8 +165,8 @@ class Segment:
             return self._find_from(0, offset)
 
     def boundary_before(self, position: int) -> Boundary:
-        """Returns a boundary at `position` or before it that the index shows: the beginning of the
-        last such batch with an index entry. If there is none, returns the segment's beginning.
+        """Returns the boundary before the last batch that has an index entry and begins at
+        `position` or before it. If there is no such batch, returns the segment's beginning.
 
         Raises OSError.
         """

@@ -165,8 +165,8 @@ class MirrorSource:
         return None if watermark == UNKNOWN else max(watermark - each.follower.log_end, 0)
 
     def kept_back_by(self, each: MirrorPartition) -> str:
-        """Returns why copying of a followed partition waits. Empty if the mirror copies records of
-        the partition or has copied all of them, and if the partition is stopped or paused.
+        """Returns why the copying of a followed partition waits. Empty if records are being copied,
+        if all are copied, and if the partition is stopped or paused.
         """
         if each.is_stopped or each.is_paused or self._has_all(each):
             return ""

@@ -102,9 +102,9 @@ class Inbound:
         return start + length <= self._end or length > self._limit_bytes
 
     def receive(self, sock: socket.socket, arena: Arena, size: int = RECEIVE_BYTES_MAX) -> int:
-        """Receives bytes once. Must be called only when all whole frames from earlier receives are
-        handled. Returns how many bytes were received; 0 if the client has closed the connection.
-        Uses at most `size` bytes of the arena. Raises OSError.
+        """Receives bytes with one call of recv. Must be called only when all whole frames from
+        earlier receives are handled. Returns how many bytes were received; 0 if the client has
+        closed the connection. Uses at most `size` bytes of the arena. Raises OSError.
         """
         self.keep()
         own = self._own

@@ -292,8 +292,8 @@ class Hosting:
                 return
             partitions = dict(known.partitions)
             for number, state in outcome.items():
-                # If this catalog is older than the partition, it does not contain the partition.
-                # The next catalog contains it.
+                # The catalog that contains `known` may be older than the partition. Then `known`
+                # lacks the partition, and the partition is added here.
                 info = partitions.get(number, TopicPartitionInfo((self._broker_id,)))
                 partitions[number] = replace(info, state=state)
             self._learn(replace(known, partitions=partitions))
