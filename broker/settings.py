@@ -389,9 +389,9 @@ class BrokerSettings:
         return [parse_endpoint(text, "listeners") for text in self.listeners]
 
     def advertised(self, port: int) -> Endpoint:
-        """Returns the address for clients. `port` is the port that the broker has bound. Without
-        advertised.listeners the host is never `localhost`, because clients may try ::1 for that
-        name, and the broker listens only on 127.0.0.1.
+        """Returns the address for clients. `port` is the port that the broker has bound. If there
+        is no advertised.listeners, and the listener's host is `localhost`, the address has
+        127.0.0.1 instead: clients may try ::1 for `localhost`, where the broker does not listen.
         """
         if self.advertised_listeners:
             told = parse_endpoint(self.advertised_listeners[0], "advertised.listeners")

@@ -36,7 +36,7 @@ class LogDirectory:
 
     offline: why the directory is not in use; None while it is in use. full: the operation that
     failed because the volume had no space, in words for people; None if a later write has
-    succeeded. noted: the partitions for which the checkpoint files may have an entry.
+    succeeded. noted: the partitions for which the checkpoint files on disk may have an entry.
     """
 
     path: Path
@@ -50,8 +50,8 @@ class LogDirectory:
     noted: set[TopicPartition] = field(default_factory=set)
 
     def open(self) -> None:
-        """Locks the directory. Reads meta.properties, the checkpoint files, and whether there is a
-        file that says that the last stop was clean. Raises SkidwayError and OSError.
+        """Locks the directory, and reads its meta.properties and its checkpoint files. Sets `clean`
+        if the directory has the file that a clean stop leaves. Raises SkidwayError and OSError.
         """
         make_directory(self.path)
         if not os.access(self.path, os.R_OK | os.W_OK | os.X_OK):
@@ -112,8 +112,8 @@ class LogDirectory:
 
 
 def open_directories(paths: Iterable[Path]) -> list[LogDirectory]:
-    """Opens all directories. A directory that cannot be used is offline. Raises SkidwayError if no
-    directory can be used.
+    """Opens the directory of each path and returns it. If a directory cannot be used, its
+    LogDirectory is offline. Raises SkidwayError if no directory can be used.
 
     Raises StateRefused if another process uses a directory, or if the meta.properties of a
     directory is damaged. After StateRefused the broker does not start, because the cause is

@@ -63,8 +63,8 @@ class NewLog:
     config: LogConfig
 
 
-# This class has 35 methods, because logs and their directories depend on each other: for example,
-# if a directory fails, the broker must stop its logs.
+# This class has 35 methods, because one class must know both the logs and their directories: for
+# example, if a directory fails, the broker must stop all logs in the directory.
 class LogManager:
     """All logs of a broker. Only the loop's thread may use it; `worker` does slow work in the
     background."""
@@ -76,9 +76,9 @@ class LogManager:
         self.directories: list[LogDirectory] = []
         self.logs: dict[TopicPartition, PartitionLog] = {}
         self.stopped: Mapping[TopicPartition, str] = {}
-        """The partitions that are not served, each with the reason. The mapping never changes: the
-        LogManager replaces it by a new object. So a result that was derived from the mapping is
-        correct as long as the mapping is the same object.
+        """The partitions that are not served, each with the reason. To change the entries, the
+        LogManager replaces the mapping by a new object. So a caller may keep what it has derived
+        from the mapping as long as `stopped` is still the same object.
         """
         self.unclean: set[TopicPartition] = set()
         """The partitions whose logs the broker had to read again because the last stop was not
@@ -97,8 +97,8 @@ class LogManager:
         self.directories = open_directories(paths)
 
     def claim(self, broker_id: int, cluster_id: str) -> str:
-        """Checks that the directories belong to this broker. Marks a directory without
-        meta.properties as this broker's. Returns the directory id of the first directory in use.
+        """Checks that the directories belong to this broker. If a directory has no meta.properties,
+        writes one for this broker. Returns the directory id of the first directory in use.
 
         Raises StateRefused if a directory belongs to another broker or cluster, and SkidwayError if
         no directory can be written to.
@@ -128,8 +128,8 @@ class LogManager:
         return self._homes.get(partition)
 
     def discover(self) -> list[tuple[TopicPartition, Found]]:
-        """Finds the partitions' directories. Also removes those directories of deleted partitions
-        that an interrupted removal has left.
+        """Returns the partitions that have a directory in a log directory. Also removes those
+        directories of deleted partitions that an interrupted removal has left.
 
         The result contains a partition twice if its topic was recreated while a log directory was
         offline.
@@ -159,7 +159,7 @@ class LogManager:
             else:
                 try:
                     topic_id = checkpoints.read_partition_metadata(entry)
-                except StateRefused as error:  # stops one partition, not all
+                except StateRefused as error:  # stop this partition, but start the broker
                     self._homes[partition] = home
                     self.stop(partition, str(error))
                 else:
@@ -185,8 +185,8 @@ class LogManager:
     def load(
         self, partition: TopicPartition, found: Found, config: LogConfig, *, fresh: bool = False
     ) -> None:
-        """Opens the log of a partition that has a directory. If the log is damaged, stops the
-        partition.
+        """Opens the log of a partition that has a directory. If the log is damaged or cannot be
+        read, stops the partition. fresh: whether the directory was just made for a new log.
         """
         home = found.directory
         self._homes[partition] = home
@@ -218,8 +218,8 @@ class LogManager:
             _report(partition, recovered)
 
     def loaded(self) -> None:
-        """Called when all logs are open. Removes the files that say that the last stop was
-        clean."""
+        """Called when all logs are open. Removes the files that say that the last stop was clean,
+        so that a start after a crash checks the logs."""
         for each in self._online():
             try:
                 (each.path / names.CLEAN_SHUTDOWN).unlink(missing_ok=True)
@@ -231,8 +231,8 @@ class LogManager:
         self, wanted: Sequence[NewLog], done: Callable[[StorageFailed | None], None]
     ) -> None:
         """Creates empty logs in the background, and adds them to this object. If one of them cannot
-        be created, creates none. Puts each log into the directory with the fewest partitions.
-        `done` is called on the loop.
+        be created, creates none. Puts each log into the log directory with the fewest partitions.
+        Afterwards, calls `done` on the loop: with None, or with the failure.
         """
         homes = self._place(wanted)
         if homes is None:
@@ -240,8 +240,8 @@ class LogManager:
             done(StorageFailed("create", self.directories[0].path, error))
             return
         # If a topic was recreated, the checkpoint files may still have entries for its old log.
-        # In this case the broker writes the checkpoint files first. Otherwise, after a crash, it
-        # would open the new log with the old log's offsets.
+        # Then the broker first writes the checkpoint files without these entries. Otherwise, after
+        # a crash, it would open the new log with the old log's offsets.
         if any(new.partition in home.noted for new, home in zip(wanted, homes, strict=True)):
             self.checkpoint(lambda failed: self._make(wanted, homes, done, failed))
         else:
@@ -312,7 +312,7 @@ class LogManager:
         _log.error("partition_stopped", partition=str(partition), reason=reason)
 
     def fail(self, failure: StorageFailed) -> list[TopicPartition]:
-        """Takes the log directory offline in which the failure happened. Stops and returns the
+        """Takes a log directory offline, because a failure happened in it. Stops and returns the
         directory's partitions.
         """
         home = self.directory_of(failure.path)
@@ -370,8 +370,9 @@ class LogManager:
         return expiration.held(self.logs.values(), self._retention_clock.now_ms())
 
     def expire(self, held_from: HeldFrom, producer_expiration_ms: int) -> Expiration:
-        """Takes the expired segments out of the logs, and forgets the producers whose last append
-        is more than `producer_expiration_ms` ago."""
+        """Takes the expired segments out of the logs. The result lists the files that the caller
+        must delete later. Also forgets the producers whose last append is more than
+        `producer_expiration_ms` ago."""
         now_ms = self._retention_clock.now_ms()
         return expiration.expire(self.logs.values(), now_ms, held_from, producer_expiration_ms)
 
@@ -415,9 +416,10 @@ class LogManager:
         self.report(failure)
 
     def close(self, broker_epoch: int) -> None:
-        """The last step of a clean stop: closes the logs, and writes the files that make the next
-        start quick. Before this call, the caller must have flushed all logs, and `worker` must have
-        done all submitted work. Never raises an exception.
+        """The last step of a clean stop: closes the logs, and writes the files with which the next
+        start need not read the logs (indexes, producers, checkpoints). Before this call, the caller
+        must have flushed all logs, and `worker` must have done all submitted work. Never raises an
+        exception.
         """
         for home in self._online():
             mine = [each for tp, each in self.logs.items() if self._homes[tp] is home]
@@ -427,7 +429,8 @@ class LogManager:
                     # serve their writes together.
                     list(threads.map(PartitionLog.close_cleanly, mine))
                 write_checkpoints(home.path, *self._checkpoint_of(home))
-                # The next start must not treat the log of a stopped partition as cleanly closed.
+                # If a partition in the directory is stopped, the next start must check its log, so
+                # the directory gets no file that says that the stop was clean.
                 if not any(self._homes.get(tp) is home for tp in self.stopped):
                     content = checkpoints.clean_shutdown_content(broker_epoch)
                     write_atomically(home.path / names.CLEAN_SHUTDOWN, content)
@@ -444,7 +447,7 @@ class LogManager:
         return [each for each in self.directories if each.offline is None]
 
     def _checkpoint_of(self, home: LogDirectory) -> tuple[Offsets, Offsets]:
-        # For a stopped partition, the file keeps the recovery point that it already contains.
+        # For a stopped partition, the checkpoint files keep the offsets that they already contain.
         points = only(home.recovery_points, self.stopped)
         starts = only(home.log_start_offsets, self.stopped)
         for tp, each in self.logs.items():
@@ -481,8 +484,8 @@ def _make_directories(places: Sequence[tuple[Path, uuid.UUID]]) -> None:
     try:
         for path, topic_id in places:
             path.mkdir()
-            # only after mkdir: if mkdir fails, `path` may be another log's directory, which must
-            # stay
+            # Only now may an error delete `path`. If mkdir has failed, `path` may be another log's
+            # directory, which must stay.
             made.append(path)
             (path / names.segment_file(0, names.LOG)).touch()
             checkpoints.write_partition_metadata(path, topic_id)

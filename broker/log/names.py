@@ -50,8 +50,8 @@ def illegal_topic(name: str) -> str | None:
 
 
 def segment_file(base_offset: int, suffix: str) -> str:
-    """Returns the name of the file with this suffix of the segment with this base offset. Names
-    sort in the order of the offsets.
+    """Returns the name of a segment's file: the base offset with leading zeros, then the suffix. So
+    the names sort in the order of the offsets.
     """
     return f"{base_offset:0{_DIGITS}d}{suffix}"
 
@@ -66,8 +66,8 @@ def base_offset_of(name: str, suffix: str) -> int | None:
 
 
 def cut_file(base_offset: int, position: int) -> str:
-    """Returns the name of the file for the bytes that recovery cut off a segment, from `position`
-    on.
+    """Returns the name of the file to which recovery copies the bytes of a segment from `position`
+    on, before it cuts them off.
     """
     return f"{base_offset:0{_DIGITS}d}.{position}{CUT}"
 

@@ -280,15 +280,15 @@ class PartitionLog:
         """
         assert self.flushed.offset == self.log_end_offset
         if self.closed_at == self.log_end_offset and not self.epochs.changed:
-            return  # if nothing was appended, the files of the last clean stop are still correct
+            return  # nothing was appended since the last clean stop: its files are still correct
         self.active.save_indexes(closing=True, sync=True)
         if self.epochs.changed:
             write_atomically(self.directory / names.LEADER_EPOCHS, self.epochs.encode())
         self.save_producers(self.log_end_offset, self.active.first_append_ms or 0)
 
     def _prepare(self, size: int, base: int, last_offset: int, now_ms: int) -> Segment:
-        """Returns the segment for a batch with this size and these offsets. Begins a new segment if
-        necessary."""
+        """Returns the segment to which to append a batch with this size and these offsets. Begins a
+        new segment if necessary."""
         segment, config = self.segments[-1], self.config
         if last_offset - segment.base_offset > RELATIVE_OFFSET_MAX or (
             segment.size

@@ -19,9 +19,9 @@ batch, but another CRC, the producer has mixed up its batches. This batch is no 
 broker must not answer that it is stored. The producer gets OutOfOrderSequence. Then the producer
 waits for its batches in flight, and starts its sequence again.
 
-Entries are immutable, so a failed append is undone by restoring the old entry. The state is derived
-from the log. A snapshot of the state (`.producers`) saves the broker from reading the whole log.
-The format of a snapshot is::
+The entry of a producer is immutable, so a failed append is undone by restoring the old entry. The
+state is derived from the log. If there is a snapshot of the state (`.producers`), a starting broker
+need not read the whole log. The format of a snapshot is::
 
     magic "SKP1" | crc32c u32 of the rest | time of the first append ms i64 | highest id i64 | n u32
     n times: producer id i64 | epoch i16 | last append ms i64 | k u8
@@ -121,8 +121,8 @@ class ProducerState:
         return _duplicate(header, known)
 
     def update(self, header: BatchHeader, base_offset: int, now_ms: int) -> None:
-        """Notes the append of a batch. The batch has passed `check`, or was read from the log at
-        the start."""
+        """Notes the append of a batch. The batch has passed `check`, or was read from the log when
+        the broker started."""
         producer_id = header.producer_id
         crc = CRC_UNKNOWN if header.has_log_append_time else header.crc
         batch = StoredBatch(

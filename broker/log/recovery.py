@@ -55,7 +55,7 @@ from skidway.kafka.types import TopicPartition
 SET_ASIDE_MAX = 1
 """If recovery cuts a segment, at most this many segments with records may follow it. Recovery sets
 them aside (renames them to `.cut` files). Between two flushes, the broker writes records into at
-most this many new segments. So if more segments follow, a crash cannot be the reason.
+most this many new segments. So if more segments follow, the invalid bytes do not come from a crash.
 """
 _COPY_BYTES = 1 << 20
 _log = log.get(__name__)
@@ -348,8 +348,8 @@ def _set_aside(
 
 
 def _drop_empty(kept: list[Segment], following: Sequence[Segment]) -> list[Segment]:
-    """Deletes the files of the segments `following`. They follow a segment that was cut, and have
-    no records. If they stayed, offsets would be missing between the cut segment and them.
+    """Deletes the files of the segments `following`, which have no records or were set aside. If
+    these segments stayed, their first offset would not follow the end of the segments `kept`.
     """
     for segment in following:
         for suffix in names.SEGMENT_SUFFIXES:
@@ -358,8 +358,8 @@ def _drop_empty(kept: list[Segment], following: Sequence[Segment]) -> list[Segme
 
 
 def _sync(opening: Opening, segments: Sequence[Segment], scanned: Sequence[Segment]) -> None:
-    """Makes the log durable. If only the broker was killed, the data may still be in the page cache
-    and not on the disk."""
+    """Calls fsync for the last segment and the scanned segments. If only the broker was killed, and
+    not the machine, their data may still be in the page cache and not on the disk."""
     for segment in segments:
         last = segment is segments[-1]
         if last or segment in scanned:

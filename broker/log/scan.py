@@ -1,4 +1,4 @@
-"""Reads the batches of a segment's file one by one. The caller chooses how much is checked.
+"""Reads the batches of a segment's file one by one. The caller chooses whether CRCs are checked.
 
 The file is read in windows: one system call reads one window, which may contain many small batches.
 Of a large batch, only one window is in memory at a time. The length field of a batch may be wrong,
@@ -93,7 +93,7 @@ def headers(
     the first bad batch. A batch that is cut off at the end of the file is also bad.
 
     The first batch begins at `first_offset`. Each other batch begins where the batch before it
-    ended, or after a hole that `holes` allows.
+    ended, or after a hole that `holes` allows. crc: whether a batch with a wrong CRC is bad.
     """
     window = Window(descriptor, WINDOW_BYTES if crc else HEADER_WINDOW_BYTES)
     position, expected, epoch = start, first_offset, -1
@@ -129,7 +129,7 @@ def is_whole(descriptor: int, position: int, end: int) -> bool:
     fields are not checked.
 
     A crash never leaves a batch with the right length and CRC at a position where it does not
-    belong.
+    belong. So recovery treats such a batch as damage.
     """
     data = os.pread(descriptor, HEADER_BYTES, position)
     if len(data) < HEADER_BYTES:
@@ -143,8 +143,8 @@ def is_whole(descriptor: int, position: int, end: int) -> bool:
 def is_cut_short(descriptor: int, position: int, end: int) -> bool:
     """Returns whether the file ends within the batch at a position.
 
-    The length field of the batch may be damaged: it points beyond the end of the file, but the CRC
-    matches the bytes up to the end of the file. Then the batch is whole, and the result is False.
+    The result is False if only the length field of the batch is damaged. In this case the length
+    points beyond the end of the file, but the CRC matches the bytes up to the end of the file.
     """
     data = os.pread(descriptor, HEADER_BYTES, position)
     if len(data) < HEADER_BYTES:
@@ -164,8 +164,8 @@ def was_never_written(descriptor: int, position: int, end: int) -> bool:
     if a page of the batch contains only zeros (for the first page: only zeros from `position` on).
 
     A flush of the file would have written this page to the disk. So neither this page nor the bytes
-    after it were ever flushed. A valid batch never begins with twelve zero bytes, because its
-    length is in these bytes and is never zero.
+    after it were ever flushed. On the first page, at least twelve bytes must be zero: a valid batch
+    never begins with twelve zero bytes, because they contain its length, which is never zero.
     """
     page_end = (position // PAGE_BYTES + 1) * PAGE_BYTES
     head = os.pread(descriptor, page_end - position, position)
@@ -183,6 +183,7 @@ def was_never_written(descriptor: int, position: int, end: int) -> bool:
 
 def valid_batch_after(descriptor: int, start: int, end: int, least_offset: int) -> int | None:
     """Returns the position of the first whole, valid batch from `start` on; None if there is none.
+    Ignores batches whose base offset is below `least_offset`.
 
     The result distinguishes damage from a torn tail (bytes at the end of a file that a crash left):
     valid batches follow damage, but no valid batch follows a torn tail. The function tries every

@@ -98,8 +98,8 @@ class Segment:
 
     @property
     def file(self) -> OpenFile:
-        """The file; opens it if necessary. Keep a reference to the returned object as long as you
-        use its descriptor. Raises OSError.
+        """The segment's `.log` file, which is opened if necessary. The descriptor stays open as
+        long as there is a reference to the returned object. Raises OSError.
         """
         if self._file is None:
             self._file = OpenFile(self.path, os.O_RDWR)
@@ -112,8 +112,8 @@ class Segment:
         return self._file is not None
 
     def let_go(self) -> None:
-        """Drops this object's reference to the open file, whose descriptor is closed when its last
-        reader is done. `file` opens the file again.
+        """Drops this object's reference to the open file. The descriptor is closed when no reader
+        uses it any more. The next use of `file` opens the file again.
         """
         if self._file is not None:
             self._file = None
@@ -132,9 +132,9 @@ class Segment:
         return max(-(-left // time_index.ENTRY_BYTES), 0)
 
     def note(self, header: BatchHeader, offset: int, position: int, interval_bytes: int) -> bool:
-        """Adds an index entry for the batch that begins at `position`, if the last entry is more
-        than `interval_bytes` before it. offset: the batch's base offset. Returns whether this batch
-        got an entry.
+        """Adds an entry to each index for the batch that begins at `position`, if the batch of the
+        last entry begins more than `interval_bytes` earlier. offset: the batch's base offset.
+        Returns whether the batch got an entry.
         """
         last_offset = offset + header.last_offset_delta
         if header.max_timestamp > self.max_timestamp:
@@ -165,8 +165,8 @@ class Segment:
             return self._find_from(0, offset)
 
     def boundary_before(self, position: int) -> Boundary:
-        """Returns the boundary before a batch: the last batch that has an index entry and begins at
-        `position` or before it. If there is no such batch, returns the beginning of the segment.
+        """Returns the boundary before the last batch that has an index entry and begins at
+        `position` or before it. If there is no such batch, returns the segment's beginning.
 
         Raises OSError.
         """

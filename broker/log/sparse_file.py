@@ -47,7 +47,7 @@ class SparseFile:
 
     @property
     def is_whole(self) -> bool:
-        """Whether the file consists of whole entries."""
+        """Whether the file exists and consists of whole entries."""
         try:
             return self.path.stat().st_size % self._entry.size == 0
         except FileNotFoundError:

@@ -25,7 +25,7 @@ _log = log.get(__name__)
 def producers_of(
     opening: Opening, segments: Sequence[Segment], end_offset: int, account: Account
 ) -> ProducerState:
-    """Returns the producers at the log's end, made from the newest usable snapshot and from the
+    """Returns the producers at the log's end, made from the newest undamaged snapshot and from the
     batches after it.
 
     Batches that are read again get the present time as their append time: it is better to remember
@@ -114,7 +114,8 @@ def _newest_snapshot(directory: Path, end_offset: int) -> tuple[int, ProducerSta
     for offset in known:
         path = directory / names.segment_file(offset, names.PRODUCERS)
         if offset > end_offset or offset not in bases:
-            # the log has lost the file's offset, or the file is from an earlier clean stop
+            # A crash has cut the log off before the snapshot's offset, or the snapshot was written
+            # at an earlier clean stop.
             path.unlink()
         elif found is None:
             snapshot = read_snapshot(path)

@@ -34,7 +34,7 @@ class TimeIndex:
 
     @property
     def path(self) -> Path:
-        """The file."""
+        """The path of the file `.timeindex`."""
         return self._entries.path
 
     @property

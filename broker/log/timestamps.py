@@ -72,7 +72,7 @@ def with_max_timestamp(log: PartitionLog, end: LogPosition) -> TimestampOffset:
     found = _with(log, largest, end)
     if found == NOT_FOUND:
         # The record with the largest time is at `end` or after it, or was deleted. So the code
-        # looks for the largest time among the records that are left.
+        # looks for the largest time among the other records.
         found = _with(log, _largest_shown(log, end), end)
     return found
 

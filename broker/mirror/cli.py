@@ -98,8 +98,8 @@ def exit_status(sources: Sequence[Source]) -> int:
 
 
 def details(sources: Sequence[Source]) -> list[str]:
-    """Returns the lines to print below the table. Each line has the name of a topic or partition,
-    with a reason.
+    """Returns the lines to print below the table: one for each topic or partition that is stopped,
+    is not served, waits, is left out, cannot be compared with the source, or has gaps.
     """
     lines = []
     for source in sources:

@@ -7,7 +7,7 @@ the last batch of this log.
 
     CHECKING --same last batch---> FOLLOWING --interrupted--> CHECKING
         \\--different----------------------------------> STOPPED
-    CHECKING or FOLLOWING --offsets missing--> NAMING --written down, or not--> CHECKING
+    CHECKING or FOLLOWING --offsets missing--> NAMING --stored, or failed--> CHECKING
 
 To *name* a gap means to store it in the config `mirror.gaps` of the mirror topic. If the source's
 log begins after the end of the mirror's log, the follower looks at the source's first batch before
@@ -114,8 +114,9 @@ class Follower:
         self._has_expired = False
 
     def position(self) -> int:
-        """Returns the offset from which to fetch in the source. In the state CHECKING, this is the
-        last offset of the last batch in the mirror's log.
+        """Returns the offset from which to fetch in the source: the log start offset of the source,
+        if it is above the end of the mirror's log. Otherwise, in the state CHECKING, the last
+        offset of the last batch in the mirror's log, and in other states the end of this log.
         """
         if self._source_start is not None:
             return self._source_start
@@ -135,7 +136,7 @@ class Follower:
 
     def taken_back(self, log_end: int, below: Below | None) -> None:
         """Called after the write of appended batches has failed. The mirror's log now ends at
-        `log_end`, as before these appends. below: its last batch."""
+        `log_end`, as before these appends. below: the last batch of this log."""
         self.interrupted()
         self.log_end, self._below = log_end, below
         self._epoch = -1 if below is None else below.leader_epoch
@@ -149,7 +150,8 @@ class Follower:
         first, found = 0, headers[0]
         if self._source_start is not None:
             if self._below is not None and found.base_offset <= self.log_end:
-                # no offset is missing, but the source no longer has the mirror's last batch
+                # No offset is missing in the mirror, but the source no longer has the mirror's last
+                # batch.
                 return self._unverifiable()
         elif self.phase is Phase.CHECKING and self._below is not None:
             if found.base_offset > self._below.last_offset:
@@ -161,8 +163,8 @@ class Follower:
         return self._append(headers, first)
 
     def out_of_range(self, log_start: int, high_watermark: int) -> Action:
-        """Returns what to do if the source has refused a fetch because its offset is out of range.
-        log_start, high_watermark: the bounds of the source's log.
+        """Returns what to do after the source has refused to return batches from the offset that
+        `position` gave. log_start, high_watermark: the bounds of the source's log.
         """
         self.interrupted()
         if log_start > self.log_end:

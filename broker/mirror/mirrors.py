@@ -126,7 +126,7 @@ class Mirrors:
         return self._broker.partitions.get(partition)
 
     def create(self, creation: Creation, done: Done) -> None:
-        """Creates a topic whose partitions this broker leads."""
+        """Creates a mirror topic, and assigns all of its partitions to this broker."""
         here = (self._broker.settings.broker_id,)
         assignment = dict.fromkeys(range(creation.partitions), here)
 
@@ -138,7 +138,8 @@ class Mirrors:
         self._broker.topics.create(creation.name, assignment, creation.configs, created)
 
     def extend(self, topic: Topic, partitions: int, done: Done) -> None:
-        """Adds partitions to a topic, so that it has `partitions` partitions."""
+        """Adds partitions to a topic, so that it has `partitions` partitions. Assigns the new
+        partitions to this broker."""
         here = (self._broker.settings.broker_id,)
         assignment = {number: info.replicas for number, info in topic.partitions.items()}
         for number in range(partitions):

@@ -55,9 +55,10 @@ class Creation:
 class Plan:
     """What to do now with the mirror topics.
 
-    follow: mirror topics, each with the number of partitions of the source's topic. stopped: by
-    name, the mirror topics that an operator must look at, with reasons. left_out: by name, topics
-    of the source that are not mirrored, with reasons.
+    extend, follow: mirror topics, each with the number of partitions of the source's topic.
+    describe: topics of the source whose configs must be read before their mirror topic is created.
+    stopped: by name, the mirror topics that an operator must look at, with reasons. left_out: by
+    name, topics of the source that are not mirrored, with reasons.
     """
 
     create: list[Creation] = field(default_factory=list)

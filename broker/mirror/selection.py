@@ -25,8 +25,8 @@ def mirror_name(cluster: str, topic: str) -> str:
 
 def wanted(names: Iterable[str], patterns: Sequence[re.Pattern[str]], here: str) -> list[str]:
     """Selects from `names` the topics to mirror. (Later, the configs of a selected topic may still
-    exclude it.) here: the name of this cluster. Topics of the source that mirror this cluster are
-    not copied back.
+    exclude it.) here: the name of this cluster. Topics of the source that are mirrors of this
+    cluster's topics are left out.
     """
     return sorted(
         name

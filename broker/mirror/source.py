@@ -165,8 +165,8 @@ class MirrorSource:
         return None if watermark == UNKNOWN else max(watermark - each.follower.log_end, 0)
 
     def kept_back_by(self, each: MirrorPartition) -> str:
-        """Returns why the mirror copies nothing of a followed partition at present; empty if it
-        copies.
+        """Returns why the copying of a followed partition waits. Empty if records are being copied,
+        if all are copied, and if the partition is stopped or paused.
         """
         if each.is_stopped or each.is_paused or self._has_all(each):
             return ""
@@ -176,14 +176,14 @@ class MirrorSource:
 
     @property
     def last_failure(self) -> str:
-        """Why the last failed connection, or the last failed request for the source's topics, has
-        failed, as a sentence for people.
+        """Why the source did not answer the last request for its topics. If it did answer: why the
+        newest failed connection has failed. A sentence for people.
         """
         return self.topics.failure or self._client.last_failure
 
     def _offsets(self) -> dict[TopicPartition, int]:
-        """Returns, for each followed partition, the offset up to which its records are on disk in
-        this cluster.
+        """Returns the offset up to which the records of each partition are on disk in this cluster.
+        Leaves out partitions in a state other than FOLLOWING, and partitions without records.
         """
         return {
             tp: each.replica.offset

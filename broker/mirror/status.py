@@ -28,8 +28,10 @@ def status_of(source: MirrorSource, topics: Mapping[str, Topic]) -> dict[str, An
         lag: the sum over all partitions whose lag is known, in records.
         stopped: the topics and partitions that wait for an operator, or the whole source if it
             waits for an operator.
-        waiting: partitions whose copying failed and will be tried again.
-        left_out: topics that are not mirrored, or no longer mirrored.
+        waiting: partitions whose copying waits, each with the reason.
+        left_out: topics that are not mirrored, are no longer mirrored, or could not be created.
+        unverifiable: partitions whose last batch could not be compared with the source, because
+            this batch was deleted; each with the offset after the batch.
         gaps: offsets that are missing in the mirror because the source no longer had them.
         group: the consumer group in the source whose offsets show how far the mirror has copied.
 

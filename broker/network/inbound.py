@@ -3,11 +3,12 @@
     frame    int32 length, then that many bytes
 
 `Arena` is the memory into which all connections receive during one turn of the loop. Frames are
-views of the arena and **valid until the turn ends**. At the end of the turn, the bytes after the
-last whole frame are copied out of the arena. The next receive copies them back, before the new
-bytes. In this way one receive yields many small frames, even if the received bytes begin within a
-frame. If the frame is still not whole after that receive, it gets memory of its own, into which its
-rest is received directly. So each byte is copied out of the arena and back into it at most once.
+views of the arena and **valid until the turn ends**. When the loop has served a connection in a
+turn, it copies the connection's unhandled bytes out of the arena. If these bytes are the beginning
+of a frame, the next receive copies them back, before the new bytes. In this way one receive yields
+many small frames, even if the received bytes begin within a frame. If the frame is still not whole
+after that receive, it gets memory of its own, into which the rest of the frame is received
+directly. So each byte is copied out of the arena and back into it at most once.
 
 A frame whose length is negative or above the limit is refused before memory is allocated for it.
 Memory is allocated for the bytes that have arrived, and not for the length that the client has
@@ -39,7 +40,7 @@ few of its bytes have arrived."""
 GROWTH: Final = 4
 """If a frame has not arrived completely, it gets memory for at most this many times the number of
 bytes that have arrived. So a frame of 1 MiB needs no second allocation and copy if its first
-receive read RECEIVE_BYTES_MAX.
+receive read RECEIVE_BYTES_MAX (256 KiB).
 """
 
 _LENGTH = Struct(">i")
@@ -101,9 +102,9 @@ class Inbound:
         return start + length <= self._end or length > self._limit_bytes
 
     def receive(self, sock: socket.socket, arena: Arena, size: int = RECEIVE_BYTES_MAX) -> int:
-        """Receives bytes once. Must be called only when all whole frames from earlier receives are
-        handled. Returns how many bytes were received; 0 if the client has closed the connection.
-        Uses at most `size` bytes of the arena. Raises OSError.
+        """Receives bytes with one call of recv. Must be called only when all whole frames from
+        earlier receives are handled. Returns how many bytes were received; 0 if the client has
+        closed the connection. Uses at most `size` bytes of the arena. Raises OSError.
         """
         self.keep()
         own = self._own
@@ -153,11 +154,11 @@ class Inbound:
         return view[start:end]
 
     def keep(self) -> None:
-        """Called at the end of a turn of the loop. Moves unhandled bytes out of the arena. Raises
-        FrameTooLarge.
+        """Called when the loop has served this connection in a turn. Copies the unhandled bytes
+        from the arena into memory of this connection. Raises FrameTooLarge.
 
-        If whole frames are among them, they are moved only once, even if it takes many turns to
-        handle them.
+        If whole frames are among these bytes, the frames are not copied again, even if it takes
+        many turns to handle them.
         """
         rest = self._end - self._at
         if self._own is not None and (self._at == 0 or self.has_frame):
@@ -167,10 +168,10 @@ class Inbound:
             self._view = memoryview(b"")
         else:
             held = self._view[self._at : self._end]
-            # The next receive copies the unhandled bytes (`held`) back into the arena only if a
-            # frame was handled in this turn. If no frame was handled (`_at` is 0), few bytes arrive
-            # on this connection at a time. Then the frame might still be incomplete after the next
-            # receive, and its bytes would have to be copied out of the arena again.
+            # If a frame was handled in this turn (`_at` is above 0), the next receive copies the
+            # unhandled bytes (`held`) back into the arena. Otherwise few bytes arrive on this
+            # connection at a time: the frame might still be incomplete after the next receive, and
+            # its bytes would have to be copied out of the arena again.
             self._carried = self._at > 0
             self._own = bytearray(self._capacity(held))
             self._own[:rest] = held

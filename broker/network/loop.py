@@ -77,8 +77,8 @@ class Limits:
 
 @dataclass(slots=True)
 class Traffic:
-    """The numbers of connections, requests, received bytes and failed calls so far. The metrics
-    endpoint reads them from its own thread."""
+    """The numbers of connections, requests and received bytes so far, and of calls that have ended
+    with an unexpected exception. The metrics endpoint reads these numbers from its own thread."""
 
     accepted: int = 0
     refused: int = 0
@@ -93,8 +93,8 @@ class Traffic:
         self.closed[reason] = self.closed.get(reason, 0) + 1
 
 
-# This class has 32 methods: one for each step of a turn, and those that other parts of the broker
-# call.
+# This class has 32 methods: a method for each step of a turn, and the methods that other parts of
+# the broker call.
 class Loop:
     """The loop runs on one thread. Other threads may call only `post`."""
 
@@ -321,8 +321,8 @@ class Loop:
         return count
 
     def _handle(self, connection: Connection, allowance: int) -> int:
-        """Handles whole frames until their cost has used up the allowance, or the connection has
-        reached a limit. Returns this cost. Raises ProtocolError."""
+        """Handles whole frames until none is left, their cost has used up the allowance, or the
+        connection has reached a limit. Returns this cost. Raises ProtocolError."""
         service, inbound = self._service, connection.inbound
         assert service is not None
         cost = 0

@@ -1,4 +1,4 @@
-"""Timers in a heap. The loop sleeps exactly until the next deadline."""
+"""Timers in a heap. The loop sleeps until the next deadline at the latest."""
 
 from __future__ import annotations
 

@@ -198,8 +198,9 @@ class HostedPartitions:
                 again = self._clock.monotonic() + FLUSH_AGAIN_S
                 self._timers.call_at(again, lambda: self._submit(replica, flush))
             elif replica.served:
-                # `final`, because after a failed fsync the kernel may have dropped the pages that
-                # it could not write. A second fsync might then succeed although this data is lost.
+                # `final`: the broker does not try again. After a failed fsync the kernel may have
+                # dropped the pages that it could not write. A second fsync might then succeed
+                # although the data in these pages is lost.
                 failure = StorageFailed("flush", replica.log.directory, outcome.error, final=True)
                 self.storage_failed(failure)
             return

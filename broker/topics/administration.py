@@ -5,12 +5,12 @@ The steps of these changes have an order in which a crash between any two steps 
 
     create   the topic's node and settings (in one transaction) -> directories -> states of
              partitions; a partition is served when its state says that this broker leads it
-    delete   the topic is marked -> it is no longer served, and its directories are renamed -> its
-             nodes and the mark are removed
-    start    the deletion of a marked topic is completed; a directory is made for a partition that
-             is assigned to this broker and has no state yet; if a partition *with* state has no
-             directory, it has lost data, so it is stopped and reported, and does not begin again
-             at offset 0
+    delete   a node in ZooKeeper says that the topic is to be deleted -> the topic is no longer
+             served, and its directories are renamed -> the topic's nodes and that node are removed
+    start    a deletion for which there is such a node is completed; a directory is made for a
+             partition that is assigned to this broker and has no state yet; if a partition *with*
+             state has no directory, it has lost data, so it is stopped and reported, and does not
+             begin again at offset 0
 
 A topic may be deleted and recreated under the same name while this broker still creates its
 partitions. Therefore, before the broker makes directories or states, it checks that the topic still

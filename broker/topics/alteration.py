@@ -38,8 +38,8 @@ class Change(NamedTuple):
 
 
 def replaced(known: Mapping[str, str], wanted: Sequence[tuple[str, str | None]]) -> dict[str, str]:
-    """Returns the wanted settings, together with those known settings that a mirror wrote. Raises
-    ConfigRefused, ChangeRefused.
+    """Returns the wanted settings, and those of the present settings `known` that a mirror wrote.
+    Raises ConfigRefused, ChangeRefused.
     """
     kept = {name: value for name, value in known.items() if name.startswith(MIRROR)}
     changes = [
@@ -56,8 +56,8 @@ def replaced(known: Mapping[str, str], wanted: Sequence[tuple[str, str | None]])
 def altered(
     known: Mapping[str, str], changes: Sequence[Change], inherited: Mapping[str, str]
 ) -> dict[str, str]:
-    """Returns a topic's settings after some changes. `inherited` has the values of the settings
-    that the topic does not set.
+    """Returns the settings `known` of a topic after the changes. `inherited` has the values of the
+    settings that the topic does not set.
 
     Raises ConfigRefused for values that a topic cannot have, ChangeRefused for changes that no
     topic could accept.

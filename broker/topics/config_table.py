@@ -95,7 +95,7 @@ def readers(text: str) -> str | None:
 
 
 def elements(text: str) -> tuple[str, ...]:
-    """Returns the elements of a setting whose value is a list."""
+    """Returns the elements of a setting whose value is a comma-separated list."""
     return tuple(part.strip() for part in text.split(",") if part.strip())
 
 

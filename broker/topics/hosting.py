@@ -77,8 +77,8 @@ class Hosting:
         return self._session
 
     def use(self, session: ZooKeeperSession) -> None:
-        """Sets the session. It is made after this object, because it needs `apply`, which it calls
-        when the catalog changes."""
+        """Sets the session with ZooKeeper. The caller makes the session after this object, because
+        the session needs this object's `apply`: it calls `apply` when the catalog changes."""
         self._session = session
 
     def log_config(self, topic: Topic) -> LogConfig:
@@ -292,8 +292,8 @@ class Hosting:
                 return
             partitions = dict(known.partitions)
             for number, state in outcome.items():
-                # The catalog may be older than the partition and not contain it; the next catalog
-                # contains it.
+                # The catalog that contains `known` may be older than the partition. Then `known`
+                # lacks the partition, and the partition is added here.
                 info = partitions.get(number, TopicPartitionInfo((self._broker_id,)))
                 partitions[number] = replace(info, state=state)
             self._learn(replace(known, partitions=partitions))

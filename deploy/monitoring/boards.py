@@ -29,8 +29,8 @@ SCHEMA_VERSION: Final = 37  # Grafana 9 and later can read this version
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """A panel of a Grafana board. queries: for each legend, its query; `{{label}}` in a legend is a
-    label's value."""
+    """A panel of a Grafana board. queries: for each legend, its query. In a legend, Grafana
+    replaces `{{label}}` by the value of the label."""
 
     title: str
     unit: str

@@ -28,7 +28,7 @@ _INSTALLED = re.compile(r"^Installing collected packages: (.*)")
 
 
 class Telling:
-    """Makes a few lines from the lines that pip prints."""
+    """Turns the many lines that pip prints into a few lines about its progress."""
 
     def __init__(self) -> None:
         self.said: list[str] = []
@@ -55,8 +55,8 @@ class Telling:
         return ""
 
     def silence(self, seconds: float) -> str:
-        """The line to print when pip has printed nothing for this many seconds: it says what pip is
-        doing."""
+        """The line to print when pip has printed nothing for a while: it says what pip is doing.
+        seconds: the time since pip was started."""
         return f"  ... {self.doing} ({seconds:.0f} s)"
 
     def _fetch(self, cached: bool, file: str, size: str) -> str:

@@ -16,9 +16,9 @@ ROOT = Path(__file__).parents[2]
 CANONICAL = re.compile(
     r"\d+(\.\d+)*((a|b|rc)\d+)?(\.post\d+)?(\.dev\d+)?(\+[a-z0-9]+(\.[a-z0-9]+)*)?"
 )
-"""A version in the normal form of PEP 440, without an epoch. The names of directories and files
-contain the version. pip writes the normal form into the names of wheels, so the caller must pass
-the version in the normal form."""
+"""Matches a version in the normal form of PEP 440, without an epoch. The caller must pass a version
+in this form, because directories are named after the version that the caller passes, and wheels
+after its normal form."""
 
 VERSION_LINE = re.compile(r'^version = "[^"]*"$', re.MULTILINE)
 

@@ -19,7 +19,7 @@ GROUPS = {
     "agent": "agents",
     "audit": "audit",
 }
-"""For each program with a health check, the inventory's group of its hosts."""
+"""For each program with a health check, the group of the inventory that contains its hosts."""
 
 COUNTERS_OWN = frozenset(
     {"bootstrap.servers", "cluster.name", "metrics.listener", "producer", "state.dir", "tier"}

@@ -26,7 +26,7 @@ GROUPS = {
     "audit": "audit",
     "loader": "loaders",
 }
-"""For each program that serves metrics, the inventory's group with its hosts."""
+"""For each program that serves metrics, the group of the inventory that contains its hosts."""
 OF_A_CLUSTER = ("broker", "agent", "loader")
 """The programs to whose targets this module adds the label `cluster`. The metrics of the audit have
 this label already."""
@@ -67,7 +67,7 @@ def scrape_targets(
     clusters: Clusters, groups: Groups, hosts: Mapping[str, HostVars], prometheus: str
 ) -> list[dict[str, Any]]:
     """The targets that the host `prometheus` can scrape, in the format of Prometheus'
-    `file_sd_configs`. The label `instance` has the host's name in the inventory."""
+    `file_sd_configs`. The label `instance` has the host's name in the inventory, and the port."""
     return [
         {
             "targets": [each.address_for(prometheus)],

@@ -17,7 +17,7 @@ def wave_problems(
     left: Sequence[str],
     verdict: Iterable[str] = (),
 ) -> list[str]:
-    """Returns the reasons to roll back the wave; none if the wave was successful.
+    """Returns the reasons to roll back the wave; an empty list if the wave was successful.
 
     `left` has the hosts of the wave that Ansible still reaches; their variable `agent_failure` says
     what went wrong. `verdict` has the messages of the audit. Use this filter once for each wave,
