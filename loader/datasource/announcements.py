@@ -80,5 +80,6 @@ class Announcements:
 
 @lru_cache(maxsize=CLUSTERS_MAX)
 def announcements_of(_bootstrap_servers: str) -> Announcements:
-    """Returns the announcements that this process has read from a cluster."""
+    """Returns the announcements that this process has read from the cluster with these bootstrap
+    servers."""
     return Announcements()

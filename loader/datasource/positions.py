@@ -57,7 +57,7 @@ class TopicPositions:
 
 Positions = Mapping[str, TopicPositions]
 Given = str | Positions
-"""The value of an option: EARLIEST, LATEST, or positions."""
+"""The value of `startingOffsets` or `endingOffsets`: EARLIEST, LATEST, or positions."""
 
 
 def to_json(positions: Positions) -> dict[str, dict[str, Any]]:

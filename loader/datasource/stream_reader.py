@@ -142,8 +142,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return subscription.look(client, self._options)
 
     def _learn_schemas(self, topics: dict[str, SourceTopic]) -> None:
-        """Asks the registry for the schemas of topics that are new to the stream. The stream uses
-        this schema of a topic until the stream is started again.
+        """Asks the registry for the schemas of topics that are new to the stream. Until the stream
+        is started again, it uses the schema that the registry returned for a topic.
         """
         new = [topic for name, topic in topics.items() if name not in self._schemas]
         self._schemas |= schemas_of(self._options, new)

@@ -1,5 +1,6 @@
-"""Finds where a reload begins to read. Some loads have read the records of the hours to reload from
-Kafka's log. The reload begins where the load before the first of these loads ended.
+"""Finds where a reload begins to read. A reload replaces the records of some hours. Certain earlier
+loads have read these records from Kafka's log. The reload begins where the load before the first of
+these loads ended.
 
 The reload reads each partition from the offset where that earlier load ended, and begins with the
 marks of that load. (Marks say how far each log file is loaded; a record below its file's mark is a

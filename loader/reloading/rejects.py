@@ -49,9 +49,10 @@ def rejects_before(
     unknown = []
     for key in dict.fromkeys(map(_key, lost)):
         manifest = manifests[key[0]]
-        # If the load replaced files, it has published differences, not counts. Hour 0 also contains
-        # rejects whose event times are outside the years 1970 to 9999, so the buckets of these
-        # rejects are not in hour 0.
+        # In these two cases, the number of rejects in a lost file cannot be computed. If the load
+        # replaced files, its manifest has differences, not counts. And the files of hour 0 also
+        # have rejects whose event times are outside the years 1970 to 9999, which the manifest
+        # counts in other hours.
         if manifest.removed or layout.hour_number(key[1]) == 0:
             unknown += [each.file.path for each in lost if _key(each) == key]
             continue
@@ -74,7 +75,8 @@ def _in_file(store: Store, file: LiveFile, bucket_ms: int) -> Counter[BucketKey]
         if opened is None:
             return None
         with opened:
-            # Arrow's threads call Python to read the file, and may still run when Python ends
+            # Uses no threads of Arrow. They would call Python to read the file, and might still run
+            # when Python ends.
             columns = ["_agent", "timestamp_ms"]
             for batch in pq.ParquetFile(opened).iter_batches(columns=columns, use_threads=False):
                 agents = batch.column("_agent").to_numpy(zero_copy_only=False)

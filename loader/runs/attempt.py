@@ -67,7 +67,7 @@ class Attempt:
             raise
         except SkidwayError:
             self._discard()
-            self.check()  # a loader that committed this number may have deleted the staged files
+            self.check()  # perhaps another loader deleted the files, as it committed first
             raise
 
     def _discard(self) -> None:

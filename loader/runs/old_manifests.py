@@ -1,4 +1,4 @@
-"""Folds old manifests into a checkpoint after a load: writes a file that replaces them, and deletes
+"""Folds old manifests after a load: writes one file (a checkpoint) that replaces them, and deletes
 them (loader/state/folding.py)."""
 
 from __future__ import annotations

@@ -46,8 +46,8 @@ def failure_here(error: Exception) -> SkidwayError:
 
 
 def sentence_in(text: str) -> str:
-    """Returns the reason in Spark's text: the first exception if the text has a Java stack trace,
-    otherwise the last line. Returns "" if the text is empty."""
+    """Returns the part of Spark's text that says what failed: the first exception if the text has a
+    Java stack trace, otherwise the last line. Returns "" if the text is empty."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     said = [line for line in lines if not _STACK.match(line)]
     if len(said) < len(lines):

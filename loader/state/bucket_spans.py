@@ -240,8 +240,8 @@ def _runs(spans: Sequence[Span], written: set[Span]) -> list[list[Span]]:
 
 
 def _united(ranges: Iterable[Hours]) -> list[Hours]:
-    """Unites ranges that overlap or touch. If there are still more than RANGES_MAX ranges, unites
-    the neighbours with the smallest distance."""
+    """Unites ranges that overlap or touch. As long as there are more than RANGES_MAX ranges, unites
+    the two neighbours with the smallest distance between them."""
     found: list[Hours] = []
     for first, end in sorted(ranges):
         if found and first <= found[-1][1]:

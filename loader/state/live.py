@@ -30,7 +30,7 @@ def live(newest: Manifest, kinds: Collection[str] = (ROWS,)) -> Steps[Mapping[st
         except Folded:
             if (yield from chain.oldest_kept(newest.topic)) > newest.number:
                 raise
-            continue  # a newer checkpoint exists, so the reader begins there
+            continue  # another loader wrote a newer checkpoint, which is read now
         if found is not None:
             return {path: each for path, each in found.items() if each.file.kind in kinds}
     raise Folded(f"{newest.topic}: other loaders write checkpoints faster than they can be read")
