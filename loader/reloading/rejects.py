@@ -34,8 +34,8 @@ _UNREADABLE: Final = (StoreFailed, pa.ArrowException, OSError, ValueError, KeyEr
 def rejects_before(
     store: Store, files: Iterable[LiveFile], manifests: Mapping[int, Manifest], bucket_ms: int
 ) -> tuple[Counter[BucketKey], list[str]]:
-    """Returns the numbers of rejects in these files, by (agent, bucket), and the paths of the files
-    whose numbers are lost. manifests: the manifests of the loads that wrote the files, by the
+    """Returns, by (agent, bucket), how many rejects these files have together, and the paths of the
+    files whose numbers are lost. manifests: the manifests of the loads that wrote the files, by the
     load's number."""
     total, lost = Counter[BucketKey](), list[LiveFile]()
     read: dict[tuple[int, str], Counter[BucketKey]] = {}
@@ -67,8 +67,8 @@ def _key(each: LiveFile) -> tuple[int, str]:
 
 
 def _in_file(store: Store, file: LiveFile, bucket_ms: int) -> Counter[BucketKey] | None:
-    """Returns the numbers of rejects in one file. Returns None if the file is gone, or if its
-    number of rows is not the number that was committed."""
+    """Returns, by (agent, bucket), how many rejects one file has. Returns None if the file is gone,
+    or if its number of rows is not the number that was committed."""
     found = Counter[BucketKey]()
     try:
         opened = store.open(file.file.path)
@@ -91,7 +91,7 @@ def _in_file(store: Store, file: LiveFile, bucket_ms: int) -> Counter[BucketKey]
 
 
 def _counted(manifest: Manifest, hour: str) -> Counter[BucketKey]:
-    """Returns the numbers of rejects that a load counted in an hour."""
+    """Returns, by (agent, bucket), how many rejects a load counted in an hour."""
     number = layout.hour_number(hour)
     return Counter(
         {

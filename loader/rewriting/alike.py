@@ -55,7 +55,8 @@ def _same_values(old: AvroType, new: AvroType) -> bool:
     """Returns whether a file has the same column type and the same values for the old type as for
     the new type. Neither type is nested or a union."""
     if isinstance(old, Enum) and isinstance(new, Enum):
-        return set(old.symbols) <= set(new.symbols)  # Avro would read others as the default
+        # If `new` lacks a symbol, Avro reads the default of `new`, but Spark reads the symbol.
+        return set(old.symbols) <= set(new.symbols)
     is_same = old.kind == new.kind or (old.kind, new.kind) in _PROMOTIONS
     same_meaning = all(old.properties.get(each) == new.properties.get(each) for each in _LOGICAL)
     return is_same and same_meaning and bool(_file_type(old) == _file_type(new))

@@ -51,8 +51,8 @@ class ManifestDraft:
         tables: Tables,
         schema: Registered,
     ) -> Manifest:
-        """Returns the manifest. Also applies the load's changes to `tables`, and stages the files
-        that contain these changes."""
+        """Returns the manifest. Also applies the load's changes to `tables`, and writes files with
+        these changes into the staging directory."""
         parts, topic, newest = self._parts, self._topic, self._newest
         used = [each for result in results for each in result.results]
         written = [file for each in used for file in each.files]

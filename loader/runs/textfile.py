@@ -81,7 +81,8 @@ class LastRun:
 
 
 class Recorded:
-    """Writes the file when a run begins and when it ends. If no path is set, writes nothing."""
+    """Writes the metrics file when a run begins and when it ends. If the settings name no file,
+    writes nothing."""
 
     def __init__(self, path: Path | None, clock: Clock) -> None:
         self._path = path

@@ -190,8 +190,8 @@ class TopicReload:
                     read.rejects[agent, start] += sums.rejects
 
     def _change_of_rejects(self, read: Read) -> tuple[Counter[BucketKey], list[str]]:
-        """Returns, by bucket, how the number of rejects changes. If the change is not known, also
-        returns sentences for the operator."""
+        """Returns, by bucket, how this reload changes the number of rejects. If the change is not
+        known, also returns sentences for the operator."""
         old = [each for each in self._files.values() if each.file.kind == REJECTS]
         was = contents(each.file for each in old)
         if was == contents(each for each in read.files if each.kind == REJECTS):

@@ -39,7 +39,7 @@ def failure(error: Exception) -> SkidwayError:
 
 
 def failure_here(error: Exception) -> SkidwayError:
-    """Returns the error for a task that failed in the loader's own process."""
+    """Returns the error that the loader raises if a task in its own process raises `error`."""
     if isinstance(error, SkidwayError):
         return _told(error.exit_code, str(error))
     return SkidwayError(f"{UNEXPECTED}{type(error).__name__}: {error}")

@@ -54,8 +54,8 @@ def chain(topic: str) -> Steps[Chain]:
     before = 0
     for _ in range(LOOKS_MAX):
         numbers = yield from _numbers(topic)
-        # The names are listed first, and the oldest manifest is looked up afterwards, because a
-        # manifest may be deleted in between.
+        # Lists the names first, and asks for the oldest manifest afterwards. In the other order, a
+        # manifest that was deleted in between would seem to be missing.
         oldest = yield from oldest_kept(topic)
         newest = max(numbers, default=0)
         gone = next(number for number in count(oldest) if number not in numbers)

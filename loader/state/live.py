@@ -66,8 +66,8 @@ def _base(
 
 
 def _live(newest: Manifest) -> Steps[dict[str, LiveFile] | None]:
-    """Returns the files after the newest load, by path. Returns None if another loader deleted the
-    checkpoint before it was read."""
+    """Returns the files that the output has after the newest load, by path. Returns None if another
+    loader deleted the checkpoint before it was read."""
     known = yield from checkpoint.checkpoints(newest.topic)
     oldest = max((each.oldest for each in known), default=1)
     found, begin = yield from _base(newest, known, oldest)

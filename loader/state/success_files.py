@@ -34,8 +34,9 @@ def marked(topic: str, hours: Iterable[str]) -> Steps[dict[str, bytes]]:
 
 
 def stage(store: Store, load: LoadId, contents: Mapping[str, bytes]) -> tuple[Replacement, ...]:
-    """Stages the `_SUCCESS` files of hours. Returns for each file its final path and the path at
-    which it was staged. contents: the content of each file, by hour."""
+    """Writes the `_SUCCESS` files of hours into the staging directory. Returns for each file its
+    final path and its path in the staging directory. contents: the content of each file, by
+    hour."""
     files = []
     for hour, content in sorted(contents.items()):
         file = Replacement(layout.success(load.topic, hour), f"{load.staging}/success-{hour}")

@@ -144,8 +144,8 @@ def read_tables(store: Store, manifest: Manifest | None) -> Tables:
 def stage(
     staging: TableStaging, before: Mapping[str, Sequence[str]], tables: Tables, changes: Changes
 ) -> dict[str, tuple[str, ...]]:
-    """Stages the table files that a load writes. Returns, for the manifest, the paths of all files
-    of each table.
+    """Writes a load's files of the tables into the staging directory. Returns, for the manifest,
+    the paths of all files of each table.
 
     before: the tables' files that the previous manifest lists. The caller must already have applied
     `changes` to `tables`, because a snapshot is written from `tables`.
