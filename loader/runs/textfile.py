@@ -97,7 +97,8 @@ class Recorded:
         return self
 
     def ended(self, report: Report) -> None:
-        """Writes into the file that the run has ended, with or without problems."""
+        """Notes the result of a run that no error stopped. `__exit__` writes this result into the
+        file."""
         self._report = report
 
     def __exit__(

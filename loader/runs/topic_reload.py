@@ -256,8 +256,8 @@ class TopicReload:
     def _counted(
         self, change: Counter[BucketKey], now_ms: int
     ) -> tuple[list[DataFile], dict[str, tuple[str, ...]], Mapping[str, object]]:
-        """Returns the new files of the table `buckets` (the only table that changes), the paths of
-        all tables' files, and the manifest's field `audit`.
+        """Returns the new files of the tables `buckets` and `forgotten` (the other tables do not
+        change), the paths of all tables' files, and the manifest's field `audit`.
         """
         newest, source = self._newest, self._topic.source
         if not change:

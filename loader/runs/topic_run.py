@@ -44,12 +44,11 @@ run leaves the rest of the topic to a later run.
 """
 
 WAITS_MAX: Final = 20
-"""A run tries at most this many times to load a topic again after it has waited for
-announcements."""
+"""For each topic, a run waits at most this many times for missing announcements."""
 
 PATIENCE_S: Final = 10.0
-"""A run waits this many seconds for missing announcements. Then it leaves the records of their
-files to a later run."""
+"""Each time, a run waits at most this many seconds for missing announcements. If none comes, the
+run leaves the records of these files to a later run."""
 
 _log = log.get(__name__)
 

@@ -29,8 +29,8 @@ class TaskFailed(Exception):
 
 
 def failure(error: Exception) -> SkidwayError:
-    """Returns the task's error if the text of Spark's error contains it. Otherwise returns an error
-    with one sentence of Spark's text."""
+    """Returns an error with the message of the task's error, if the text of Spark's error contains
+    this message. Otherwise returns an error with one sentence of Spark's text."""
     found = _FAILURE.search(str(error))
     if found is not None:
         content = json.loads(found[1])

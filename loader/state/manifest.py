@@ -199,7 +199,8 @@ class Manifest:
 
     @property
     def staging(self) -> str:
-        """Returns the directory in which the load's files were staged."""
+        """Returns the staging directory, which has the load's files until they are moved to their
+        final paths."""
         return layout.staging(self.topic, self.number, self.uuid)
 
     @property
