@@ -58,7 +58,7 @@ from skidway.loader.state.tables import Location
 
 REJECTED_SUFFIX: Final = ".rejected"
 NOWHERE: Final = Place("", 0)
-"""The place of a message that does not come from a topic."""
+"""The place of a message that was not read from a topic."""
 
 FILES_KEPT_MAX: Final = 100_000
 """A feed that serves many runs keeps the announcements of about this many files. Suppose that the

@@ -16,8 +16,9 @@ hours are two hours more than a day, so that a load that runs once a day misses 
 """
 
 LOOKED_HOURS: Final = 168
-"""A run checks whether marked hours have become incomplete. It checks only hours among the newest
-168 hours (a week). Older hours lose the file `_SUCCESS` only when a load adds rows to them.
+"""A run checks whether hours that have `_SUCCESS` have become incomplete. It checks only hours
+among the newest 168 hours (a week). Older hours lose the file `_SUCCESS` only when a load adds rows
+to them.
 """
 
 DRAWN_MAX: Final = 10

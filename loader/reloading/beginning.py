@@ -2,10 +2,10 @@
 loads have read these records from Kafka's log. The reload begins where the load before the first of
 these loads ended.
 
-The reload reads each partition from the offset where that earlier load ended, and begins with the
-marks of that load. (Marks say how far each log file is loaded; a record below its file's mark is a
-repeat.) So the reload recognizes the same repeats as the loads that first read these offsets. It
-skips only the gaps that those loads skipped.
+The reload reads each partition from that offset on, and begins with the marks that the loader had
+there. (Marks say how far each log file is loaded; a record below its file's mark is a repeat.) So
+the reload recognizes the same repeats as the loads that first read these offsets. It skips only the
+gaps that those loads skipped.
 """
 
 from __future__ import annotations

@@ -22,7 +22,8 @@ from skidway.schemas.codec.matching import Unresolvable
 from skidway.schemas.codec.resolution import chosen_member
 
 _PROMOTIONS: Final = {("int", "long"), ("float", "double")}
-"""Avro's promotions that do not change the type of the file's column."""
+"""Avro's promotions between types that have the same type of column in the loader's Parquet
+files."""
 _LOGICAL: Final = ("logicalType", "precision", "scale")
 """Avro properties that say what a number or a byte string means."""
 

@@ -14,7 +14,8 @@ from typing import Final
 from skidway.loader.state.live_file import LiveFile
 
 SMALL: Final = 0.5
-"""A file is small if it has fewer bytes than this fraction of `target`."""
+"""A file is small if it has fewer bytes than this fraction of `target` (the size up to which a
+compaction joins files)."""
 
 
 @dataclass(frozen=True, slots=True)

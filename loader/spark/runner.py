@@ -2,8 +2,8 @@
 rewritten. If the tasks together have few records, they run in this process, otherwise on Spark.
 
 On Spark, tasks are Python functions on Spark's workers (mapInArrow). If a task raises an error,
-Spark reports the error as text. The runner finds the error in this text, and raises the error
-again. If Spark has died, the runner starts Spark again for the next tasks.
+Spark reports the error as text. The runner finds the error's message in this text, and raises a
+SkidwayError with this message. If Spark has died, the runner starts Spark again for the next tasks.
 """
 
 from __future__ import annotations

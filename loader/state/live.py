@@ -15,7 +15,7 @@ from skidway.loader.state.operations import Steps
 
 KINDS = (ROWS, REJECTS)
 """The kinds of files that a checkpoint lists. A checkpoint does not list the tables' files, because
-each manifest lists all of these files."""
+each manifest lists all files of the tables."""
 
 
 def live(newest: Manifest, kinds: Collection[str] = (ROWS,)) -> Steps[Mapping[str, LiveFile]]:

@@ -1,5 +1,6 @@
-"""Reads and stages, for a load, the `_SUCCESS` files. An hour's directory has this file if the hour
-is complete. This module also lists the hours that have no `_SUCCESS` file.
+"""Reads the `_SUCCESS` files of hours, and writes new ones into a load's staging directory. An
+hour's directory has this file if the hour is complete. This module also lists the hours that have
+no `_SUCCESS` file.
 
 A load that rewrites the files of an hour changes no row, so the hour stays complete. The load
 deletes the hour's `_SUCCESS` before it moves its first file into the hour's directory. At the end
