@@ -10,8 +10,8 @@ a load:
     join          joins the slices in offset order; a slice that may repeat records of earlier
       |           slices runs again
       |
-    commit        creates manifest n if it does not exist, moves the files into place, and deletes
-      |           the staging directory
+    commit        creates the next manifest (fails if another load has created it), moves the files
+      |           into place, and deletes the staging directory
       |
     audit         publishes the audit delta (the counts of the load) from the manifest
 
@@ -23,8 +23,7 @@ docs/delivery.md, section 5, has the loader's promises and their reasons.
 The following list is in reading order. Each package comes after the packages that it imports:
 
     store          a file tree with the few operations that a commit needs
-    state          the loader's state in that tree (manifests and tables), and how a load commits;
-                   every other package of the loader depends on its rules
+    state          the loader's state in that tree (manifests and tables), and how a load commits
     planning       decides which offsets a load reads
     reading        reads the log, and turns values into columns
     settings       the settings that an operator can change

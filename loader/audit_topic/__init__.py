@@ -2,7 +2,7 @@
 that the loader needs.
 
     feed           reads announcements of files, and the loader's own messages
-    endings        closures (agents' messages that a file is closed), and the seals that follow them
+    endings        collects closures (agents' messages that a file is closed), and agents' seals
     delta          makes the counts of a load, which are stored in its manifest
     publication    after the commit, publishes the messages that the audit topic lacks
 

@@ -39,8 +39,8 @@ COUNTED = ("agent", "bucket", "count", "bytes", "checksum", "rejects", "repeats"
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The sender and the time of a load's deltas. last: the number of the output's last delta
-    before this load."""
+    """The sender of a load's deltas, and the time at which they are made. last: the number of the
+    output's last delta before this load."""
 
     sender: Sender
     time_ms: int

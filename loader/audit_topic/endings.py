@@ -1,6 +1,6 @@
-"""Collects the closures of files from the audit topics, and the seals that come after the closures.
-A closure is an agent's message that it has closed a file. A seal is an agent's message that it has
-counted all lines up to a time.
+"""Collects closures of files and agents' seals from the audit topics. A closure is an agent's
+message that it has closed a file. A seal is an agent's message that it has counted all lines up to
+a time.
 
 For each agent and topic, this module keeps only the newest seal, because it proves at least as much
 as the earlier seals. An agent may send a message again after a crash, so a copy of an older seal
@@ -88,7 +88,7 @@ class Endings:
     ) -> dict[int, Heard]:
         """Returns, for each agent, its newest seal of a topic, with its place. Leaves out seals
         that a reader with these positions has already read. topics: cluster and name of each topic
-        whose announced files have lines in this topic.
+        whose announced files have lines in `source`.
         """
         seals = self._seals.get(source, {})
         follows: dict[str, set[FileKey]] = {}

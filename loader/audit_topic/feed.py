@@ -18,12 +18,12 @@ accepted the gap.
 Each audit message of an output (a directory into which a loader writes) has an epoch, a number that
 the output chooses when it begins. The audit's collector refuses an epoch that is lower than an
 epoch that it already knows. So a new output chooses an epoch that is one higher than the highest
-epoch that its producer has published. Sometimes the loader cannot read the whole audit topic,
-because the first messages have expired, or because a message has an unknown schema. Then the loader
-chooses an epoch higher than the number of messages that the audit topic ever had. This epoch is
-higher than the epoch of every message that the loader missed, because no epoch is higher than the
-number of messages: an output chooses an epoch that is at most one higher than the present number of
-messages, and then publishes at least one message with this epoch.
+epoch of all messages that were published under the output's name. Sometimes the loader cannot read
+the whole audit topic, because the first messages have expired, or because a message has an unknown
+schema. Then the loader chooses an epoch higher than the number of messages that the audit topic
+ever had. This epoch is higher than the epoch of every message that the loader missed, because no
+epoch is higher than the number of messages: an output chooses an epoch that is at most one higher
+than the present number of messages, and then publishes at least one message with this epoch.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ from skidway.loader.state.tables import Location
 
 REJECTED_SUFFIX: Final = ".rejected"
 NOWHERE: Final = Place("", 0)
-"""The place of a message that does not come from a topic."""
+"""The place of a message that was not read from a topic."""
 
 FILES_KEPT_MAX: Final = 100_000
 """A feed that serves many runs keeps the announcements of about this many files. Suppose that the
@@ -77,8 +77,9 @@ class Feed:
     positions, since and begins have the keys `topic/partition/topic id`. positions: the next offset
     to read. since: the offsets at which reading began (0 for a partition that is not in `since`).
     begins: the offsets from which on the feed has read every message up to the position. unread:
-    whether the feed could not read some message, which may come from an output. places: where the
-    first announcement of a file was read.
+    true if there is a message that the feed could not read; this message may come from an output.
+    places: where the first announcement of each file was read. numbers: by the name of an output,
+    then by epoch, the highest number of a message.
     """
 
     locations: dict[tuple[str, str], dict[FileKey, Location]] = field(default_factory=dict)
@@ -142,8 +143,8 @@ class Feed:
         return self.endings.seals(source, _topics_of(source), positions)
 
     def number(self, producer: str, epoch: int) -> int:
-        """Returns the highest number of an output's messages in an epoch, among the messages that
-        were read.
+        """Returns the highest number of the messages that the output `producer` published in
+        `epoch`, among the messages that were read.
         """
         return self.numbers.get(producer, {}).get(epoch, 0)
 

@@ -16,14 +16,14 @@ hours are two hours more than a day, so that a load that runs once a day misses 
 """
 
 LOOKED_HOURS: Final = 168
-"""A run looks for marked hours that have become incomplete only among the newest 168 hours (a
-week). Older hours lose the file `_SUCCESS` only when a load adds rows to them.
+"""A run checks whether hours that have `_SUCCESS` have become incomplete. It checks only hours
+among the newest 168 hours (a week). Older hours lose the file `_SUCCESS` only when a load adds rows
+to them.
 """
 
 DRAWN_MAX: Final = 10
-"""Some groups of hours may be large. From each of these groups, a run chooses at most this many
-hours at random, and checks only these hours. One of the groups consists of the older hours that
-have rows but no `_SUCCESS`.
+"""A group of hours may be large, for example the older hours that have rows but no `_SUCCESS`. From
+each such group, a run chooses at most this many hours at random, and checks only the chosen hours.
 """
 
 

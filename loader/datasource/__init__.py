@@ -27,7 +27,7 @@ A query fails if rows may be missing from its result. If `failOnDataLoss` is fal
 warning instead, and returns the rows of the records that are left. Rows may be missing if offsets
 have expired or do not exist yet, or if a topic was deleted (and perhaps created again). A stream's
 positions contain each topic's id, so that the stream notices a topic that was created again. If the
-id has changed, the new topic is read from its start.
+id has changed and `failOnDataLoss` is false, the stream reads the new topic from its start.
 
 These are the modules, in reading order. `positions`, `ranges`, `progress` and `columns` do no I/O.
 

@@ -38,7 +38,8 @@ _log = log.get(__name__)
 
 
 class Announcements:
-    """The log files of one cluster whose announcements this worker has read."""
+    """Host and path of the log files that are announced in one cluster, as far as this worker has
+    read the announcements."""
 
     def __init__(self) -> None:
         self._files: dict[FileKey, Location] = {}
@@ -80,5 +81,6 @@ class Announcements:
 
 @lru_cache(maxsize=CLUSTERS_MAX)
 def announcements_of(_bootstrap_servers: str) -> Announcements:
-    """Returns the announcements that this process has read from a cluster."""
+    """Returns the announcements that this process has read from the cluster with these bootstrap
+    servers."""
     return Announcements()

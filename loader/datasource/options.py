@@ -13,10 +13,10 @@ name and meaning here. docs/spark.md says where the two sources differ.
 | maxOffsetsPerTrigger | about how many offsets one batch of a stream has; no limit by default |
 | maxRecordsPerPartition | at most how many offsets one task reads (400000) |
 | failOnDataLoss | true (default): fail if records are missing; false: warn |
-| includeHeaders | true: the column `_headers` (default false) |
-| includeHostAndFile | true: the columns `_host` and `_file` (default false) |
+| includeHeaders | true: rows have the column `_headers` (default false) |
+| includeHostAndFile | true: rows have the columns `_host` and `_file` (default false) |
 | undecodable | `fail` (default) or `skip` a record whose value cannot be decoded |
-| schema.registry.url | decodes values by the registry's schemas; if not set, `key` and `value` |
+| schema.registry.url | registry whose schemas decode values; if not set: columns `key`, `value` |
 | schema.registry.basic.auth.user.info | user:password, for a registry that asks for them |
 | schema.registry.ssl.{ca,certificate,key}.location | PEM files, on every host that runs tasks |
 

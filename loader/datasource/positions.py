@@ -57,7 +57,7 @@ class TopicPositions:
 
 Positions = Mapping[str, TopicPositions]
 Given = str | Positions
-"""The value of an option: EARLIEST, LATEST, or positions."""
+"""The value of `startingOffsets` or `endingOffsets`: EARLIEST, LATEST, or positions."""
 
 
 def to_json(positions: Positions) -> dict[str, dict[str, Any]]:
@@ -67,8 +67,8 @@ def to_json(positions: Positions) -> dict[str, dict[str, Any]]:
 
 
 def from_json(document: Any) -> dict[str, TopicPositions]:
-    """Returns the positions in a document that `to_json` made. Raises UsageError for any other
-    document."""
+    """Returns the positions in a document that has the form that `to_json` returns. Raises
+    UsageError if the document has another form."""
     if not isinstance(document, dict):
         raise UsageError("it is no object of topics")
     return {name: _topic(name, each) for name, each in document.items()}

@@ -1,8 +1,8 @@
 """Decides where a stream's next batch ends. Does no I/O.
 
 Each batch begins at the end positions of the batch before it. The end positions include every
-partition that a topic has now. The stream reads partitions and topics that were created after the
-stream began from offset 0, so it skips no record in them.
+partition that the topics have now. If a partition or a topic was created after the stream began,
+the stream reads it from offset 0, and so skips none of its records.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from skidway.loader.planning.topic import SourceTopic
 
 def changed_topics(start: Positions, topics: Sequence[SourceTopic]) -> list[str]:
     """Returns a sentence for each topic in `start` that was deleted (and perhaps created again)
-    since a batch last ended. Such a topic may have had records that the query has not read.
+    after the batch that ended at `start`. Such a topic may have had records that the query has not
+    read.
     """
     now = {each.name: each.topic_id for each in topics}
     found = []

@@ -110,8 +110,8 @@ class Rows:
 
 
 def needs_values(part: OffsetRange, wanted: pa.Schema, options: Options) -> bool:
-    """Returns whether values have to be decoded, because the query wants one of their columns or
-    must skip records whose values cannot be decoded.
+    """Returns whether values have to be decoded. They have to be decoded if the query wants one of
+    their columns, or must skip records whose values cannot be decoded.
     """
     if not part.schema:
         return False

@@ -36,8 +36,8 @@ def _newest(registry: RegistryClient, topic: SourceTopic) -> str:
     try:
         schema = registry.latest(topic.subject)
     except RegistryRefused as error:
-        # With any other error code, a proxy may have answered in place of the registry, so the
-        # topic may have a schema after all.
+        # If the error code is another one, a proxy may have answered instead of the registry. Then
+        # the topic may have a schema.
         if error.error_code != SUBJECT_UNKNOWN:
             raise
         raise SkidwayError(

@@ -64,8 +64,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ReadAllAvailable() if most is None else ReadMaxRows(most)
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
-        """Returns the end positions of the next batch, which begins at `start`. Raises DataLost if
-        a topic was deleted (and perhaps created again)."""
+        """Returns the end positions of the next batch, which begins at `start`. If a topic was
+        deleted (and perhaps created again) and `failOnDataLoss` is true, raises DataLost."""
         positions = from_json(start)
         topics = self._look()
         missing = progress.changed_topics(positions, topics)
@@ -86,8 +86,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._target = progress.ends_of(self._look())
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
-        """Returns the ranges of one batch. Raises DataLost if some of the batch's records have
-        expired.
+        """Returns the ranges of one batch. If some of the batch's records are missing and
+        `failOnDataLoss` is true, raises DataLost.
 
         `end` also contains the offsets at which the batch begins (`TopicPositions.begins`).
         Usually these offsets are equal to those in `start`. But when Spark repeats the first batch
@@ -142,8 +142,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return subscription.look(client, self._options)
 
     def _learn_schemas(self, topics: dict[str, SourceTopic]) -> None:
-        """Asks the registry for the schemas of topics that are new to the stream. The stream uses
-        this schema of a topic until the stream is started again.
+        """Asks the registry for the schemas of topics that are new to the stream. Until the stream
+        is started again, it uses the schema that the registry returned for a topic.
         """
         new = [topic for name, topic in topics.items() if name not in self._schemas]
         self._schemas |= schemas_of(self._options, new)

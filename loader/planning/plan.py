@@ -94,8 +94,9 @@ def plan_partition(
     topic: str, bounds: Bounds, previous: PartitionRange | None, gaps: Sequence[Gap]
 ) -> Planned:
     """Returns the range of one partition that the load reads: from the end of the last load to the
-    high watermark. If the log lacks these offsets, the range is empty and says why. previous: the
-    newest manifest's entry for the partition; None if it has none."""
+    high watermark. If the log lacks the first of these offsets, and no gap covers the missing
+    offsets, the range is empty and says why. previous: the newest manifest's entry for the
+    partition; None if it has none."""
     position = previous.end if previous else 0
     below = previous.below if previous else None
     where = f"{topic} partition {bounds.partition}"
@@ -205,7 +206,7 @@ def check_below(topic: str, planned: Planned, header: BatchHeader) -> str:
 
 def unverified(planned: Planned) -> Planned:
     """Returns the range with an empty gap, whose reason says that the log no longer has the last
-    loaded batch, so that it could not be compared.
+    loaded batch, so that this batch could not be compared.
     """
     if planned.gap is not None or planned.first == planned.end:
         return planned

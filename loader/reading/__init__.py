@@ -1,7 +1,7 @@
 """Turns records of the log into columns, for loads and for queries (`skidway.loader.datasource`).
 
     batches       reads whole record batches of a partition, in order
-    decoder       turns values into columns: schema id, writer's schema, Avro
+    decoder       finds the schema of each value, and decodes its Avro data into columns
     projection    turns the writer's columns into those of the subject's latest schema
     columns       the columns that the loader adds, and the columns of the files of rejects
 

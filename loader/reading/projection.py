@@ -3,12 +3,13 @@ latest schema; this module calls that schema the reader's schema.
 
 A writer's field matches the reader's field of the same name, or a reader's field that has this name
 as an alias. If several writer's fields match a reader's field, the values come from the writer's
-field with the same name. If none of them has the same name, the values come from the writer's field
-whose name is the first alias, as in the codec (schemas/codec/resolution.py). If no writer's field
-matches a reader's field, the rows get the default of the reader's field, or null. A value is cast
-to the reader's type if the cast does not change the value. Otherwise the value's row becomes a
-reject. All rows of a writer's schema become rejects if a field without default in the reader's
-schema has no matching field in the writer's schema, or if a type cannot be cast.
+field with the same name. If none of them has the same name, the reader's aliases are tried in their
+order, and the values come from the first writer's field that is found (as in
+schemas/codec/resolution.py). If no writer's field matches a reader's field, the rows get the
+default of the reader's field, or null. A value is cast to the reader's type if the cast does not
+change the value. Otherwise the value's row becomes a reject. All rows of a writer's schema become
+rejects if a field without default in the reader's schema has no matching field in the writer's
+schema, or if a type cannot be cast.
 
 Records, arrays, maps and unions in fields follow Avro's schema resolution. Arrow's casts alone
 would give wrong values, because they ignore aliases and defaults, and match the members of unions
@@ -215,8 +216,8 @@ def _differ(left: pa.Scalar, right: pa.Scalar) -> bool:
 
 
 def _changed(written: pa.Array, cast: pa.Array) -> Bools | None:
-    """Returns, for each row, whether its value changes if it is cast to the new type and back; None
-    may stand for no change in any row. Some of Arrow's casts change values: they round numbers, or
+    """Returns, for each row, whether its value changes if it is cast to the new type and back. May
+    return None if no value changes. Some of Arrow's casts change values: they round numbers, or
     turn 5 into true."""
     if types.is_nested(written.type):
         pairs = zip(cast.cast(written.type), written, strict=True)

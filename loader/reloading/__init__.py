@@ -5,8 +5,8 @@ read, and checks that the records are the same as before.
     hours        which hours one load reads again, and the check that their records are the same
     lineage      which loads read the records of an hour from the log, and up to which offsets
     beginning    where reading begins: where the load before the first of these loads ended
-    names        host and path of the log files, including files that were closed later
-    rejects      how many rejects each bucket of the audit has before the reload
+    names        finds host and path of log files, even of files that were closed later
+    rejects      counts how many rejects each bucket of the audit has before the reload
 
 A reload replaces all files of rows and rejects of an hour. The manifests contain the number of
 records and the checksum of each file, so both are known for an hour even if its files are gone. A

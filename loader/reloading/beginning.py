@@ -1,10 +1,11 @@
-"""Finds where a reload begins to read. Some loads have read the records of the hours to reload from
-Kafka's log. The reload begins where the load before the first of these loads ended.
+"""Finds where a reload begins to read. A reload replaces the records of some hours. Certain earlier
+loads have read these records from Kafka's log. The reload begins where the load before the first of
+these loads ended.
 
-The reload reads each partition from the offset where that earlier load ended, and begins with the
-marks of that load. (Marks say how far each log file is loaded; a record below its file's mark is a
-repeat.) So the reload recognizes the same repeats as the loads that first read these offsets. It
-skips only the gaps that those loads skipped.
+The reload reads each partition from that offset on, and begins with the marks that the loader had
+there. (Marks say how far each log file is loaded; a record below its file's mark is a repeat.) So
+the reload recognizes the same repeats as the loads that first read these offsets. It skips only the
+gaps that those loads skipped.
 """
 
 from __future__ import annotations
@@ -25,9 +26,8 @@ from skidway.loader.state.operations import Steps
 @dataclass(frozen=True, slots=True)
 class Beginning:
     """Where a reload begins to read. before: the manifest with whose marks the reload begins; None
-    if the reload begins where the first load began. gaps: for each partition, the gaps that the
-    loads after `before` skipped. (Loads after the last load that read records of the hours from the
-    log do not matter.)
+    if the reload begins where the first load began. gaps: for each partition, the gaps that loads
+    after `before` skipped, up to the last load that read records of the hours from the log.
     """
 
     before: Manifest | None

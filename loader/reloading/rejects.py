@@ -34,8 +34,8 @@ _UNREADABLE: Final = (StoreFailed, pa.ArrowException, OSError, ValueError, KeyEr
 def rejects_before(
     store: Store, files: Iterable[LiveFile], manifests: Mapping[int, Manifest], bucket_ms: int
 ) -> tuple[Counter[BucketKey], list[str]]:
-    """Returns the numbers of rejects in these files, by (agent, bucket), and the paths of the files
-    whose numbers are lost. manifests: the manifests of the loads that wrote the files, by the
+    """Returns, by (agent, bucket), how many rejects these files have together, and the paths of the
+    files whose numbers are lost. manifests: the manifests of the loads that wrote the files, by the
     load's number."""
     total, lost = Counter[BucketKey](), list[LiveFile]()
     read: dict[tuple[int, str], Counter[BucketKey]] = {}
@@ -49,9 +49,10 @@ def rejects_before(
     unknown = []
     for key in dict.fromkeys(map(_key, lost)):
         manifest = manifests[key[0]]
-        # If the load replaced files, it has published differences, not counts. Hour 0 also contains
-        # rejects whose event times are outside the years 1970 to 9999, so the buckets of these
-        # rejects are not in hour 0.
+        # In these two cases, the number of rejects in a lost file cannot be computed. If the load
+        # replaced files, its manifest has differences, not counts. And the files of hour 0 also
+        # have rejects whose event times are outside the years 1970 to 9999, which the manifest
+        # counts in other hours.
         if manifest.removed or layout.hour_number(key[1]) == 0:
             unknown += [each.file.path for each in lost if _key(each) == key]
             continue
@@ -66,15 +67,16 @@ def _key(each: LiveFile) -> tuple[int, str]:
 
 
 def _in_file(store: Store, file: LiveFile, bucket_ms: int) -> Counter[BucketKey] | None:
-    """Returns the numbers of rejects in one file. Returns None if the file is gone, or if its
-    number of rows is not the number that was committed."""
+    """Returns, by (agent, bucket), how many rejects one file has. Returns None if the file is gone,
+    or if its number of rows is not the number that was committed."""
     found = Counter[BucketKey]()
     try:
         opened = store.open(file.file.path)
         if opened is None:
             return None
         with opened:
-            # Arrow's threads call Python to read the file, and may still run when Python ends
+            # Uses no threads of Arrow. They would call Python to read the file, and might still run
+            # when Python ends.
             columns = ["_agent", "timestamp_ms"]
             for batch in pq.ParquetFile(opened).iter_batches(columns=columns, use_threads=False):
                 agents = batch.column("_agent").to_numpy(zero_copy_only=False)
@@ -89,7 +91,7 @@ def _in_file(store: Store, file: LiveFile, bucket_ms: int) -> Counter[BucketKey]
 
 
 def _counted(manifest: Manifest, hour: str) -> Counter[BucketKey]:
-    """Returns the numbers of rejects that a load counted in an hour."""
+    """Returns, by (agent, bucket), how many rejects a load counted in an hour."""
     number = layout.hour_number(hour)
     return Counter(
         {

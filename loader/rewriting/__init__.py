@@ -1,7 +1,7 @@
 """Rewrites files of rows into fewer and larger files, or into files with the columns of a newer
 schema.
 
-    alike          whether plain Spark reads rows of one schema in the columns of another
+    alike          decides whether Spark alone can read an older schema's files with newer files
     groups         chooses the files from which one file is made
     file_columns   the columns of a file that is made from several files
     rewriter       turns the rows of an older schema's files into the rows of the newest schema

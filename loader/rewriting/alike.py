@@ -22,7 +22,8 @@ from skidway.schemas.codec.matching import Unresolvable
 from skidway.schemas.codec.resolution import chosen_member
 
 _PROMOTIONS: Final = {("int", "long"), ("float", "double")}
-"""Avro's promotions that do not change the type of the file's column."""
+"""Avro's promotions between types that have the same type of column in the loader's Parquet
+files."""
 _LOGICAL: Final = ("logicalType", "precision", "scale")
 """Avro properties that say what a number or a byte string means."""
 
@@ -55,7 +56,8 @@ def _same_values(old: AvroType, new: AvroType) -> bool:
     """Returns whether a file has the same column type and the same values for the old type as for
     the new type. Neither type is nested or a union."""
     if isinstance(old, Enum) and isinstance(new, Enum):
-        return set(old.symbols) <= set(new.symbols)  # Avro reads a missing symbol as the default
+        # If `new` lacks a symbol, Avro reads the default of `new`, but Spark reads the symbol.
+        return set(old.symbols) <= set(new.symbols)
     is_same = old.kind == new.kind or (old.kind, new.kind) in _PROMOTIONS
     same_meaning = all(old.properties.get(each) == new.properties.get(each) for each in _LOGICAL)
     return is_same and same_meaning and bool(_file_type(old) == _file_type(new))
@@ -96,7 +98,7 @@ def _same_members(old: Union, new: Union) -> bool:
 
 def _same_texts(old: Recursive, new: Recursive) -> bool:
     """Returns whether every JSON text of the old type stays the same when it is resolved to the new
-    type."""
+    type. (Values of a type that contains itself are stored as JSON text.)"""
     try:
         Resolver().of(old, new, "")
         return _same_text(old.type, new.type, set())
@@ -106,8 +108,8 @@ def _same_texts(old: Recursive, new: Recursive) -> bool:
 
 def _same_text(old: AvroType, new: AvroType, known: set[tuple[str, str]]) -> bool:
     """Returns the same as `_same_texts`. The types must be such that Avro can resolve the old to
-    the new one. known: the pairs of records whose comparison has begun. They are not compared
-    again, because a record may contain itself.
+    the new one. known: the pairs of record types whose comparison has begun. A record type may
+    contain itself, so these pairs are not compared again.
     """
     if is_nullable(old) and not is_nullable(new):
         return False

@@ -14,7 +14,8 @@ from typing import Final
 from skidway.loader.state.live_file import LiveFile
 
 SMALL: Final = 0.5
-"""A file is small if it has fewer bytes than this fraction of `target`."""
+"""A file is small if it has fewer bytes than this fraction of `target` (the size up to which a
+compaction joins files)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,7 @@ def to_compact(files: Iterable[LiveFile], target: int) -> list[Group]:
 
 def to_convert(files: Iterable[LiveFile], ids: Collection[int]) -> list[Group]:
     """Returns a group for each file that follows one of these schemas. Each group has only one
-    file, so that the load can rewrite the other files if it cannot rewrite this one."""
+    file. So if one file cannot be rewritten, the load still rewrites the others."""
     old = sorted((each for each in files if each.schema_id in ids), key=_order)
     return [Group(_folder(each), (each,)) for each in old]
 

@@ -1,15 +1,16 @@
 """Turns the rows of an older schema's files into the rows of the newest schema.
 
-A file has the columns of its schema in the types of `column_types`, and the loader's own columns.
-The rewriter first converts the columns back to the codec's types. Then it projects the rows to the
-newest schema, as the loader projects decoded values (reading/projection.py). Then it converts the
-result to the types of `column_types` again.
+A file has the columns of its schema, in types that Spark can read (audit/output/column_types.py),
+and the loader's own columns. The rewriter first converts the columns back to the types of the Avro
+codec (schemas/codec). Then it projects the rows to the newest schema, as the loader projects
+decoded values (reading/projection.py). Then it converts the result to types that Spark can read
+again.
 
 If the newest schema lacks a field, the rewriter copies the field's column with its values into the
-new file, because some query may ask for it. Such a column is called *carried*. Its name ends with
-the id of its old schema: `user` of schema 7 becomes `user@7`. No Avro field can have a name with
-`@`, and all columns with the name `user@7` have the same type. A query that reads only the columns
-of the newest schema does not get the carried columns.
+new file, because a query may ask for this column. Such a column is called *carried*. Its name ends
+with the id of its old schema: `user` of schema 7 becomes `user@7`. No Avro field can have a name
+with `@`, and all columns with the name `user@7` have the same type. A query that reads only the
+columns of the newest schema does not get the carried columns.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ loader's own process, which is Spark's driver if the run needs Spark.
     attempt           the staging directory and the commit of one attempt at a load number
     newest_schema     the schema that the rows of a load follow
     topic_load        one attempt at one load: plan, run, join, commit
-    topic_rewrite     one attempt at a load that rewrites files: run the groups, commit
+    topic_rewrite     one attempt at a load that rewrites files: rewrite each group, commit
     conversion        which files must be rewritten before a load adds rows of a new schema
     compaction        `load compact`: puts the small files of each hour together
     topic_reload      one attempt at a load that reads records again: plan, run, check, commit
@@ -22,7 +22,7 @@ loader's own process, which is Spark's driver if the run needs Spark.
     pace              how fast the run goes, and how long the rest takes
     progress_display  shows the figures of `run_progress` on a terminal, or logs them as events
     progress_metrics  the figures of `run_progress` as metrics for Prometheus, while the run works
-    working_time      how long something took, without the start of Spark
+    working_time      measures how long a load took, without the start of Spark
     outcome           the result of a topic, and of the run
     group_offsets     commits the offsets up to which topics are loaded
     resident          `load run --every`: run after run in one process

@@ -31,7 +31,7 @@ class LostRace(SkidwayError):
 
 
 class Attempt:
-    """Owns the staging directory of one attempt."""
+    """One attempt at one load. Owns the attempt's staging directory, and does its commit."""
 
     def __init__(self, store: Store, clock: Clock, topic: str, newest: Manifest | None) -> None:
         self._store, self._clock = store, clock
@@ -67,7 +67,7 @@ class Attempt:
             raise
         except SkidwayError:
             self._discard()
-            self.check()  # a loader that committed this number may have deleted the staged files
+            self.check()  # raises LostRace if another loader committed first
             raise
 
     def _discard(self) -> None:

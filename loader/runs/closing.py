@@ -85,6 +85,6 @@ class Closing:
 def _drop(
     marks: Mapping[int, Mapping[FileKey, int]], gone: Sequence[FileKey]
 ) -> dict[int, dict[FileKey, int]]:
-    """Returns the changes that drop the marks of these files."""
+    """Returns the changes of the table `marks` that drop the marks of the files `gone`."""
     dropped = {at: {key: NO_MARK for key in gone if key in each} for at, each in marks.items()}
     return {at: each for at, each in dropped.items() if each}

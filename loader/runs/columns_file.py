@@ -1,5 +1,5 @@
-"""Stages the file that lists the columns of the rows. The commit puts this file into the topic's
-directory of rows (state/layout.columns)."""
+"""Writes the file that lists the columns of the rows into the staging directory. The commit puts
+this file into the topic's directory of rows (state/layout.columns)."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from skidway.loader.store import Store
 
 
 def stage_columns(store: Store, load: LoadId, schema: str) -> Replacement | None:
-    """Stages the file and returns where it was staged. If the output already has a file with the
-    same content, stages nothing and returns None. schema: the text of the schema that the load's
-    rows follow."""
+    """Writes the file into the staging directory, and returns its path there and its final path. If
+    the output already has a file with the same content, writes nothing and returns None. schema:
+    the text of the schema that the load's rows follow."""
     path = layout.columns(load.topic)
     data = columns_file(directory_schema(file_schema(check_reader(schema, RESERVED))))
     if store.read(path) == data:

@@ -24,8 +24,8 @@ class GroupOffsets:
         self._has_failed = False
 
     def tell(self, topic: SourceTopic, newest: Manifest | None) -> None:
-        """Commits the offsets at which the newest load ended. Does nothing if that load read a
-        topic that was deleted since then, and another topic has its name now.
+        """Commits the offsets at which the newest load ended. Does nothing if the topic was deleted
+        and created again after that load.
         """
         if newest is None or newest.topic_id != topic.topic_id or self._has_failed:
             return

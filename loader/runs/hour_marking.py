@@ -60,7 +60,7 @@ class Marked:
 
 
 class HourMarking:
-    """Marks the hours of one topic in one run."""
+    """Writes `_SUCCESS` for the complete hours of one topic, in one run."""
 
     def __init__(
         self,
@@ -114,8 +114,9 @@ class HourMarking:
         )
 
     def _answers(self, hours: Iterable[str]) -> dict[str, Answer]:
-        """Returns the collector's answers that take all rows of this output into account. Returns
-        no answers if the collector has not yet read all audit messages of the output."""
+        """Asks the collector about these hours. Returns, by hour, the answers that take all rows of
+        this output into account. Returns no answers if the collector has not yet read all audit
+        messages of the output."""
         newest, found = self._done.newest, {}
         wanted = delta.last_key(newest)
         until = time.monotonic() + PATIENCE_S
@@ -181,7 +182,8 @@ class HourMarking:
     def _groups(
         self, files: Mapping[str, LiveFile], hours: Iterable[str]
     ) -> dict[str, list[Group]]:
-        """Returns, by hour, the groups of files. Each group becomes one file."""
+        """Returns, for each of `hours`, the groups of small files that are put together. Each group
+        becomes one file."""
         chosen = set(hours)
         own = [each for path, each in files.items() if layout.hour_of(path) in chosen]
         groups: dict[str, list[Group]] = {}
@@ -190,7 +192,8 @@ class HourMarking:
         return groups
 
     def _fitting(self, hours: list[str], groups: Mapping[str, list[Group]]) -> list[str]:
-        """Returns the first hours, as many as one load can put together, but at least one."""
+        """Returns the first of `hours`: as many as have together at most `max.offsets.per.load`
+        rows in their groups of files, but at least one hour."""
         rows, most = 0, self._parts.settings.max_offsets_per_load
         for count, hour in enumerate(hours):
             rows += sum(x.file.rows for group in groups.get(hour, ()) for x in group.files)

@@ -51,8 +51,8 @@ class ManifestDraft:
         tables: Tables,
         schema: Registered,
     ) -> Manifest:
-        """Returns the manifest. Also applies the load's changes to `tables`, and stages the files
-        that contain these changes."""
+        """Returns the manifest. Also applies the load's changes to `tables`, and writes files with
+        these changes into the staging directory."""
         parts, topic, newest = self._parts, self._topic, self._newest
         used = [each for result in results for each in result.results]
         written = [file for each in used for file in each.files]
@@ -174,8 +174,8 @@ def _range(
     planned: Planned, result: PartitionResult | None, named: Sequence[Gap]
 ) -> PartitionRange:
     gaps: tuple[Gap, ...] = (planned.gap,) if planned.gap else ()
-    # If no record was read, `end` and `below` keep these values. If there is a `planned.gap`, it
-    # ends at `planned.first`.
+    # If the load read nothing of the partition, these values stay as they are. If there is a
+    # `planned.gap`, the gap ends at `planned.first`.
     end, below = planned.first, planned.below
     if result is not None:
         end, gaps = result.end, gaps + result.gaps

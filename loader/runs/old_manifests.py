@@ -1,4 +1,4 @@
-"""Folds old manifests into a checkpoint after a load: writes a file that replaces them, and deletes
+"""Folds old manifests after a load: writes one file (a checkpoint) that replaces them, and deletes
 them (loader/state/folding.py)."""
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ _log = log.get(__name__)
 
 
 def fold(store: Store, newest: Manifest, keep: int) -> None:
-    """Folds old manifests when there are enough of them. A failure does not harm the newest load,
-    which is already committed; a later load folds the manifests. keep: the least number of
-    manifests that are kept."""
+    """Replaces old manifests by a checkpoint if there are enough of them. A failure does not harm
+    the newest load, which is already committed; a later load replaces the manifests. keep: the
+    least number of manifests that are kept."""
     try:
         if operations.run(folding.fold(newest, keep), store):
             _log.info("checkpoint_written", topic=newest.topic, load=newest.number)

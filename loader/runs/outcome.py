@@ -76,8 +76,8 @@ class Report:
         return gravest(problem.exit_code for each in self.outcomes for problem in each.problems)
 
     def sentences(self) -> list[str]:
-        """Returns sentences for people about all topics: about problems and about records that wait
-        to be loaded, and the notes."""
+        """Returns the sentences that are shown to people about all topics: the problems, the
+        records that wait to be loaded, and the notes."""
         return [
             sentence
             for each in self.outcomes

@@ -18,8 +18,8 @@ from skidway.schemas.client import RegistryClient
 @dataclass(frozen=True, slots=True)
 class Parts:
     """The objects of a run that all its topics use. feed: the audit messages that were read so far,
-    by this run or, with `--every`, by earlier runs. audit_topics: the names of these audit topics.
-    collector: the audit's collector; None if the run writes no `_SUCCESS`.
+    by this run or, with `--every`, by earlier runs. audit_topics: the names of the audit topics
+    that the run reads. collector: the audit's collector; None if the run writes no `_SUCCESS`.
     """
 
     settings: LoaderSettings

@@ -209,7 +209,7 @@ class Reload:
             return 1
         except ReloadRefused as refused:
             if len(refused.sentences) == 1 and len(refused.hours) > 1:
-                self._alone |= refused.hours  # so that the hours that can be reloaded are reloaded
+                self._alone |= refused.hours  # so that an hour that is refused stops no other
                 return 0
             self.result.problems += map(SkidwayError, refused.sentences)
             hours = {*refused.hours}

@@ -35,7 +35,8 @@ class RunSession:
 
 
 def look(settings: LoaderSettings, client: Client) -> RunSession:
-    """Asks the brokers, and returns their answers. Raises Unreachable, ConfigurationRefused."""
+    """Asks the brokers for the topics that the settings choose, and for their high watermarks.
+    Returns the answers. Raises Unreachable, ConfigurationRefused."""
     name = cluster_name_of(client.broker_configs(), settings.cluster_name)
     settings = replace(settings, cluster_name=name)
     cluster = client.metadata()

@@ -81,7 +81,8 @@ class LastRun:
 
 
 class Recorded:
-    """Writes the file when a run begins and when it ends. If no path is set, writes nothing."""
+    """Writes the metrics file when a run begins and when it ends. If the settings name no file,
+    writes nothing."""
 
     def __init__(self, path: Path | None, clock: Clock) -> None:
         self._path = path
@@ -96,7 +97,8 @@ class Recorded:
         return self
 
     def ended(self, report: Report) -> None:
-        """Writes into the file that the run has ended, with or without problems."""
+        """Notes the result of a run that no error stopped. `__exit__` writes this result into the
+        file."""
         self._report = report
 
     def __exit__(

@@ -190,8 +190,8 @@ class TopicReload:
                     read.rejects[agent, start] += sums.rejects
 
     def _change_of_rejects(self, read: Read) -> tuple[Counter[BucketKey], list[str]]:
-        """Returns, by bucket, how the number of rejects changes. If the change is not known, also
-        returns sentences for the operator."""
+        """Returns, by bucket, how this reload changes the number of rejects. If the change is not
+        known, also returns sentences for the operator."""
         old = [each for each in self._files.values() if each.file.kind == REJECTS]
         was = contents(each.file for each in old)
         if was == contents(each for each in read.files if each.kind == REJECTS):
@@ -256,8 +256,8 @@ class TopicReload:
     def _counted(
         self, change: Counter[BucketKey], now_ms: int
     ) -> tuple[list[DataFile], dict[str, tuple[str, ...]], Mapping[str, object]]:
-        """Returns the new files of the table `buckets` (the only table that changes), the paths of
-        all tables' files, and the manifest's field `audit`.
+        """Returns the new files of the tables `buckets` and `forgotten` (the other tables do not
+        change), the paths of all tables' files, and the manifest's field `audit`.
         """
         newest, source = self._newest, self._topic.source
         if not change:

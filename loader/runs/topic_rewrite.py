@@ -73,7 +73,7 @@ class TopicRewrite:
         time_taken = WorkingTime(self._clock, self._spark)
         results = self._results(rewrite, progress)
         kept = [SkidwayError(each.kept) for each in results if each.made is None]
-        if kept:  # another loader may have removed the files meanwhile
+        if kept:  # if another loader has removed the files, `check` raises LostRace
             self._attempt.check()
         success = self._success(rewrite, results)
         if len(kept) == len(results) and not success and not rewrite.reopened:

@@ -44,12 +44,11 @@ run leaves the rest of the topic to a later run.
 """
 
 WAITS_MAX: Final = 20
-"""A run tries at most this many times to load a topic again after it has waited for
-announcements."""
+"""For each topic, a run waits at most this many times for missing announcements."""
 
 PATIENCE_S: Final = 10.0
-"""A run waits this many seconds for missing announcements. Then it leaves the records of their
-files to a later run."""
+"""Each time, a run waits at most this many seconds for missing announcements. If none comes, the
+run leaves the records of these files to a later run."""
 
 _log = log.get(__name__)
 
@@ -78,8 +77,8 @@ class TopicRun:
         self._parts, self._topic, self._offsets = parts, topic, offsets
         self._progress, self._pause = progress, pause
         self._races = 0
-        self._tried: set[int] = set()  # ids of schemas for which `convert` has rewritten files
-        self._kept: list[SkidwayError] = []  # why files were not rewritten
+        self._tried: set[int] = set()  # ids of the schemas for which `convert` has run
+        self._kept: list[SkidwayError] = []  # the errors that say why files were not rewritten
         self.newest: Manifest | None = None
         self.outcome = TopicOutcome(topic.name)
 
@@ -154,8 +153,8 @@ class TopicRun:
         self.committed(manifest)
         for each in (part for result in results for part in result.results):
             self._progress.rejected(self._topic.name, each.reasons)
-        # A load that committed a manifest has read offsets of at least one partition, so the loop
-        # ends at the high watermarks.
+        # Each load that commits a manifest reads further offsets of some partition. So the caller's
+        # loop ends at the high watermarks at the latest.
         return _After.ON if plan.has_more(whole, planned, manifest) else _After.WAIT
 
     def convert(self, schema: Registered) -> bool:

@@ -15,7 +15,7 @@ class Starting(Protocol):
 
 
 class WorkingTime:
-    """Measures the time since this object was created."""
+    """Measures the time since this object was created, without the time in which Spark started."""
 
     def __init__(self, clock: Clock, spark: Starting) -> None:
         self._clock, self._spark = clock, spark

@@ -9,8 +9,9 @@ locations that the task receives, so a second attempt gives the same result.
 
 A range ends early before a record whose file is not announced yet, or before missing offsets that
 are not a listed gap. It also ends early before a batch that cannot be read, because the batch is
-damaged or gone, or because its leader does not answer. `Stop` says why the range ended early. The
-load commits the records before that offset; a later load reads the records from that offset on.
+damaged or gone, or because the partition's leader does not answer. `Stop` says at which offset the
+range ended early, and why. The load commits the records before this offset; a later load reads the
+records from this offset on.
 """
 
 from __future__ import annotations
@@ -85,14 +86,14 @@ class SliceLoad:
                 self._process(chunk)
                 chunk = OpenChunk()
                 if self._result.stop is None:
-                    del self._headers[:-1]  # the range can no longer end before this batch
+                    del self._headers[:-1]  # the range can no longer end before the last batch
             if self._position >= self._piece.end or self._result.stop:
                 break
         if self._position < self._piece.end and self._result.stop is None:
             at = self._position
             self._end(Stop(at, f"{self._where}: the log ended before offset {at}"))
         if not chunk.is_empty:
-            self._process(chunk)  # may end the range even earlier, before an unannounced record
+            self._process(chunk)  # may end the range before a record of an unannounced file
         return self._finish()
 
     def _read(self, batches: Iterable[memoryview]) -> Iterator[tuple[memoryview, BatchHeader]]:

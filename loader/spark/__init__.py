@@ -2,7 +2,7 @@
 slice (an offset range of one partition), or on one group of files that are rewritten. Tasks with
 few records run in the loader's own process.
 
-    runner        the driver's side: runs tasks, and starts Spark with the first task for it
+    runner        runs tasks from the driver, and starts Spark for the first task that needs it
     own_process   runs tasks in the loader's own process
     session       starts and stops Spark: the driver's JVM, and the session in it
     task          the work: one slice, or one group of files

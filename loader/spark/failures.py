@@ -10,8 +10,8 @@ import re
 from skidway.errors import SkidwayError, Unreachable
 
 UNEXPECTED = "a task failed: "
-"""If a task in the loader's own process raises an error that the loader does not expect, the
-sentence begins with these words."""
+"""If a task in the loader's own process raises an error that is no SkidwayError, the message of the
+error that the loader raises begins with these words."""
 
 _FAILED = "skidway-task-failed "
 _FAILURE = re.compile(_FAILED + r"(\{.*\})")
@@ -29,8 +29,8 @@ class TaskFailed(Exception):
 
 
 def failure(error: Exception) -> SkidwayError:
-    """Returns the task's error if the text of Spark's error contains it. Otherwise returns an error
-    with one sentence of Spark's text."""
+    """Returns an error with the message of the task's error, if the text of Spark's error contains
+    this message. Otherwise returns an error with one sentence of Spark's text."""
     found = _FAILURE.search(str(error))
     if found is not None:
         content = json.loads(found[1])
@@ -39,15 +39,15 @@ def failure(error: Exception) -> SkidwayError:
 
 
 def failure_here(error: Exception) -> SkidwayError:
-    """Returns the error for a task that failed in the loader's own process."""
+    """Returns the error that the loader raises if a task in its own process raises `error`."""
     if isinstance(error, SkidwayError):
         return _told(error.exit_code, str(error))
     return SkidwayError(f"{UNEXPECTED}{type(error).__name__}: {error}")
 
 
 def sentence_in(text: str) -> str:
-    """Returns the reason in Spark's text: the first exception if the text has a Java stack trace,
-    otherwise the last line. Returns "" if the text is empty."""
+    """Returns the part of Spark's text that says what failed: the first exception if the text has a
+    Java stack trace, otherwise the last line. Returns "" if the text is empty."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     said = [line for line in lines if not _STACK.match(line)]
     if len(said) < len(lines):

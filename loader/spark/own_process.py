@@ -15,9 +15,9 @@ from skidway.loader.spark import task
 from skidway.loader.spark.failures import failure_here
 
 FIRST_ATTEMPT: Final = 1 << 32
-"""The first attempt of a task in this process has this number. Spark numbers its attempts from 0
-on, and never reaches 2^32. So files that this process writes and files that Spark's tasks write
-never have the same name, even in the same load."""
+"""The attempts of tasks in this process have numbers above this one. Spark numbers its attempts
+from 0 on, and never reaches 2^32. So files that this process writes and files that Spark's tasks
+write never have the same name, even in the same load."""
 
 Progress = Callable[[int, int], None]
 """A function that is called with the number of tasks that are done, and the number of all tasks."""
@@ -28,7 +28,7 @@ _log = log.get(__name__)
 
 
 class Interrupted(SkidwayError):
-    """Raised if a signal asked the run to end while tasks were running."""
+    """Raised if a signal has asked the run to end, before or while tasks run."""
 
 
 class OwnProcess:

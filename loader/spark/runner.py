@@ -2,8 +2,8 @@
 rewritten. If the tasks together have few records, they run in this process, otherwise on Spark.
 
 On Spark, tasks are Python functions on Spark's workers (mapInArrow). If a task raises an error,
-Spark reports the error as text. The runner finds the error in this text, and raises the error
-again. If Spark has died, the runner starts Spark again for the next tasks.
+Spark reports the error as text. The runner finds the error's message in this text, and raises a
+SkidwayError with this message. If Spark has died, the runner starts Spark again for the next tasks.
 """
 
 from __future__ import annotations
@@ -67,13 +67,14 @@ class SparkRunner:
 
     def run(self, job: Job, work: Sequence[Work], progress: Progress) -> list[SliceResult]:
         """Runs one task per slice. Returns the results in no particular order. If a task raises an
-        error, raises this error."""
+        error, raises a SkidwayError with the same message."""
         offsets = sum(piece.end - piece.first for piece, _ in work)
         return self.run_work([partial(run_slice, job, *each) for each in work], progress, offsets)
 
     def run_work(self, work: Sequence[TaskWork], progress: Progress, records: int) -> list[Any]:
         """Runs one task per piece of work. Returns the results in no particular order. If a task
-        raises an error, raises this error. records: how many records all tasks have together."""
+        raises an error, raises a SkidwayError with the same message. records: how many records all
+        tasks have together."""
         if not work:
             return []
         if self._interrupted():

@@ -43,6 +43,6 @@ def _sweep(folder: Path) -> None:
         try:
             lock.acquire()
         except SkidwayError:
-            continue  # a live run or another user has locked it
+            continue  # a live run has locked it, or it belongs to another user
         shutil.rmtree(path.parent, ignore_errors=True)
         lock.release()

@@ -2,16 +2,17 @@
 
     layout          the names of all files
     manifest        the JSON file whose creation commits a load
-    parquet_file    writes one Parquet file of a load, and measures it
+    parquet_file    writes one Parquet file of a load, and computes its length and checksums
     chain           which manifests exist, and which of them are valid
-    checkpoint      the files of an output after a load, in one file
+    checkpoint      a file that lists the files of an output after a load
     folding         writes a checkpoint, and deletes the old manifests that it replaces
     tables          tables in files beside the manifests, for example with marks (how far each
                     file is loaded), announced files and closed files
     file_check      checks whether a committed file exists
     table_file      writes and reads one file of a table
-    closures        when the loader may forget a closed log file; only decisions, no I/O
-    bucket_spans    the last audit delta of each bucket: a table, divided by time into files
+    closures        decides when the loader may forget a closed log file; no I/O
+    bucket_spans    a table with the number of the last audit delta of each bucket, divided by
+                    time into files
     bucket_rows     sorted rows of the table of `bucket_spans`
     operations      operations on a store, as values, and the functions that execute them
     commit          the commit step by step; only decisions, no I/O

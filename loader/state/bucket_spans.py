@@ -98,8 +98,8 @@ class BucketSpans:
 
     def numbers(self, keys: Iterable[BucketKey]) -> dict[BucketKey, int]:
         """Returns, for each of these buckets that earlier deltas counted, the number of the last
-        delta that counted the bucket, or UNKNOWN. Raises StateRefused if a file is gone or
-        damaged."""
+        delta that counted the bucket; UNKNOWN if the number was forgotten. Raises StateRefused if a
+        file is gone or damaged."""
         wanted = rows_of(dict.fromkeys(keys, 0))
         numbers = np.zeros(len(wanted), np.int64)
         hours = wanted.hours
@@ -118,9 +118,9 @@ class BucketSpans:
     def stage(
         self, staging: TableStaging, touched: Mapping[BucketKey, int]
     ) -> dict[str, tuple[str, ...]]:
-        """Stages the spans that change. Returns, for the manifest, the paths of all files of the
-        tables `buckets` and `forgotten`. touched: the buckets that the load counts, and for each
-        bucket the number of its new delta."""
+        """Writes the spans that change into the staging directory. Returns, for the manifest, the
+        paths of all files of the tables `buckets` and `forgotten`. touched: the buckets that the
+        load counts, and for each bucket the number of its new delta."""
         if not touched:
             return {each: tuple(self._side.get(each, ())) for each in (BUCKETS, FORGOTTEN)}
         load = staging.load.number
@@ -201,8 +201,8 @@ class BucketSpans:
 
 
 def _write(staging: TableStaging, rows: Rows, hours: Hours, touched: int) -> list[Span]:
-    """Stages the rows of a span. If there are more than SPAN_ROWS, divides them into several spans,
-    but keeps the rows of one hour together."""
+    """Writes the rows of a span into the staging directory. If there are more than SPAN_ROWS,
+    divides them into several spans, but keeps the rows of one hour together."""
     spans, begin, first, all_hours = list[Span](), 0, hours[0], rows.hours
     while begin < len(rows):
         end = len(rows)
@@ -240,8 +240,8 @@ def _runs(spans: Sequence[Span], written: set[Span]) -> list[list[Span]]:
 
 
 def _united(ranges: Iterable[Hours]) -> list[Hours]:
-    """Unites ranges that overlap or touch. If there are still more than RANGES_MAX ranges, unites
-    the neighbours with the smallest distance."""
+    """Unites ranges that overlap or touch. As long as there are more than RANGES_MAX ranges, unites
+    the two neighbours with the smallest distance between them."""
     found: list[Hours] = []
     for first, end in sorted(ranges):
         if found and first <= found[-1][1]:

@@ -1,5 +1,6 @@
 """The chain of a topic's manifests: 1, 2, 3 ... Each load adds a manifest at the end. From time to
-time a load writes a checkpoint, and deletes old manifests at the beginning (checkpoint.py).
+time a load writes a checkpoint, which replaces the oldest manifests, and deletes these manifests
+(checkpoint.py).
 
     _skidway/<topic>/00000000000000000301.json      the oldest manifest that is kept
     ...
@@ -28,14 +29,14 @@ from skidway.loader.state.manifest import Manifest
 from skidway.loader.state.operations import Names, Read, Steps
 
 LOOKS_MAX: Final = 20
-"""A reader looks at the files at most this many times. It must look again if another loader has
-changed the files while it read them.
+"""A reader lists the manifests and checkpoints at most this many times. It must list them again if
+another loader has changed them in the meantime.
 """
 
 
 class Folded(SkidwayError):
-    """Raised if other loaders committed so many loads while a program was reading that a manifest
-    was deleted before the program read it."""
+    """Raised if a manifest was deleted before a program could read it, because other loaders had
+    committed many loads in the meantime."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +54,8 @@ def chain(topic: str) -> Steps[Chain]:
     before = 0
     for _ in range(LOOKS_MAX):
         numbers = yield from _numbers(topic)
-        # The names are listed first, and the oldest manifest is looked up afterwards, because a
-        # manifest may be deleted in between.
+        # Lists the names first, and asks for the oldest manifest afterwards. In the other order, a
+        # manifest that was deleted in between would seem to be missing.
         oldest = yield from oldest_kept(topic)
         newest = max(numbers, default=0)
         gone = next(number for number in count(oldest) if number not in numbers)

@@ -48,8 +48,8 @@ def checkpoints(topic: str) -> Steps[list[Checkpoint]]:
 
 
 def read(topic: str, checkpoint: Checkpoint) -> Steps[dict[str, LiveFile] | None]:
-    """Returns the files by path, or None if the checkpoint is gone. Raises StateRefused if the
-    checkpoint is damaged."""
+    """Returns the files that a checkpoint lists, by path, or None if the checkpoint is gone. Raises
+    StateRefused if the checkpoint is damaged."""
     path = layout.checkpoint(topic, *checkpoint)
     data: bytes | None = yield Read(path)
     if data is None:
@@ -68,8 +68,8 @@ def encode(topic: str, load: int, files: Mapping[str, LiveFile]) -> bytes:
 
 
 def decode(data: bytes, load: int) -> dict[str, LiveFile]:
-    """Returns the files by path. Raises ValueError, TypeError or KeyError if the data is no
-    checkpoint of this load."""
+    """Returns the files that the checkpoint `data` lists, by path. Raises ValueError, TypeError or
+    KeyError if `data` is no checkpoint of this load."""
     first, _, lines = data.partition(b"\n")
     head = json.loads(first)
     if head["format"] != FORMAT or head["load"] != load:

@@ -14,9 +14,9 @@ partition. A closed file goes through these stages:
               has a mark
     FENCED    the file waits for the topic's *fence*. A fence has an offset for each partition: all
               records that were in the log when the fence was made have lower offsets. The loader
-              makes a fence for SEALED files when it has read their closures SETTLED_MS ago or
-              earlier, by its own clock. A topic has at most one fence; files that are SEALED later
-              wait for the next fence
+              makes a fence for SEALED files whose closures it read at least SETTLED_MS ago, by its
+              own clock. A topic has at most one fence; files that are SEALED later wait for the
+              next fence
     (gone)    all partitions are loaded up to the fence; the loader drops marks and name of the file
 
 So a repeat can come after the fence only if both the agent's clock and the loader's clock are wrong

@@ -6,13 +6,14 @@ receives the store's answer. `operations.run` does the operations on a real stor
 two loaders on a store in memory: it interleaves them, stops them between any two operations and
 loses answers of the store.
 
-    begin     read the newest manifest; finish the moves (from staging into place) of every load
-              that still has a staging directory, and of the newest load; delete staging
+    begin     read the newest manifest; move into place the files that the newest load, and every
+              load that still has a staging directory, have not moved yet; delete staging
               directories whose load number has a manifest
     (write    Spark's tasks write files into staging/<n>-<uuid>/, synced and closed)
-    commit    check the lengths; create manifest n only if absent; when in doubt read it back and
-              compare the uuid; delete the files that the load removes; finish the moves; delete the
-              staging directory
+    commit    check the lengths of the staged files; create the manifest of load n only if it does
+              not exist; if it is unclear whether the manifest was created, read it and compare its
+              uuid; delete the files that the load removes; move the staged files into place; delete
+              the staging directory
 
 `begin` need not look at every manifest. A loader begins load n + 1 only after it has finished all
 moves up to load n. A staging directory is deleted only after the last move of its load. So only the
@@ -124,7 +125,7 @@ def _first(topic: str) -> Steps[Manifest | None]:
     visible: list[str] = yield Names(topic)
     if not any(map(layout.is_day_folder, visible)):
         return None
-    newest = yield from chain.newest_manifest(topic)  # a load writes its manifest before its rows
+    newest = yield from chain.newest_manifest(topic)  # rows appear only after their manifest
     if newest is None:
         raise StateRefused(
             f"{topic} has rows, but no manifest under {layout.state(topic)}: a first load would "

@@ -15,7 +15,7 @@ from skidway.loader.state.operations import Steps
 
 KINDS = (ROWS, REJECTS)
 """The kinds of files that a checkpoint lists. A checkpoint does not list the tables' files, because
-each manifest lists all of these files."""
+each manifest lists all files of the tables."""
 
 
 def live(newest: Manifest, kinds: Collection[str] = (ROWS,)) -> Steps[Mapping[str, LiveFile]]:
@@ -30,7 +30,7 @@ def live(newest: Manifest, kinds: Collection[str] = (ROWS,)) -> Steps[Mapping[st
         except Folded:
             if (yield from chain.oldest_kept(newest.topic)) > newest.number:
                 raise
-            continue  # a newer checkpoint exists, so the reader begins there
+            continue  # another loader wrote a newer checkpoint, which is read now
         if found is not None:
             return {path: each for path, each in found.items() if each.file.kind in kinds}
     raise Folded(f"{newest.topic}: other loaders write checkpoints faster than they can be read")
@@ -66,8 +66,8 @@ def _base(
 
 
 def _live(newest: Manifest) -> Steps[dict[str, LiveFile] | None]:
-    """Returns the files after the newest load, by path. Returns None if another loader deleted the
-    checkpoint before it was read."""
+    """Returns the files that the output has after the newest load, by path. Returns None if another
+    loader deleted the checkpoint before it was read."""
     known = yield from checkpoint.checkpoints(newest.topic)
     oldest = max((each.oldest for each in known), default=1)
     found, begin = yield from _base(newest, known, oldest)

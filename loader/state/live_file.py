@@ -20,7 +20,7 @@ class LiveFile:
 
 
 def added(manifest: Manifest, file: DataFile) -> LiveFile:
-    """Returns a file that a load adds, with the facts from the load's manifest."""
+    """Returns `file`, which the load of `manifest` adds, with the facts from this manifest."""
     schema_id = file.schema_id
     if schema_id is None and manifest.schema is not None:
         schema_id = manifest.schema.id

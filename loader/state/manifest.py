@@ -57,7 +57,7 @@
 - `audit` contains what this load adds to the audit's counts: the deltas of the tier HDFS, with the
   keys (HDFS, producer, epoch, number). The loader publishes these deltas after the commit. It can
   read them from the manifest and publish them again at any time. The first load of an output
-  chooses an epoch higher than every epoch that its producer has published
+  chooses an epoch higher than the epoch of every message that was published under its `producer`
   (loader/audit_topic/feed.py). Later loads use the same epoch.
 - `seconds` says how long the load took, without the start of Spark and without the commit. It is
   null in manifests of early versions.
@@ -199,7 +199,8 @@ class Manifest:
 
     @property
     def staging(self) -> str:
-        """Returns the directory in which the load's files were staged."""
+        """Returns the staging directory, which has the load's files until they are moved to their
+        final paths."""
         return layout.staging(self.topic, self.number, self.uuid)
 
     @property

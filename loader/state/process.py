@@ -42,8 +42,9 @@ class Process:
         )
 
     def is_alive(self) -> bool | None:
-        """Returns whether the process runs now. Returns None if the process belongs to another
-        machine or container."""
+        """Returns whether the process runs now. Returns None if nobody can know this here, because
+        the process belongs to another machine, to another container, or to an earlier boot of this
+        machine."""
         if not self.boot or (self.boot, self.space) != (_boot(), _space()):
             return None
         try:

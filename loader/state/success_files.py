@@ -1,5 +1,6 @@
-"""Reads and stages, for a load, the `_SUCCESS` files. An hour's directory has this file if the hour
-is complete. This module also lists the hours that have no `_SUCCESS` file.
+"""Reads the `_SUCCESS` files of hours, and writes new ones into a load's staging directory. An
+hour's directory has this file if the hour is complete. This module also lists the hours that have
+no `_SUCCESS` file.
 
 A load that rewrites the files of an hour changes no row, so the hour stays complete. The load
 deletes the hour's `_SUCCESS` before it moves its first file into the hour's directory. At the end
@@ -34,8 +35,9 @@ def marked(topic: str, hours: Iterable[str]) -> Steps[dict[str, bytes]]:
 
 
 def stage(store: Store, load: LoadId, contents: Mapping[str, bytes]) -> tuple[Replacement, ...]:
-    """Stages the `_SUCCESS` files of hours. Returns for each file its final path and the path at
-    which it was staged. contents: the content of each file, by hour."""
+    """Writes the `_SUCCESS` files of hours into the staging directory. Returns for each file its
+    final path and its path in the staging directory. contents: the content of each file, by
+    hour."""
     files = []
     for hour, content in sorted(contents.items()):
         file = Replacement(layout.success(load.topic, hour), f"{load.staging}/success-{hour}")

@@ -17,8 +17,8 @@ from skidway.loader.store import Store
 
 
 class TableStaging:
-    """Stages the table files that one load writes. files: the manifest entries of the files that
-    were staged so far."""
+    """Writes the files of tables of one load into the staging directory. files: the entries of the
+    files written so far, for the manifest's field `files`."""
 
     def __init__(self, store: Store, load: LoadId) -> None:
         self._store = store

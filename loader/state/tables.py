@@ -13,11 +13,11 @@ of event time).
 
 For the first three tables, each load writes its changes as a Parquet file. The load's manifest
 lists this file in the field `side`, after the files of earlier loads. If several rows have the same
-key, the last row is valid. If the end in a row is NO_MARK, or the host is null, or the stage is
-GONE, the row says that its key was dropped. When a table has `DELTAS_MAX` files, the load instead
-writes a snapshot, that is, one file with the whole table. The table `fence` has one row for each
-partition. A load that changes this table always writes all its rows. All rows belong to one source
-topic; the manifest has the ids of this topic and of its cluster.
+key, the last row is valid. A row says that its key was dropped if it has the end NO_MARK (`marks`),
+the host null (`names`) or the stage GONE (`closures`). When a table has `DELTAS_MAX` files, the
+load instead writes a snapshot, that is, one file with the whole table. The table `fence` has one
+row for each partition. A load that changes this table always writes all its rows. All rows belong
+to one source topic; the manifest has the ids of this topic and of its cluster.
 
 Loads drop the marks and the name of a log file when the file is closed and none of its records can
 arrive again. So the tables do not grow for ever, and a load after a year reads them as fast as a
@@ -144,8 +144,8 @@ def read_tables(store: Store, manifest: Manifest | None) -> Tables:
 def stage(
     staging: TableStaging, before: Mapping[str, Sequence[str]], tables: Tables, changes: Changes
 ) -> dict[str, tuple[str, ...]]:
-    """Stages the table files that a load writes. Returns, for the manifest, the paths of all files
-    of each table.
+    """Writes a load's files of the tables into the staging directory. Returns, for the manifest,
+    the paths of all files of each table.
 
     before: the tables' files that the previous manifest lists. The caller must already have applied
     `changes` to `tables`, because a snapshot is written from `tables`.

@@ -38,9 +38,9 @@ class WaitingNotes:
         )
 
     def begin(self, key: FileKey, now_ms: int) -> None:
-        """If the log file has no note yet, writes a note that says that the file's announcement is
-        missing since `now_ms`. If the file's note has a time in the future, because a clock was
-        wrong, replaces the note; otherwise the loader would wait too long."""
+        """If the log file has no note yet, writes a note that says that the file's announcement has
+        been missing since `now_ms`. If the file's note has a time in the future, because a clock
+        was wrong, replaces the note; otherwise the loader would wait too long."""
         path = layout.waiting(self._topic, *key)
         if self._since(key, now_ms) > now_ms:
             self._store.delete(path)

@@ -22,7 +22,8 @@ from skidway.audit.output import Output
 from skidway.errors import ConfigurationRefused, SkidwayError
 
 PARTIAL_SUFFIX: Final = ".partial"
-"""The suffix of files that are still being written. The loader never reads or lists these files."""
+"""The suffix of files that are still being written. The loader never reads the content of these
+files."""
 
 
 class OutcomeUnclear(SkidwayError):
