@@ -56,8 +56,8 @@ def names_in(path: Path) -> set[str]:
     ("page", "least"), [("promises.md", 60), ("broker.md", 50), ("operations.md", 50)]
 )
 def test_every_test_that_the_rules_name_exists(page: str, least: int) -> None:
-    """These pages name, for each rule or fault, the tests that check it. Each test that they name
-    exists."""
+    """Three pages (promises, broker, operations) name the tests that check each rule or fault. Each
+    test that these pages name exists."""
     named = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", (ROOT / "docs" / page).read_text())
     assert len(named) > least
     missing = [
@@ -208,7 +208,7 @@ def test_a_package_names_its_modules(package: Path) -> None:
     known = SELF_EXPLAINING.get(str(package.relative_to(ROOT)), set())
     assert not modules - known - set(re.findall(r"\b[a-z][a-z0-9_]*", page))
     for listed in lists_in(page):
-        if 2 * len(listed & modules) > len(listed):  # then it is a list of modules
+        if 2 * len(listed & modules) > len(listed):  # most are modules: a list of modules
             assert not listed - modules
 
 

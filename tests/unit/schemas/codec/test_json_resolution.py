@@ -34,8 +34,8 @@ def link(*fields: dict[str, Any], next: Any = ("null", "Link"), **more: Any) -> 
 
 
 def resolved(writer: Any, reader: Any, value: Any) -> Any:
-    """Returns the row of the reader's schema for a value of the writer's schema, or the reason why
-    the value is refused."""
+    """Encodes `value` with the writer's schema and decodes it with the reader's schema. Returns the
+    row that was read, or the reason why the value was refused."""
     found = DatumReader(writer, reader).decode(pa.array([datum(writer, value)], pa.binary()))
     found.batch.validate(full=True)
     return found.batch.to_pylist()[0] if not found.refused else found.refused[0][1]

@@ -1,4 +1,5 @@
-"""Tests the limits of a connection with a fake clock and a fake transport."""
+"""The server closes a connection whose client sends no request or reads no answer in time, and
+connections beyond the allowed number. The tests use a fake clock and a fake transport."""
 
 from __future__ import annotations
 

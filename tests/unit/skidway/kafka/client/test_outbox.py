@@ -97,7 +97,7 @@ def test_one_in_flight_until_the_first_acknowledgement() -> None:
 
 
 def test_nothing_without_an_identity() -> None:
-    """No batch is sent before the outbox has a producer id."""
+    """The producer's outbox sends no batch before it has a producer id."""
     driver = Driver()
     driver.add(0)
     assert driver.box.wants_identity
@@ -201,7 +201,7 @@ def test_an_hour_that_a_host_slept_is_an_hour_idle() -> None:
 
 def test_another_leader_is_like_the_beginning() -> None:
     """When a partition gets a new leader, the outbox first waits for the answers of the old leader.
-    After that it sends one batch alone, until this batch is acknowledged."""
+    After that it sends only one batch, and waits until this batch is acknowledged."""
     driver = Driver()
     one, two = driver.begin(1, 2)
     driver.add(3)
@@ -317,9 +317,9 @@ def test_refused_for_good_goes_back_with_all_behind(code: int) -> None:
 
 
 def test_the_owner_is_told_which_batches_may_have_arrived() -> None:
-    """The outbox says of each batch that it returns undelivered how many times it was sent, over
-    all connections and producer ids. 0 means that the batch was never sent, so it cannot have
-    arrived."""
+    """The producer's outbox may return batches that were not delivered. It says how many times each
+    of them was sent, over all connections and producer ids. 0 means that the batch was never sent,
+    so it cannot have arrived."""
     driver = Driver()
     one, two, three = driver.begin(1, 2, 3)
     driver.add(4)
