@@ -1,4 +1,4 @@
-"""The tests, files and commands that documents and packages' docstrings name exist."""
+"""If a document or a package's docstring names a test, a file or a command, it exists."""
 
 from __future__ import annotations
 
@@ -88,8 +88,9 @@ def test_every_rule_that_needs_real_programs_has_a_quick_test() -> None:
 
 
 def is_quick(file: str, name: str) -> bool:
-    """Returns whether `make test` runs the test. (If the test runs stories of support.trials, one
-    quick story is enough.)"""
+    """Returns whether `make test` runs the test `name`. (Some tests run a list of stories, which
+    are end-to-end tests of faults, see support.trials. For such a test, one quick story is
+    enough.)"""
     tree = ast.parse((ROOT / file).read_text())
     marks = [
         ast.unparse(mark)

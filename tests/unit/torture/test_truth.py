@@ -1,5 +1,5 @@
-"""After a torture run, torture.truth says what is wrong: lines that were lost or doubled, and
-buckets with a wrong verdict.
+"""A torture run tests all programs under several faults at the same time. Afterwards torture.truth
+says what is wrong: lines that were lost or doubled, and buckets with a wrong verdict.
 
 The audit's report lists buckets (short spans of time of one topic), each with a verdict.
 torture.truth compares these verdicts with the lines that were written and the rows that arrived.

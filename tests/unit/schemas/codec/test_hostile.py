@@ -309,7 +309,8 @@ def test_parts_of_a_batch_are_put_together_in_order() -> None:
 
 
 def watch(monkeypatch: pytest.MonkeyPatch, where: Any, name: str, sizes: list[int]) -> None:
-    """Appends to `sizes` the number of datums of each call of the method `name`."""
+    """Replaces the function `name` of `where` by one that does the same, but first appends the
+    number of datums that it was given to `sizes`."""
     inner = getattr(where, name)
 
     def noting(datums: Any, *more: Any) -> Any:

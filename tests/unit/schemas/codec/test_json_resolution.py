@@ -190,10 +190,10 @@ def test_columns_become_texts_and_texts_columns(
 
 
 def test_nothing_rests_on_a_pair_of_records_that_turned_out_bad() -> None:
-    """While a pair of recursive records is compiled, the codec assumes that the pair can be
-    resolved. If a nested field then proves the opposite, the codec drops all conversions that
-    depend on this assumption. So a value with such a record is refused, and no part of it is
-    silently lost."""
+    """While the codec prepares the conversion of a recursive record to the reader's version, it
+    assumes that the conversion is possible. If a nested field then proves the opposite, the codec
+    drops all conversions that depend on this assumption. So a value with such a record is refused,
+    and no part of the value is silently lost."""
     inner = {"type": "record", "name": "B", "fields": [field("a", ["null", "A"])]}
     outer = {"type": "record", "name": "A", "fields": [field("b", inner), field("x", "string")]}
     both = {"type": "record", "name": "P", "fields": [field("p", ["null", outer]),

@@ -39,7 +39,7 @@ def carried_out(planned: Steps, there: Contents) -> Contents:
 
 
 def without_live_users_of_deleted(wanted: Contents) -> Contents:
-    """Marks each version in `wanted` that references a deleted version as deleted, and returns
+    """Marks as deleted each version in `wanted` that references a deleted version, and returns
     `wanted`. The reason: a registry refuses to delete a version that a live version references."""
     for each in list(wanted.versions.values()):
         for reference in each.references:

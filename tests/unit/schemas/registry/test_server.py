@@ -1,5 +1,6 @@
-"""The server closes a connection whose client sends no request or reads no answer in time, and
-connections beyond the allowed number. The tests use a fake clock and a fake transport."""
+"""The server closes a connection if the client does not send its request, or does not read the
+answer, in time. It also closes connections beyond the allowed number. The tests use a fake clock
+and a fake transport."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ def test_a_frame_ends_with_its_piece() -> None:
     batches."""
     inner = bytes(cramjam.zstd.compress(b"inside", 1))
     outer = b"\x28\xb5\x2f\xfd\x20" + bytes([len(inner)])
-    outer += (1 | len(inner) << 3).to_bytes(3, "little")  # header: last block, not compressed
+    outer += (1 | len(inner) << 3).to_bytes(3, "little")  # the last block, not compressed
     assert _sizes([outer + inner]) == [len(inner)]
     assert _sizes([outer, inner]) == [-1, len(b"inside")]
     assert _sizes([outer + inner + inner]) == [-1]

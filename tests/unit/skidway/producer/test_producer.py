@@ -175,7 +175,8 @@ def test_a_flush_behind_the_end_touches_no_descriptor() -> None:
 
 
 class DeliversAtOnce:
-    """A sender without a thread: each call of `wake` delivers the batches that are ready."""
+    """A fake for the part of the producer that sends batches. It has no thread: each call of `wake`
+    delivers the batches that are ready."""
 
     def __init__(self, _connect: Any, batches: Producer) -> None:
         self.batches = batches

@@ -71,9 +71,9 @@ def test_where_nobody_answers_the_cluster_is_unreachable(client: PartlyThere) ->
 def test_people_do_not_wait_for_an_address_that_refuses(
     monkeypatch: pytest.MonkeyPatch, patience_ms: int | None, said: str
 ) -> None:
-    """If all of a client's connections are refused, and no broker has ever answered it, the client
-    gives up after refused_timeout_ms, if this is set. Otherwise it waits longer, until its usual
-    timeout."""
+    """If connections are refused and no broker has answered the client yet, a request gives up
+    after refused_timeout_ms. If this setting is missing, the request gives up only after the usual
+    request timeout."""
     clock = ManualClock()
     with Client("host:1", refused_timeout_ms=patience_ms, clock=clock) as client:
         monkeypatch.setattr(client.session, "usable", lambda *_: False)
