@@ -120,8 +120,8 @@ def test_a_withheld_line_is_not_whole() -> None:
 
 
 def test_a_run_of_nul_bytes_is_not_whole() -> None:
-    """A rejected record about a run of NUL bytes, however short, counts as cut, because it has no
-    line that could be replayed."""
+    """A rejected record about consecutive NUL bytes in a log file, however few, counts as cut,
+    because the record has no line that could be replayed."""
     assert is_cut(document(b"", 4096, reason="nul-bytes"))
     assert is_cut(document(b"", 1, reason="nul-bytes"))
     assert not is_cut(document(b"", 1))
