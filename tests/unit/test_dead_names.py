@@ -65,4 +65,4 @@ def _taken_from_modules(module: ast.Module) -> Iterator[str]:
         elif isinstance(node, ast.Attribute):
             yield node.attr
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            yield node.value.rpartition(".")[2]  # texts can name functions
+            yield node.value.rpartition(".")[2]  # a string may be the name of a function

@@ -1,4 +1,4 @@
-"""The tests, files and commands that documents and packages' docstrings name exist."""
+"""If a document or a package's docstring names a test, a file or a command, it exists."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ def names_in(path: Path) -> set[str]:
     ("page", "least"), [("promises.md", 60), ("broker.md", 50), ("operations.md", 50)]
 )
 def test_every_test_that_the_rules_name_exists(page: str, least: int) -> None:
-    """These pages name, for each rule or fault, the tests that check it. Each test that they name
-    exists."""
+    """Three pages (promises, broker, operations) name the tests that check each rule or fault. Each
+    test that these pages name exists."""
     named = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", (ROOT / "docs" / page).read_text())
     assert len(named) > least
     missing = [
@@ -88,8 +88,9 @@ def test_every_rule_that_needs_real_programs_has_a_quick_test() -> None:
 
 
 def is_quick(file: str, name: str) -> bool:
-    """Returns whether `make test` runs the test. (If the test runs stories of support.trials, one
-    quick story is enough.)"""
+    """Returns whether `make test` runs the test `name`. (Some tests run a list of stories, which
+    are end-to-end tests of faults, see support.trials. For such a test, one quick story is
+    enough.)"""
     tree = ast.parse((ROOT / file).read_text())
     marks = [
         ast.unparse(mark)
@@ -208,7 +209,7 @@ def test_a_package_names_its_modules(package: Path) -> None:
     known = SELF_EXPLAINING.get(str(package.relative_to(ROOT)), set())
     assert not modules - known - set(re.findall(r"\b[a-z][a-z0-9_]*", page))
     for listed in lists_in(page):
-        if 2 * len(listed & modules) > len(listed):  # then it is a list of modules
+        if 2 * len(listed & modules) > len(listed):  # most are modules: a list of modules
             assert not listed - modules
 
 

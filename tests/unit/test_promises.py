@@ -44,7 +44,7 @@ def test_a_mark_that_names_no_promise_ends_the_run() -> None:
 
 def test_a_promise_begins_with_a_section_of_the_rules() -> None:
     """Each promise's name begins with the key of a section in SECTIONS. The headings of the
-    numbered sections there are those of docs/delivery.md."""
+    numbered sections in SECTIONS are those of docs/delivery.md."""
     assert {name.partition(" ")[0] for name in PROMISES} == SECTIONS.keys()
     rules = (ROOT / "docs/delivery.md").read_text().splitlines()
     numbered = [f"## {number}. {words}" for number, words in SECTIONS.items() if number.isdigit()]

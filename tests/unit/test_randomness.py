@@ -1,5 +1,5 @@
-"""Tests with random seeds or examples try the same ones in every run, try others on request, and
-can repeat a failure (support.randomness, support.explore)."""
+"""Some tests use random seeds or examples (support.randomness, support.explore). In every run they
+try the same seeds and examples, and on request they try others. A failure can be repeated."""
 
 from __future__ import annotations
 

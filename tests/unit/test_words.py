@@ -15,7 +15,7 @@ PRIVATE = {
     "errand": "job",
     "kin": "group, or the files of one log",
 }
-"""Matches each private word, and maps it to the common word to use instead."""
+"""For each private word (as a regular expression), the common word to use instead."""
 
 HERE = "tests/unit/test_words.py"
 

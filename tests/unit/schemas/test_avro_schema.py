@@ -425,8 +425,8 @@ def test_symbols_of_a_default_are_looked_up() -> None:
 
 
 def many_defaults(declared: Any, value: Any, count: int) -> Any:
-    """Returns a record with `count` fields of one named type. All fields but the first have the
-    default `value`."""
+    """Returns the schema of a record with `count` fields of the named type `declared`. All fields
+    but the first have the default `value`."""
     first = {"name": "f0", "type": declared}
     others = ({"name": f"f{n}", "type": "T", "default": value} for n in range(1, count))
     return {"type": "record", "name": "R", "fields": [first, *others]}
@@ -465,8 +465,8 @@ def test_the_symbols_of_an_enum_are_gathered_once() -> None:
 
 
 def test_a_sentence_shows_little_of_a_large_value() -> None:
-    """An error message shows only the beginning of a large value, and the program reads only a
-    small part of the value to make this message."""
+    """An error message shows only the beginning of a large value. To make the message, `shown`
+    reads only a small part of the value."""
 
     class Counted(list[Any]):
         walks = 0

@@ -72,9 +72,9 @@ PLAIN, WITH_B, NEEDS_B = record(A), record(A, B), record(A, field("b", "int"))
     ],
 )
 def test_levels(level: str, new: Any, earlier: list[Any], failed: int | None) -> None:
-    """A compatibility level decides which of two schemas must be able to read the other, and
-    whether all versions count or only the latest. The check returns the newest version that does
-    not fit."""
+    """A compatibility level decides which of two schemas must be able to read datums of the other
+    one, and whether a new schema is compared with all versions or only with the latest. The check
+    returns the newest version that does not fit."""
     versions = [(at, parse(each)) for at, each in enumerate(earlier, 1)]
     found = check(parse(new), versions, Level(level))
     assert (None if found is None else found[0]) == failed
@@ -200,10 +200,10 @@ def test_a_type_in_many_places_does_not_multiply_messages() -> None:
 @settings(max_examples=share_of(400), deadline=None)
 @given(st.data())
 def test_verdicts_are_those_of_avros_own_library(data: st.DataObject) -> None:
-    """The verdicts are the same as those of Avro's Python library, except where that library is
-    wrong. The Python library does not find aliases without their namespace. It also accepts schemas
-    in which two fields of the writer match the same field of the reader; Avro's Java library
-    refuses these schemas."""
+    """The check accepts and refuses the same schemas as Avro's Python library, except where that
+    library is wrong. The Python library does not find aliases without their namespace. It also
+    accepts schemas in which two fields of the writer match the same field of the reader; Avro's
+    Java library refuses these schemas."""
     reader = data.draw(schemas().filter(lambda each: '"aliases"' not in json.dumps(each)))
     writer = data.draw(mutated(reader))
     found = incompatibilities(parse(reader), parse(writer))
@@ -218,7 +218,7 @@ def test_verdicts_are_those_of_avros_own_library(data: st.DataObject) -> None:
 @settings(max_examples=share_of(200), deadline=None)
 @given(schemas())
 def test_every_schema_may_follow_itself(schema: Any) -> None:
-    """A schema is compatible with itself at every compatibility level. The only exception are
+    """A schema is compatible with itself at every compatibility level. The only exceptions are
     schemas in which a field has another field's name as an alias."""
     _, found = check(parse(schema), [(1, parse(schema))], Level.FULL_TRANSITIVE) or (0, [])
     assert {each.kind for each in found} <= {"READER_FIELD_AMBIGUOUS", "MISSING_UNION_BRANCH"}
@@ -230,7 +230,7 @@ def test_every_schema_may_follow_itself(schema: Any) -> None:
 @given(st.data())
 def test_a_level_is_the_sum_of_its_parts(data: st.DataObject) -> None:
     """The level FULL checks both directions, a TRANSITIVE level checks every version, and NONE
-    checks nothing. Two checks of the same schemas give the same verdict."""
+    checks nothing. Two checks of the same schemas give the same result."""
     first = data.draw(schemas())
     second, new = data.draw(mutated(first)), data.draw(mutated(first))
     versions = [(1, parse(first)), (2, parse(second))]

@@ -35,8 +35,8 @@ def test_the_header_is_avros() -> None:
 
 
 def test_messages_come_back_with_their_defaults() -> None:
-    """A message that is written and read again has the same values. Times stay milliseconds,
-    missing fields get their defaults, and counts and checksums keep their sign."""
+    """A message that is written and read again has the same values. Times are still in
+    milliseconds, missing fields get their defaults, and negative numbers stay negative."""
     name, back = single_object.decode(single_object.encode("Announcement", OPEN))
     assert name == "Announcement"
     defaults = ("predecessor", "predecessor_position", "length", "born_ns")
@@ -59,7 +59,8 @@ def test_messages_come_back_with_their_defaults() -> None:
     ],
 )
 def test_a_record_that_is_none_is_refused(record: dict[str, Any]) -> None:
-    """A record with unknown or missing fields or wrong types is refused with one sentence."""
+    """A record with unknown or missing fields or wrong types is refused with an error of one
+    sentence."""
     with pytest.raises(MessageInvalid, match="The record is no Announcement"):
         single_object.encode("Announcement", record)
 

@@ -1,5 +1,5 @@
-"""Confluent's wire format puts a prefix with the schema id before each value. The functions add and
-remove this prefix for whole arrays of values."""
+"""Confluent's wire format puts a prefix with the schema id before each value. The functions in
+`wire` add and remove this prefix for whole arrays of values."""
 
 from __future__ import annotations
 

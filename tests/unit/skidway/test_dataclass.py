@@ -29,7 +29,7 @@ def point(decorator: Callable[..., Any], **kind: bool) -> Any:
     field without a default."""
 
     class Point:
-        """A place."""
+        """A point of the plane, with further fields."""
 
         x: int
         y: int = 2
@@ -40,7 +40,7 @@ def point(decorator: Callable[..., Any], **kind: bool) -> Any:
 
         @property
         def sum(self) -> int:
-            """The sum."""
+            """The sum of the coordinates."""
             return self.x + self.y
 
     return decorator(**kind)(Point)
@@ -115,7 +115,7 @@ class Own:
 
 @dataclass(frozen=True, slots=True)
 class Empty:
-    """No value."""
+    """A class without fields."""
 
 
 def test_an_object_survives_pickle() -> None:
@@ -140,7 +140,7 @@ def test_a_class_may_inherit() -> None:
 
     @dataclass(frozen=True, slots=True)
     class More(Single):
-        """Two values."""
+        """A `Single` with a second value."""
 
         other: int = 1
 

@@ -1,5 +1,5 @@
 """Tests that Arrow does not import pandas in Skidway's programs, and that Spark can still import
-it."""
+pandas."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ def imported(code: str) -> set[str]:
 
 
 def test_arrow_has_its_functions_without_their_documentation() -> None:
-    """Arrow's functions work, although their docstrings do not describe the parameters
-    (`lean_arrow`)."""
+    """Arrow's functions work, although `lean_arrow` replaces the module that writes their
+    docstrings."""
     modules = imported(
         "from skidway import lean_arrow; lean_arrow.leave_out(); lean_arrow.leave_out(); "
         "import pyarrow, pyarrow.compute as pc; "

@@ -88,7 +88,7 @@ def test_part_without_its_modules_says_what_to_install(monkeypatch: pytest.Monke
 
 
 def without(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
-    """Makes the given distributions appear not to be installed."""
+    """Makes the given Python packages appear not to be installed."""
     installed = extras._is_installed
     monkeypatch.setattr(
         extras,

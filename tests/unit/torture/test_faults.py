@@ -1,4 +1,5 @@
-"""The torture run's schedule of faults depends only on its seed."""
+"""A torture run starts all programs and puts several faults into them at the same time. Its
+schedule of faults depends only on its seed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The torture run starts the programs in such a way that they work with a shifted clock."""
+"""A torture run (a test of all programs under several faults at the same time) can start programs
+with a shifted clock, and these programs work."""
 
 import os
 import subprocess

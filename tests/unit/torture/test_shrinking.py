@@ -1,5 +1,5 @@
-"""If a torture run fails, its schedule of faults is shortened to the faults that make the run
-fail."""
+"""If a torture run (a test of all programs under several faults at the same time) fails, its
+schedule of faults is shortened to the faults that make the run fail."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""After a torture run, torture.truth says what is wrong: lines that were lost or doubled, and
-buckets with a wrong verdict.
+"""A torture run tests all programs under several faults at the same time. Afterwards torture.truth
+says what is wrong: lines that were lost or doubled, and buckets with a wrong verdict.
 
 The audit's report lists buckets (short spans of time of one topic), each with a verdict.
 torture.truth compares these verdicts with the lines that were written and the rows that arrived.
@@ -96,8 +96,9 @@ def test_a_row_that_no_line_is() -> None:
 
 
 def test_what_is_declared_is_counted_apart() -> None:
-    """Missing and doubled lines count as declared if the audit calls their bucket lost or unknown.
-    If the audit calls the bucket open or incomplete, these lines do not count as declared."""
+    """A missing or doubled line counts as declared (the audit admits the fault) if the audit calls
+    the line's bucket lost or unknown. If the audit calls the bucket open or incomplete, the line
+    does not count as declared."""
     found = _found([1, 1], _bucket("lost", "bytes 1 to 2 are lost"))
     assert (found.declared, found.lost, found.missing, found.false_alarms) == (3, [], [], {})
     for verdict in ("open", "incomplete"):
@@ -125,9 +126,9 @@ def test_no_other_bucket_speaks_for_one_that_is_listed() -> None:
 
 
 def test_a_line_that_does_not_fit_is_set_apart_by_the_time_of_its_reading() -> None:
-    """If a line does not match the pattern in the agent's settings, it may arrive, or be declared
-    lost, in any later bucket of the rejects. (Its event time is the time at which the agent read
-    it.)"""
+    """A line that does not match the pattern in the agent's settings goes to the rejects. There its
+    event time is the time at which the agent read it. So it may arrive, or be declared lost, in any
+    bucket of the rejects after the time at which it was written."""
     lines = _lines(4, fits=False)
     rejected = f"{APP}.rejected"
 

@@ -23,8 +23,9 @@ def encoded(avro: Any, values: list[Any]) -> tuple[list[bytes | None], list[tupl
 
 
 def test_a_union_takes_exactly_one_member() -> None:
-    """A union's column has a field for each of its members. Exactly one of these fields must be
-    set. A row with no member or several members is refused."""
+    """The column of a union is a struct with a field for each member (type) of the union. In each
+    row exactly one of these fields must be set. A row in which none or several are set is
+    refused."""
     both, none = {"member0": 1, "member1": "x"}, {"member0": None, "member1": None}
     datums, refused = encoded(["int", "string"], [{"member0": 1}, both, none, {"member1": "x"}])
     assert datums == [b"\x00\x02", None, None, b"\x02\x02x"]
@@ -35,8 +36,9 @@ def test_a_union_takes_exactly_one_member() -> None:
 
 
 def test_a_nullable_union_is_null_as_a_whole() -> None:
-    """A null is written as the union's null branch, at whatever position this branch is in the
-    union. If the union has no null branch, a row with a null is refused."""
+    """If a row has null in the column of a union, the datum has the union's branch `null`, at
+    whatever position in the union this branch is. If the union has no null branch, a row with a
+    null is refused."""
     values = [None, {"member1": "x"}]
     assert encoded(["int", "null", "string"], values)[0] == [b"\x02", b"\x04\x02x"]
     assert encoded(["int", "string"], values)[1] == [(0, "field a: null in a required field")]

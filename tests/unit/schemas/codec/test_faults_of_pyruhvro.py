@@ -1,5 +1,5 @@
-"""For each known bug of the young library pyruhvro, a test shows that pyruhvro has the bug and that
-the codec avoids it.
+"""The codec uses pyruhvro, a young library that encodes and decodes Avro. For each known bug of
+pyruhvro, a test shows that pyruhvro has the bug and that the codec avoids it.
 
 If a test fails at a line with the comment "pyruhvro still does", pyruhvro has fixed the bug. The
 codec's check for this bug may then be removed.

@@ -1,6 +1,6 @@
 """The codec needs memory and time only in proportion to the number of bytes that it decodes, even
-for hostile datums: datums with a huge count, items without bytes, deep nesting, or endless
-recursion."""
+for hostile datums: datums that claim a huge number of items, or have items that take no bytes, deep
+nesting, or endless recursion."""
 
 from __future__ import annotations
 
@@ -106,8 +106,9 @@ HUGE = 2**60
     ],
 )
 def test_no_claim_takes_memory_or_time(avro: Any, datum: bytes, times: int) -> None:
-    """A datum with a huge count or size for which it has not enough bytes is refused in bounded
-    time and memory."""
+    """A datum is refused in bounded time and memory if it claims a huge number of items or a huge
+    size, for example 2^60 items in an array of strings, or in an array of nulls, which take no
+    bytes."""
     codec = Codec(schema_of(avro))
     datums = pa.array([datum] * times, pa.binary())
     found = []
@@ -132,9 +133,9 @@ def test_items_without_bytes_are_read_up_to_a_limit() -> None:
 
 
 def test_many_columns_of_nothing_are_read_while_they_are_few() -> None:
-    """A null of a nullable record takes one byte in the datum, but a value in each column of the
-    record. So for a record of 500 columns, an array of a few nulls is read, and an array of 1,000
-    nulls is refused."""
+    """A null in place of a record of 500 fields takes one byte in the datum. Decoded, it takes a
+    value in each of the record's 500 columns. So an array with a few such nulls is read, and an
+    array of 1,000 such nulls is refused."""
     codec = Codec(schema_of(array(["null", table(500)])))
     row = {"a": [{f"f{at}": at for at in range(500)}, None]}
     datum = codec.encode(pa.RecordBatch.from_pylist([row], codec.arrow_schema))[0].as_py()
@@ -144,7 +145,8 @@ def test_many_columns_of_nothing_are_read_while_they_are_few() -> None:
 
 
 def test_deep_schemas_are_refused_and_deep_enough_ones_work() -> None:
-    """Schemas up to the nesting limit are accepted, and no datum exhausts the stack."""
+    """A schema of arrays that are nested nearly as deep as the limit allows can be used. A datum of
+    this schema that is not valid is refused, and does not exhaust the stack."""
 
     def nested(depth: int) -> dict[str, Any]:
         avro: Any = "long"
@@ -193,8 +195,8 @@ def test_values_that_contain_themselves_are_read_up_to_a_depth() -> None:
 def test_no_claim_of_a_value_that_contains_itself_takes_memory_or_time(
     avro: Any, datum: bytes, reason: str
 ) -> None:
-    """A value of a recursive schema with a huge count, or with a nesting that never ends, is
-    refused in bounded time and memory."""
+    """A value of a recursive schema is refused in bounded time and memory if it claims a huge
+    number of items, or if its nesting never ends."""
     codec, found = Codec(avro), []
     begin = time.monotonic()
     grown = peak(lambda: found.append(codec.decode(pa.array([datum] * 20, pa.binary()))))
@@ -307,7 +309,8 @@ def test_parts_of_a_batch_are_put_together_in_order() -> None:
 
 
 def watch(monkeypatch: pytest.MonkeyPatch, where: Any, name: str, sizes: list[int]) -> None:
-    """Appends to `sizes` the number of datums of each call of the method `name`."""
+    """Replaces the function `name` of `where` by one that does the same, but first appends the
+    number of datums that it was given to `sizes`."""
     inner = getattr(where, name)
 
     def noting(datums: Any, *more: Any) -> Any:
@@ -332,8 +335,9 @@ def watch(monkeypatch: pytest.MonkeyPatch, where: Any, name: str, sizes: list[in
 def test_a_row_of_empty_items_is_passed_at_once_and_no_further(
     items: Any, count: int, inside: bytes, is_good: bool
 ) -> None:
-    """An array may have empty arrays or maps as items, each of one byte, and others among them. All
-    are read correctly. A datum with too few or too many bytes for its items is refused."""
+    """The items of an array may be arrays or maps, some of them empty (an empty one takes one
+    byte). All are read correctly. A datum with too few or too many bytes for its items is
+    refused."""
     record = parse(json.dumps(schema_of(array(items))))
     datum = zigzag(count) + inside + b"\0"
     with contextlib.nullcontext() if is_good else pytest.raises(DatumInvalid):

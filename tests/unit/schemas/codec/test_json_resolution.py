@@ -34,8 +34,8 @@ def link(*fields: dict[str, Any], next: Any = ("null", "Link"), **more: Any) -> 
 
 
 def resolved(writer: Any, reader: Any, value: Any) -> Any:
-    """Returns the row of the reader's schema for a value of the writer's schema, or the reason why
-    the value is refused."""
+    """Encodes `value` with the writer's schema and decodes it with the reader's schema. Returns the
+    row that was read, or the reason why the value was refused."""
     found = DatumReader(writer, reader).decode(pa.array([datum(writer, value)], pa.binary()))
     found.batch.validate(full=True)
     return found.batch.to_pylist()[0] if not found.refused else found.refused[0][1]
@@ -190,10 +190,10 @@ def test_columns_become_texts_and_texts_columns(
 
 
 def test_nothing_rests_on_a_pair_of_records_that_turned_out_bad() -> None:
-    """While a pair of recursive records is compiled, the codec assumes that the pair can be
-    resolved. If a nested field then proves the opposite, the codec drops all conversions that
-    depend on this assumption. So a value with such a record is refused, and no part of it is
-    silently lost."""
+    """While the codec prepares the conversion of a recursive record to the reader's version, it
+    assumes that the conversion is possible. If a nested field then proves the opposite, the codec
+    drops all conversions that depend on this assumption. So a value with such a record is refused,
+    and no part of the value is silently lost."""
     inner = {"type": "record", "name": "B", "fields": [field("a", ["null", "A"])]}
     outer = {"type": "record", "name": "A", "fields": [field("b", inner), field("x", "string")]}
     both = {"type": "record", "name": "P", "fields": [field("p", ["null", outer]),

@@ -37,7 +37,7 @@ Run = Callable[..., Done]
 
 @pytest.fixture
 def registry() -> Registry:
-    """Returns an empty registry with its own log."""
+    """Returns an empty registry, which stores its schemas in memory."""
     return Registry()
 
 

@@ -51,8 +51,8 @@ def test_a_refused_registration_says_what_a_check_says(registry: Registry, run: 
 def test_several_files_are_named_after_their_subjects(
     registry: Registry, run: Any, tmp_path: Path, verb: str
 ) -> None:
-    """With --by-name the name of each file is its subject. All given files, and all files in given
-    directories, are checked. If one file is bad, the exit status is 1."""
+    """With --by-name the subject of each file is the file's name without `.avsc`. All given files,
+    and all files in given directories, are checked. If one file is bad, the exit status is 1."""
     registry.register("good", V1)
     registry.register("broken", V1)
     (tmp_path / "more").mkdir()

@@ -1,5 +1,5 @@
-"""An example of rejected lines is one line of text of limited length. Its line was rejected in the
-time span that the caller gives."""
+"""Commands show one rejected line of a topic as an example. The example was rejected in the time
+span that the caller gives, and is shown as text of limited length."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_an_example_is_of_the_agent_that_is_meant(topic: RejectedTopic) -> None:
 
 
 def test_the_search_for_an_example_is_bounded(topic: RejectedTopic) -> None:
-    """The search reads at most RECORDS_MAX records of a partition."""
+    """The search for an example reads at most RECORDS_MAX records of each partition."""
     topic.reject(200, *[b"x"] * RECORDS_MAX, agent=6)
     topic.reject(200, b"y")
     assert example(topic, 200, 201).text == "x"

@@ -50,8 +50,9 @@ class NoTopics:
 
 
 def test_a_topic_under_another_name_is_not_to_be_created() -> None:
-    """If the cluster does not have the topic, the error says that another cluster may have it under
-    another name. It does not advise to create the topic, because it would stay empty."""
+    """If the cluster does not have a topic with rejected lines, the error says that another cluster
+    may have the topic under another name. The error does not advise to create the topic, because
+    the new topic would stay empty."""
     lines = RejectedLines(cast(Client, NoTopics()), "dc1.auth")
     with pytest.raises(UsageError, match=r"no topic dc1\.auth\.rejected in this cluster") as error:
         list(lines.read(Wanted()))
@@ -80,7 +81,7 @@ def test_lines_are_chosen(wanted: Wanted, takes: bool) -> None:
 
 def test_bytes_are_exported_whole() -> None:
     """A line in UTF-8 is exported as text. A line that is not ASCII, or has NUL bytes, is also
-    exported as base64. Members that are null are left out."""
+    exported as base64. Members of the exported JSON object that are null are left out."""
     assert repairable(document(b"caf\xc3\xa9", 6))["line"] == "café"
     assert "line_base64" not in repairable(document(b"cafe", 5))
     # the log may have another encoding than UTF-8
@@ -119,8 +120,8 @@ def test_a_withheld_line_is_not_whole() -> None:
 
 
 def test_a_run_of_nul_bytes_is_not_whole() -> None:
-    """A rejected record about a run of NUL bytes, however short, counts as cut, because it has no
-    line that could be replayed."""
+    """A rejected record about consecutive NUL bytes in a log file, however few, counts as cut,
+    because the record has no line that could be replayed."""
     assert is_cut(document(b"", 4096, reason="nul-bytes"))
     assert is_cut(document(b"", 1, reason="nul-bytes"))
     assert not is_cut(document(b"", 1))

@@ -39,8 +39,8 @@ def carried_out(planned: Steps, there: Contents) -> Contents:
 
 
 def without_live_users_of_deleted(wanted: Contents) -> Contents:
-    """Deletes each version that references a deleted version, because a registry refuses to delete
-    a version that a live version references."""
+    """Marks as deleted each version in `wanted` that references a deleted version, and returns
+    `wanted`. The reason: a registry refuses to delete a version that a live version references."""
     for each in list(wanted.versions.values()):
         for reference in each.references:
             target = wanted.versions[reference.subject, reference.version]
@@ -147,8 +147,8 @@ def test_modes_stay_if_asked() -> None:
 
 def test_what_a_registry_cannot_keep_is_told_and_left_out() -> None:
     """A restore into Skidway's registry names and leaves out what this registry does not support:
-    schemas of types other than Avro, schemas that use such schemas, rules, contexts, and other
-    configuration."""
+    schemas of types other than Avro, schemas that use such schemas, rules, contexts, and
+    configuration other than compatibility levels."""
     wanted = Contents(
         levels={"s": {"compatibilityLevel": "FULL", "alias": "t", "normalize": False}}
     )

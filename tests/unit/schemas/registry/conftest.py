@@ -9,5 +9,5 @@ from support.registry_http import Registry
 
 @pytest.fixture
 def registry() -> Registry:
-    """Returns an empty registry with its own log."""
+    """Returns an empty registry, which stores its schemas in memory."""
     return Registry()

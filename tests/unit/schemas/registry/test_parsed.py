@@ -1,5 +1,5 @@
-"""The registry caches parsed schemas. The size of the schemas limits the cache, not their
-number."""
+"""The registry caches parsed schemas. The cache has a limit for the total size of the schemas, not
+for their number."""
 
 from __future__ import annotations
 

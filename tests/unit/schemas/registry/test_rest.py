@@ -263,7 +263,8 @@ def test_the_number_of_a_version_is_not_given_again(registry: Registry) -> None:
 
 
 def test_who_uses_an_id(registry: Registry) -> None:
-    """Clients such as dashboards can request the subjects and versions that have a schema id."""
+    """For a schema id, clients such as dashboards can request the subjects and versions that have
+    the schema with this id."""
     registry.register("s", A)
     registry.register("t", A)
     both = [{"subject": "s", "version": 1}, {"subject": "t", "version": 1}]
@@ -374,8 +375,7 @@ def test_the_text_of_a_schema_goes_out_as_it_is_kept(registry: Registry) -> None
 def test_what_is_no_schema_is_42201_with_a_sentence(
     registry: Registry, schema: Any, words: str
 ) -> None:
-    """An invalid schema is refused with 42201 and an error message, because a schema that is
-    accepted stays permanently."""
+    """An invalid schema is refused with the error code 42201 and a message."""
     status, document = registry.ask("POST", "/subjects/s/versions", {"schema": schema})
     assert (status, document["error_code"]) == (422, 42201)
     assert words in document["message"]

@@ -1,4 +1,6 @@
-"""Tests the limits of a connection with a fake clock and a fake transport."""
+"""The server closes a connection if the client does not send its request, or does not read the
+answer, in time. It also closes connections beyond the allowed number. The tests use a fake clock
+and a fake transport."""
 
 from __future__ import annotations
 

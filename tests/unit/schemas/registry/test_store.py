@@ -50,8 +50,8 @@ def test_ids_begin_at_one_and_have_no_gaps() -> None:
 
 def test_the_second_writer_reads_on_and_decides_again() -> None:
     """A registry chooses an id for a new schema and then writes a log entry with this id. If
-    another registry writes an entry with the same id first, its schema keeps the id. The first
-    registry reads this entry, and its schema gets the next id."""
+    registry B writes an entry with this id just before registry A, the schema of B keeps the id. A
+    reads the entry of B, and writes its own schema with the next id."""
     shared = SharedLog()
     entries, store = store_on(shared)
     _, other = store_on(shared)
@@ -62,8 +62,8 @@ def test_the_second_writer_reads_on_and_decides_again() -> None:
 
 
 def test_the_same_schema_from_two_writers_is_one_id() -> None:
-    """If two registries write the same schema at once, the second registry finds the first
-    registry's entry and answers with the same id."""
+    """If two registries write the same schema at the same time, the slower registry finds the entry
+    of the other one and answers with the same id."""
     shared = SharedLog()
     entries, store = store_on(shared)
     _, other = store_on(shared)
@@ -84,8 +84,8 @@ def test_a_lost_answer_is_found_again() -> None:
 
 def test_a_deletion_whose_answer_was_lost_is_done() -> None:
     """If ZooKeeper's answer to the write of a deletion is lost, the deletion still succeeds. If the
-    registry simply decided again, it would refuse the deletion, because the version is already
-    deleted."""
+    registry simply handled the request again, it would refuse the deletion, because the version is
+    already deleted."""
     entries, store = store_on(SharedLog())
     register(store, "a", 1)
     entries.lose.append("twice")
@@ -309,8 +309,9 @@ steps = st.lists(
 @settings(max_examples=share_of(200), deadline=None)
 @given(steps)
 def test_an_id_means_one_schema_under_any_schedule(schedule: list[Step]) -> None:
-    """Whatever happens with three registries, lost answers, deletions and restarts: the ids have no
-    gaps, each id belongs to one schema, and all registries reach the same state."""
+    """Three registries register and delete schemas in a random order. They also restart, and some
+    of ZooKeeper's answers are lost. In the end the ids have no gaps, each id belongs to one schema,
+    and all registries have the same state."""
     shared = SharedLog()
     stores = [store_on(shared) for _ in range(3)]
     meaning: dict[int, str] = {}

@@ -15,8 +15,9 @@ MISSING = Finding("disk", "missing", "0.1 GiB free", "make room")
 
 
 def test_findings_are_words_with_advice_below() -> None:
-    """`skidway doctor` prints each finding on a line, and what to do about it on the line below. If
-    something that the programs need is missing, the last line names it."""
+    """`skidway doctor` prints the result of each check on a line. If the result is not good, the
+    line below says what to do. If something that the programs need is missing, the last line names
+    it."""
     text = render([GOOD, ADVICE, MISSING])
     assert text.splitlines() == [
         "  ok java       Java 17",

@@ -61,8 +61,9 @@ class World:
         return Stream(reader, timeout_ms=None)
 
     def leave(self, stream: Stream, *, done: bool = False) -> None:
-        """Closes the stream and all registrations, as closing a consumer does. If `done` is True,
-        the records that were returned last count as processed, and are committed."""
+        """Closes the stream and all registrations in `registrations`, as a consumer does when it is
+        closed. If `done` is True, the records that were returned last count as processed, and are
+        committed."""
         stream.close(done=done)
         for registration in self.registrations:
             registration.close()

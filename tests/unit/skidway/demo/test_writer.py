@@ -34,8 +34,8 @@ def test_lines_are_written_evenly_and_then_at_a_fixed_rate(lines: int) -> None:
 
 @pytest.mark.parametrize("counts", [[7, 1, 1, 30], [1] * 10, [0, 3, 2]])
 def test_streams_share_every_line(counts: list[int]) -> None:
-    """However many lines each write has, each line goes to exactly one of the writer's streams (the
-    three logs), and the numbers of lines in the streams differ by at most one."""
+    """Each line goes to exactly one of the writer's streams (the three logs), however many lines
+    are written at a time. The numbers of lines in the streams differ by at most one."""
     made, shares = 0, [0] * len(FORMATS)
     for count in counts:
         mine = [writer.share(made, count, at) for at in range(len(FORMATS))]

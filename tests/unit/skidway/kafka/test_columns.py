@@ -38,7 +38,7 @@ from skidway.kafka.columns import (
 from skidway.kafka.compression import compress
 from support.randomness import share_of
 
-with warnings.catch_warnings():  # kafka-python uses importlib.resources.read_text
+with warnings.catch_warnings():  # kafka-python calls a deprecated function
     warnings.simplefilter("ignore", DeprecationWarning)
     from kafka.record.default_records import DefaultRecordBatch, DefaultRecordBatchBuilder
 

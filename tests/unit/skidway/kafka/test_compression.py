@@ -52,7 +52,7 @@ def test_cut_data_is_corrupt(codec: Codec) -> None:
     shorter result."""
     packed = compress(codec, TEXT)
     whole_blocks = set()
-    if codec is Codec.SNAPPY:  # a cut between xerial's blocks is not noticed
+    if codec is Codec.SNAPPY:  # a cut between two blocks is not noticed
         at = 16
         while at < len(packed):
             whole_blocks.add(at)

@@ -1,5 +1,6 @@
-"""Tests `Pieces`: values of records that are given as a common front and several columns, and are
-joined only when they are encoded."""
+"""Tests `Pieces`: values of records that are given in pieces. Each value consists of some bytes
+that begin all values (`front`) and of the row's bytes from each of several columns. The pieces are
+joined only when the values are encoded."""
 
 from __future__ import annotations
 
@@ -23,8 +24,8 @@ def test_pieces_become_the_records_of_the_joined_values(
     has_origins: bool,
     skipped: int,
 ) -> None:
-    """Values given as `Pieces` (a common front and several columns) are encoded to the same bytes
-    as the values that were joined before."""
+    """Values that are given as `Pieces` (the bytes with which all values begin, and several columns
+    with the rest) are encoded to the same bytes as values that were joined before."""
     skipped = min(skipped, len(rows) - 1)
     keys, left, right = (
         pa.array(column, pa.binary())[skipped:] for column in zip(*rows, strict=True)

@@ -36,7 +36,7 @@ def test_a_frame_ends_with_its_piece() -> None:
     batches."""
     inner = bytes(cramjam.zstd.compress(b"inside", 1))
     outer = b"\x28\xb5\x2f\xfd\x20" + bytes([len(inner)])
-    outer += (1 | len(inner) << 3).to_bytes(3, "little")  # header of the last block, uncompressed
+    outer += (1 | len(inner) << 3).to_bytes(3, "little")  # the last block, not compressed
     assert _sizes([outer + inner]) == [len(inner)]
     assert _sizes([outer, inner]) == [-1, len(b"inside")]
     assert _sizes([outer + inner + inner]) == [-1]
@@ -49,5 +49,5 @@ def test_damaged_frames_do_not_fill_the_room() -> None:
     frame = bytearray(cramjam.zstd.compress(b"some text " * 9, 1))
     assert decompress_into(memoryview(bytes(frame)), memoryview(bytearray(90)))
     assert not decompress_into(memoryview(bytes(frame)), memoryview(bytearray(91)))
-    frame[5] += 1  # the size
+    frame[5] += 1  # the size that the header states
     assert not decompress_into(memoryview(bytes(frame)), memoryview(bytearray(91)))

@@ -136,9 +136,9 @@ def test_a_batch_is_encoded_as_it_was_filled() -> None:
     st.integers(1, 45),
 )
 def test_as_many_messages_as_fit(sizes: list[int], start: int, room: int, ahead: int) -> None:
-    """`as_many` finds how many messages of a set (the messages of one send) fit into a batch, and
-    at least one. The result does not depend on `AHEAD`, the number of messages whose sizes it adds
-    up at a time."""
+    """`as_many` finds how many messages of a set (the messages of one send) fit into a batch. The
+    first message always counts as fitting. `as_many` adds up the sizes of `AHEAD` messages at a
+    time, but the result does not depend on this number."""
     start = min(start, len(sizes) - 1)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("skidway.producer.accumulator.AHEAD", ahead)

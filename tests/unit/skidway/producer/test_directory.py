@@ -44,9 +44,9 @@ def directory(cluster: Cluster) -> Directory:
 
 
 def test_brokers_that_are_away_hold_nobody_back_who_knows_the_topic() -> None:
-    """If no broker answers, and the metadata of a topic is old, the directory asks only once, and
-    then uses the old metadata. So threads that send to this topic can continue to fill the
-    buffer."""
+    """The producer's `Directory` has metadata of topics. If the metadata of a topic is old and no
+    broker answers, the directory asks only once, and then uses the old metadata. So threads that
+    send to this topic can continue to fill the buffer."""
     clock = ManualClock()
     cluster = Cluster(clock)
     known = directory(cluster)
@@ -77,8 +77,8 @@ def test_who_knows_the_topic_does_not_wait_for_who_asks() -> None:
 
 
 def test_a_partition_that_was_added_is_asked_for() -> None:
-    """If a message is for a partition that the directory does not know, the directory asks the
-    brokers at once, even if its metadata of the topic is new."""
+    """If a message is for a partition that the producer's metadata does not list, the producer asks
+    the brokers at once, even if its metadata of the topic is new."""
     cluster = Cluster(ManualClock())
     known = directory(cluster)
     assert known.topic("t", 60.0).partitions == 1

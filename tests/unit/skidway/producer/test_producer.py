@@ -157,8 +157,8 @@ def test_when_its_thread_ends_nobody_waits_for_ever(monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.usefixtures("known")
 def test_a_flush_behind_the_end_touches_no_descriptor() -> None:
-    """A flush after `close` does not write to the descriptor that wakes the producer's thread. It
-    is closed, and its number may belong to another file by then."""
+    """A flush after `close` does not write to the descriptor that wakes the producer's thread. This
+    descriptor is closed, and its number may belong to another file by then."""
     producer = Producer(NOBODY)
     wake = producer._sender._wake
     producer.close()
@@ -175,7 +175,8 @@ def test_a_flush_behind_the_end_touches_no_descriptor() -> None:
 
 
 class DeliversAtOnce:
-    """A sender without a thread: each call of `wake` delivers the batches that are ready."""
+    """A fake for the part of the producer that sends batches. It has no thread: each call of `wake`
+    delivers the batches that are ready."""
 
     def __init__(self, _connect: Any, batches: Producer) -> None:
         self.batches = batches

@@ -22,8 +22,8 @@ def sending_of_five() -> Sending:
 
 
 def test_a_set_is_in_the_order_of_its_messages_whatever_was_delivered_first() -> None:
-    """The metadata at an index belongs to the message at the same index, whichever message was
-    delivered first."""
+    """In the metadata of a set (the messages of one send), the item at an index is about the
+    message at the same index, whichever message was delivered first."""
     found = sending_of_five().future.result(0)
     assert found == [
         RecordMetadata("t", 0, 100, 10),

@@ -288,8 +288,8 @@ def test_default_file_is_read_only_if_it_exists(tmp_path: Path) -> None:
 def test_one_key_is_read_whatever_the_others_are_worth(
     tmp_path: Path, text: str, overrides: list[str], found: str | None
 ) -> None:
-    """`peek` returns the value of one key even from a configuration that `load` refuses, because a
-    program may need this value to report that."""
+    """`peek` returns the value of one key even from a configuration that `load` refuses. A program
+    whose configuration is refused needs this to find out where to report the refusal."""
     assert settings.peek("a.b.c", given_file(tmp_path, text), overrides) == found
 
 

@@ -71,8 +71,9 @@ def test_where_nobody_answers_the_cluster_is_unreachable(client: PartlyThere) ->
 def test_people_do_not_wait_for_an_address_that_refuses(
     monkeypatch: pytest.MonkeyPatch, patience_ms: int | None, said: str
 ) -> None:
-    """If refused_timeout_ms is set, and the client's connections are refused before any broker has
-    answered, the client gives up after this shorter time."""
+    """If connections are refused and no broker has answered the client yet, a request gives up
+    after refused_timeout_ms. If this setting is missing, the request gives up only after the usual
+    request timeout."""
     clock = ManualClock()
     with Client("host:1", refused_timeout_ms=patience_ms, clock=clock) as client:
         monkeypatch.setattr(client.session, "usable", lambda *_: False)

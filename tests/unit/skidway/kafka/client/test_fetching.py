@@ -122,8 +122,9 @@ def test_leaders_that_are_not_ready_are_asked_later(code: int) -> None:
 
 
 def test_an_offset_out_of_range_stops_the_partition() -> None:
-    """If a fetch's offset is out of range, this is reported once, with the first and last offset of
-    the broker's log. The partition is not fetched again until a seek."""
+    """If a fetch's offset is not in the broker's log, `take_error` returns the error
+    OffsetOutOfRange once. The error contains the requested offset and the log's first offset. The
+    partition is not fetched again until a seek."""
     fetching = make()
     fetching.seek(TP, 99)
     [planned] = plan(fetching)

@@ -42,8 +42,8 @@ def give(
     fetching: Fetching, planned: PlannedFetch, offset: int | None, ended: int = 0,
     error: ErrorCode = ErrorCode.NONE, now: float = NOW,
 ) -> list[bool]:  # fmt: skip
-    """Answers the open fetch with one batch, with no batch, or with an error. Returns for each
-    batch that the reader then returns whether it is unbroken."""
+    """Answers the open fetch with one batch, with no batch, or with an error. Then takes the
+    batches that the reader returns, and returns for each batch whether it is unbroken."""
     records = b"" if offset is None else batch_at(offset)
     part = FetchedPartition(*TP, error, 50, 50, 0, memoryview(records), None, -1)
     answer = FetchAnswer(0, 0, 0, [part])

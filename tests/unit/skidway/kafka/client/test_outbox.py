@@ -30,7 +30,7 @@ NOW, WALL = 1_000.0, 1_700_000_000_000
 
 
 class Driver:
-    """An outbox, and the time and the leader that the test passes to it."""
+    """A producer's outbox, and the time and the leader that the test passes to it."""
 
     def __init__(self, *, idempotent: bool = True, max_in_flight: int = 5) -> None:
         self.box = Outbox(
@@ -97,7 +97,7 @@ def test_one_in_flight_until_the_first_acknowledgement() -> None:
 
 
 def test_nothing_without_an_identity() -> None:
-    """No batch is sent before the outbox has a producer id."""
+    """The producer's outbox sends no batch before it has a producer id."""
     driver = Driver()
     driver.add(0)
     assert driver.box.wants_identity
@@ -186,9 +186,9 @@ def test_an_hour_idle_is_like_the_beginning() -> None:
 
 @promise("3 order")
 def test_an_hour_that_a_host_slept_is_an_hour_idle() -> None:
-    """If the host sleeps for an hour, its monotonic clock stands still, but the outbox still counts
-    the hour as idle, because it also reads the wall clock. This holds even if batches with event
-    times in the future were sent before."""
+    """If the host sleeps for an hour, its monotonic clock stands still. The producer's outbox still
+    counts the hour as idle, because it also reads the wall clock. This holds even if batches with
+    event times in the future were sent before."""
     driver = Driver()
     driver.add(0, event_ms=WALL + EVENT_AGE_MAX_MS // 2)
     [first] = driver.send()
@@ -200,8 +200,8 @@ def test_an_hour_that_a_host_slept_is_an_hour_idle() -> None:
 
 
 def test_another_leader_is_like_the_beginning() -> None:
-    """When a partition gets a new leader, the outbox first waits for the answers of the old leader.
-    After that it sends one batch alone, until this batch is acknowledged."""
+    """When a partition gets a new leader, the producer's outbox first waits for the answers of the
+    old leader. After that it sends only one batch, and waits until this batch is acknowledged."""
     driver = Driver()
     one, two = driver.begin(1, 2)
     driver.add(3)
@@ -251,8 +251,9 @@ def test_old_event_times_go_one_by_one() -> None:
 
 @pytest.mark.parametrize("code", [45, 47, 49, 59, 90])
 def test_a_lost_identity_drains_and_begins_again(code: int) -> None:
-    """If the broker no longer accepts the producer id, the outbox first waits until the result of
-    every batch in flight is known (a drain). Then it sends the remaining batches with a new id."""
+    """If the broker no longer accepts the producer id, the producer's outbox first waits until the
+    result of every batch in flight is known (a drain). Then it sends the remaining batches with a
+    new id."""
     driver = Driver()
     one, two, three = driver.begin(1, 2, 3)
     driver.answer(one, code)
@@ -279,8 +280,8 @@ def test_a_lost_identity_drains_and_begins_again(code: int) -> None:
 
 
 def test_an_acknowledgement_during_the_drain_counts() -> None:
-    """During a drain the outbox waits for the results of all batches in flight. If the oldest of
-    these batches are acknowledged meanwhile, they are not sent again."""
+    """During a drain the producer's outbox waits for the results of all batches in flight. If the
+    oldest of these batches are acknowledged meanwhile, they are not sent again."""
     driver = Driver()
     one, two, _ = driver.begin(1, 2, 3)
     driver.answer(two, 45)
@@ -290,9 +291,9 @@ def test_an_acknowledgement_during_the_drain_counts() -> None:
 
 @pytest.mark.parametrize("code", [10, 18, 32, 43, 76, 87])
 def test_refused_for_good_goes_back_with_all_behind(code: int) -> None:
-    """If the broker refuses a batch permanently, the outbox waits for the results of all earlier
-    batches, and then returns the refused batch with its error. It returns all later batches with
-    the error Drained."""
+    """If the broker refuses a batch permanently, the producer's outbox waits for the results of all
+    earlier batches. Then it returns the refused batch to its caller with the broker's error, and
+    all later batches with the error Drained."""
     driver = Driver()
     one, two, three = driver.begin(1, 2, 3)
     driver.add(4)
@@ -317,9 +318,9 @@ def test_refused_for_good_goes_back_with_all_behind(code: int) -> None:
 
 
 def test_the_owner_is_told_which_batches_may_have_arrived() -> None:
-    """The outbox says of each batch that it returns undelivered how many times it was sent, over
-    all connections and producer ids. 0 means that the batch was never sent, so it cannot have
-    arrived."""
+    """The producer's outbox may return batches that were not delivered. It says how many times each
+    of them was sent, over all connections and producer ids. 0 means that the batch was never sent,
+    so it cannot have arrived."""
     driver = Driver()
     one, two, three = driver.begin(1, 2, 3)
     driver.add(4)
@@ -338,9 +339,9 @@ def test_the_owner_is_told_which_batches_may_have_arrived() -> None:
 
 
 def test_batches_taken_back_are_not_forgotten_by_another_drain() -> None:
-    """During a drain the outbox waits for the results of all batches in flight. If a second drain
-    begins while batches of the first drain wait to be returned, the batches of both drains are
-    returned."""
+    """During a drain the producer's outbox waits for the results of all batches in flight. If a
+    second drain begins while batches of the first drain wait to be returned, the batches of both
+    drains are returned."""
     driver = Driver()
     one, two = driver.begin(1, 2)
     driver.answer(two, 87)

@@ -62,8 +62,8 @@ def test_fetch_reaches_12_and_produce_begins_at_0() -> None:
 
 @pytest.mark.parametrize("key", ApiKey, ids=lambda key: key.name)
 def test_every_version_has_a_message(key: ApiKey) -> None:
-    """Every version of an API that Skidway's broker offers or Skidway's client uses can be read and
-    written."""
+    """The broker offers a range of versions of each API, and Skidway's client uses a range. For
+    every version in these ranges, the API's request and response can be read and written."""
     for versions in (key.broker, key.client):
         for message in (REQUESTS[key], RESPONSES[key]):
             assert versions.lowest in message.VERSIONS
@@ -77,7 +77,7 @@ def test_choose_with_apache_kafka() -> None:
     assert choose(ApiKey.METADATA, offered) == 12
     assert choose(ApiKey.PRODUCE, offered) == 9
     assert choose(ApiKey.FETCH, offered) == 12
-    assert {choose(key, offered) for key in ApiKey}  # none is refused
+    assert {choose(key, offered) for key in ApiKey}  # `choose` refuses no API
 
 
 def test_choose_with_our_broker() -> None:

@@ -227,7 +227,8 @@ def test_write_response(version: int, results: list[FetchResult]) -> None:
 
 @pytest.mark.parametrize("version", [4, 11, 12])
 def test_file_slices_pass_through(version: int) -> None:
-    """A slice of a file is a piece of the response at the right position, and is not read."""
+    """A response that is written consists of pieces. A slice of a file is one of these pieces, at
+    its position between the others, and its bytes are not read."""
     part = FileSlice(File(), 4096, 1000)
     sent = fetch_response.write_response(7, version, [FetchResult("a", 0, 0, 9, 9, 0, (part,))])
     assert sent[1] is part

@@ -163,7 +163,7 @@ class _Element:
 
 @structure
 class _Sample(Request):
-    API = ApiKey.METADATA  # flexible since 9
+    API = ApiKey.METADATA  # Metadata is flexible since version 9
     VERSIONS = VersionRange(0, 9)
 
     number: Int16 = 0
