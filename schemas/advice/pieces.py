@@ -9,7 +9,7 @@ from skidway.schemas.avro_schema import Array, AvroType, Enum, Fixed, Map, Named
 
 NOTHING: Final = Primitive("null")
 FIXED_ZERO_MAX: Final = 64
-"""Size in bytes of the largest fixed for which a default of zeros is suggested."""
+"""A default of zeros is suggested only for an Avro `fixed` of at most this many bytes."""
 
 
 def or_null(avro: AvroType) -> AvroType:

@@ -57,7 +57,7 @@ class RegistryAdministration(RegistryClient):
                 return found
 
     def types(self) -> list[str]:
-        """Returns the types of schemas that the registry accepts."""
+        """Returns the schema types that the registry accepts, such as AVRO."""
         return self._requests.json("GET", "/schemas/types", lambda found: list(map(str, found)))
 
     def highest_id(self, schema_id: int) -> int | None:

@@ -136,9 +136,11 @@ class _Blocks:
         return counts, ends
 
     def _claims(self, counts: Ints, before: Ints, cursor: Cursor, begin: Ints) -> Mask:
-        """Returns a mask that is true for the rows with a count of items for which they do not have
-        enough bytes. The mask also includes rows with a count of -2**63, which stays negative when
-        it is negated."""
+        """Returns a mask that is true for the rows whose count of items is too high: the row does
+        not have enough bytes for so many items, or the items would take too much memory. If the
+        items take no bytes, a count above `EMPTY_ITEMS_FEW` is too high. The mask also includes
+        rows with a negative count. (`_header` has negated the counts, but -2**63 stays negative.)
+        """
         room = cursor.end - cursor.at
         if not self._least:
             return (counts < 0) | (counts > EMPTY_ITEMS_FEW)

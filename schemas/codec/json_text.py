@@ -2,7 +2,8 @@
 back.
 
 The text is the JSON that Spark's `to_json` would return for a nested column of the type. (This
-column cannot exist, because it would be nested without end.) A query of a nested column would use
+column cannot exist, because it would be nested without end.) For example, a record has a field
+`value`, and a field `next` of the record's own type. A query of a nested column would use
 `next.value`; a query of the text uses `get_json_object(next, '$.value')`. This table shows the JSON
 of each type:
 
@@ -187,7 +188,7 @@ def _from_json(avro: AvroType, value: Any) -> Any:
 
 def _tagged(avro: AvroType, value: Any) -> Any:
     """Returns a default with tags: each value of a union of several types gets a tag that says
-    which type it has (see `plain_schema`). This is the first branch that the value fits, as the
+    which type it has (see `plain_schema`). Its type is the first branch that the value fits, as the
     specification demands."""
     if isinstance(avro, Recursive):
         return _tagged(avro.type, value)

@@ -92,7 +92,7 @@ def _read_line(text: str, where: str) -> Record:
     document = _json(text, where, "line")
     if not isinstance(document, dict) or "key" not in document:
         raise DumpRefused(f"{where} has no key: print keys too (print.key=true).")
-    # the output of `kcat -J` calls the value payload
+    # in the output of `kcat -J`, the key `payload` has the value
     value = document.get("value", document.get("payload"))
     key = _inner(document["key"], where, "key")
     return _record(key, _inner(value, where, "value"), where)
