@@ -141,7 +141,7 @@ class _Walk:
                 count, expected = -count, at + size
             self._claim(count, least, weight)
             while count:
-                if may_be_empty:  # items without bytes are skipped all at once
+                if may_be_empty:  # skips all empty arrays or maps at once; each is one zero byte
                     begin, at = at, self._behind_zeros(at, count)
                     count -= at - begin
                     if not count:

@@ -113,8 +113,8 @@ def arrow_schema(avro: AvroType) -> pa.Schema:
 
 
 def arrow_type(avro: AvroType) -> pa.DataType:
-    """Returns the Arrow type of a column for values of `avro`, whose null branch is ignored. Raises
-    `SchemaUnsupported`."""
+    """Returns the Arrow type of a column for values of `avro`. If `avro` is a union, ignores its
+    branch null. Raises `SchemaUnsupported`."""
     inner, _ = unwrapped(avro)
     return _type(inner, "", ())
 

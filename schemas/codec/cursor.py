@@ -116,7 +116,8 @@ class Cursor:
         return Cursor(self.chunk, self.at[rows], self.end[rows], self.bad[rows])
 
     def merge(self, rows: Ints, other: Cursor) -> None:
-        """Copies the positions of `other`, a cursor that `select(rows)` made, to this cursor."""
+        """Copies the positions and `bad` of `other`, a cursor that `select(rows)` made, to this
+        cursor."""
         self.at[rows], self.end[rows], self.bad[rows] = other.at, other.end, other.bad
 
     def fail(self, mask: Mask) -> None:

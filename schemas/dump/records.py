@@ -5,7 +5,7 @@ the meaning of the value:
 
     SCHEMA          subject, version      the version; null if it was deleted permanently
     CONFIG, MODE    subject (null: all)   the setting; null if it was reset
-    DELETE_SUBJECT  subject               every version up to `version` was soft-deleted
+    DELETE_SUBJECT  subject               every version up to the value's `version` was soft-deleted
     CLEAR_SUBJECT   subject               its soft-deleted versions were deleted permanently
     NOOP            -                     nothing; our dumps add `maxId`, the highest id ever used
 """
