@@ -164,8 +164,8 @@ def check(
 
 
 def incompatibilities(reader: AvroType, writer: AvroType) -> list[Incompatibility]:
-    """Returns the reasons why `reader` cannot read all datums of `writer`. The list is empty if it
-    can read them all.
+    """Returns the reasons why `reader` cannot read all datums of `writer`. The list is empty if
+    `reader` can read them all.
 
     Raises `SchemaInvalid` if the schemas are nested too deeply or have too many types.
     """

@@ -141,7 +141,7 @@ class _Walk:
                 count, expected = -count, at + size
             self._claim(count, least, weight)
             while count:
-                if may_be_empty:  # skips all empty arrays or maps at once; each is one zero byte
+                if may_be_empty:  # skips empty items (each is one zero byte) all at once
                     begin, at = at, self._behind_zeros(at, count)
                     count -= at - begin
                     if not count:

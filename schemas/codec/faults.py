@@ -28,7 +28,7 @@ from skidway.schemas.codec.times import NO_TIME_OF_DAY, time_faults
 
 
 class NotUtf8(str):
-    """The reason why a row does not fit, if the row has a string, at any depth, that is not
+    """The reason why a row does not fit the schema: the row has, at any depth, a string that is not
     UTF-8."""
 
     __slots__ = ()

@@ -1,4 +1,4 @@
-"""`skidway schemas level|mode`: shows or changes the compatibility level or the mode of one subject.
+"""`skidway schemas level|mode`: shows or changes the compatibility level or the mode of a subject.
 If no subject is given, shows or changes the global level or mode, which applies to all subjects
 without a level or mode of their own."""
 

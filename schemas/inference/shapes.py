@@ -18,7 +18,7 @@ SHAPES_MAX: Final = 10_000
 """Inference stores at most this many shapes of a log. It only counts the values that would need
 further shapes."""
 MEMBERS_MAX: Final = 200
-"""A proposed record that is not the record of the whole line has at most this many fields. If the
+"""A proposed record has at most this many fields, unless it is the record of whole lines. If the
 objects in one field of the log have more different names than this, they become a map, because so
 many names are probably data."""
 NAME_CHARACTERS_MAX: Final = 200
