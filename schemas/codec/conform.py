@@ -120,8 +120,8 @@ def _mark_unfit(column: pa.Array, target: pa.DataType, start: int, unfit: Mask) 
     index in `unfit` of the column's first row. Divides the column into halves until it finds the
     bad rows, so a few bad rows among many need only a few casts.
 
-    Each half is a copy, because a cast of a sliced list or map also looks at items outside of the
-    slice.
+    Each half is a copy, because Arrow's cast of a part of a list or map column also reads the items
+    outside of this part.
     """
     try:
         column.cast(target)

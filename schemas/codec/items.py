@@ -198,7 +198,8 @@ def _numbers(cursor: Cursor, counts: Ints) -> Ints:
     the previous one."""
     stops = cursor.chunk.last_bytes
     first = np.searchsorted(stops, cursor.at)
-    # `stops` is never empty: the zero bytes after the data end even a number that the data cuts off
+    # `stops` is never empty, because zero bytes follow the data, and each of them counts as the
+    # last byte of a varint.
     last = np.minimum(first + counts, len(stops)) - 1
     places = np.repeat(first, counts) + _ranks(counts) - 1
     ranks = _ranks(counts)
