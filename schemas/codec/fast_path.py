@@ -38,8 +38,8 @@ _PHYSICAL: Final = {
 
 
 class NotProven(Exception):
-    """Raised if the slow path has to encode the input, because the fast path is not installed, has
-    failed, or is not proven to be correct for this input by Skidway's tests."""
+    """Raised if the slow path has to encode the input: the fast path is not installed, or has
+    failed, or Skidway's tests do not prove that it is correct for this input."""
 
 
 @dataclass(frozen=True, slots=True)

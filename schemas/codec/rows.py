@@ -6,7 +6,7 @@ The slow path decides which of these datums are really bad, and returns the reas
 fastavro gets the schema without logical types, so it reads dates, times and timestamps as numbers.
 Arrow converts these numbers for whole columns, without the limits of Python's own dates. If a union
 has several types, the slow path adds the name of the member to each value of the union, as in
-`{"member1": value}`, because Arrow needs this form for a struct column.
+`{"member1": value}`. Arrow needs this form for a struct column.
 """
 
 from __future__ import annotations
