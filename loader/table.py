@@ -24,8 +24,8 @@ from skidway.loader.store import Store, open_store
 
 LOOKS_MAX: Final = 100
 LOOK_AGAIN_S: Final = 0.1
-"""If the newest load has not moved all its files into place, the reader waits this many seconds and
-checks again, at most `LOOKS_MAX` times."""
+"""If the newest load has not yet moved all its files to their final paths, the reader waits this
+many seconds and checks again, at most `LOOKS_MAX` times."""
 
 
 def table(spark: Any, output: str, topic: str) -> Any:
@@ -33,8 +33,8 @@ def table(spark: Any, output: str, topic: str) -> Any:
     `hour`. With a filter on `dt` and `hour`, Spark reads only the files of these hours.
 
     spark: a SparkSession. output: a directory, or hdfs://host:port/folder. Raises SkidwayError if
-    the output has no load of the topic, or if the newest load does not move its files into place in
-    time.
+    the output has no load of the topic, or if the newest load does not move its files to their
+    final paths in time.
     """
     from pyspark.sql.pandas.types import from_arrow_schema
 
@@ -50,8 +50,8 @@ def table(spark: Any, output: str, topic: str) -> Any:
 
 def files_of(store: Store, topic: str, pause: Callable[[float], object] = time.sleep) -> list[str]:
     """Returns the paths of all files that have the topic's rows after the newest load. Raises
-    SkidwayError if the topic has no load, or if the newest load does not move its files into place
-    in time."""
+    SkidwayError if the topic has no load, or if the newest load does not move its files to their
+    final paths in time."""
     for _ in range(LOOKS_MAX):
         newest = _newest(store, topic)
         if all(store.length(move.target) is not None for move in moves(newest)):

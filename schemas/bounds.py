@@ -43,9 +43,10 @@ DEPTH_MAX: Final = 256
 """Records, arrays and maps of a datum may be nested at most this many levels deep. Python's stack
 is large enough for this depth, and Spark's JSON reader allows a thousand levels."""
 TEXT_MAX: Final = 1 << 24
-"""The text of one value has at most this many characters."""
+"""The JSON text of one value has at most this many characters."""
 _FIELD_BYTES: Final = 64
-"""The bytes that each field of a record takes in memory, besides its name and its value."""
+"""`text_fault` counts this many bytes for each field of a record, in addition to its name and its
+value."""
 
 _SIZES: Final = {"null": 0, "float": 4, "double": 8}
 
@@ -68,9 +69,9 @@ def _least_bytes(avro: AvroType, known: dict[str, int]) -> int:
 
 
 def text_fault(avro: AvroType) -> str | None:
-    """Returns why a small datum of the type could become a large text. Returns None if no small
-    datum can become a large text. A text can be larger than its datum, because the text also
-    contains names of fields and symbols of enums."""
+    """Returns why a small datum of the type could become a large JSON text. Returns None if no
+    small datum can become a large JSON text. A text can be larger than its datum, because the text
+    also contains names of fields and symbols of enums."""
     known: dict[str, int] = {}
     try:
         for each in named_types(avro).values():
@@ -82,9 +83,9 @@ def text_fault(avro: AvroType) -> str | None:
 
 
 def _named_bytes(avro: AvroType, known: dict[str, int]) -> int:
-    """Returns the largest number of bytes that names of fields and symbols of a value take in its
-    text. Does not count those in unions, arrays and maps, because each value there takes at least
-    one byte of the datum."""
+    """Returns the largest number of bytes that the names of fields, and the symbols, of one value
+    can take in the value's JSON text. Does not count names and symbols inside unions, arrays and
+    maps, because each value there takes at least one byte of the datum."""
     if isinstance(avro, Enum):
         return max(map(len, avro.symbols), default=0)
     if not isinstance(avro, Record):

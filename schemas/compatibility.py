@@ -50,12 +50,12 @@ class Level(Enumeration):
 
     @property
     def new_reads_old(self) -> bool:
-        """Returns whether the new schema must read what the old schema wrote."""
+        """Returns whether the new schema must be able to read datums of the old schema."""
         return self.value.startswith(("BACKWARD", "FULL"))
 
     @property
     def old_reads_new(self) -> bool:
-        """Returns whether the old schema must read what the new schema writes."""
+        """Returns whether the old schema must be able to read datums of the new schema."""
         return self.value.startswith(("FORWARD", "FULL"))
 
 
@@ -164,8 +164,8 @@ def check(
 
 
 def incompatibilities(reader: AvroType, writer: AvroType) -> list[Incompatibility]:
-    """Returns the reasons why `reader` cannot read everything that `writer` writes. The list is
-    empty if there are no reasons.
+    """Returns the reasons why `reader` cannot read all datums of `writer`. The list is empty if
+    `reader` can read them all.
 
     Raises `SchemaInvalid` if the schemas are nested too deeply or have too many types.
     """
@@ -220,7 +220,8 @@ class _Comparison:
         if not found:
             self._good.append(pair)
             return []
-        # these pairs are perhaps compatible only because `pair` counted as compatible
+        # While `pair` was compared, it counted as compatible. So the pairs inside it that were
+        # found compatible must be compared again.
         for each in self._good[inside:]:
             del self._known[each]
         del self._good[inside:]

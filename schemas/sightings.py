@@ -22,8 +22,8 @@ from skidway.schemas import wire
 from skidway.schemas.topic_reading import Range, read_ranges
 
 AGENTS_MAX: Final = 1000
-"""For each schema id in the keys of a partition, and for each id in its values, at most this many
-agents are remembered. More agents may write to the topic."""
+"""For each schema id in the keys of a partition, and for each id in its values, new agents are
+remembered only until this many are known. So some agents that write to the topic may be missing."""
 
 
 @dataclass(slots=True)

@@ -4,9 +4,9 @@ The slow path (`skidway.schemas.codec.rows`) reads a datum and encodes its value
 bytes differ from the datum, the datum is checked here. The bytes may differ because the datum has
 an array in several blocks or a varint with padding, which is legal. They may also differ because
 fastavro accepted invalid bytes, such as a negative index of a branch or symbol, a boolean whose
-byte is 2, or a number of more than 64 bits. In two cases, this module checks the datum before the
-slow path reads it: if the items of the datum could take much more memory than the datum has bytes
-(`skidway.schemas.bounds`), and if the schema is recursive.
+byte is 2, or a number of more than 64 bits. In two cases, this module checks a datum before the
+slow path reads it. First, the items of the datum could take much more memory than the datum has
+bytes (`skidway.schemas.bounds`). Second, the schema is recursive.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ class _Walk:
                 count, expected = -count, at + size
             self._claim(count, least, weight)
             while count:
-                if may_be_empty:  # items without bytes are skipped all at once
+                if may_be_empty:  # skips empty items (each is one zero byte) all at once
                     begin, at = at, self._behind_zeros(at, count)
                     count -= at - begin
                     if not count:

@@ -24,21 +24,22 @@ from skidway.audit.output import StoreUnreachable
 from skidway.audit.output.hdfs_failures import failures
 
 WRITE_BYTES: Final = 4 << 20
-"""A writer collects this many bytes before it calls the client's `write`. Otherwise it would call
-the client, which is written in Rust, for each Parquet page."""
+"""A writer collects this many bytes before it calls the client's `write`. Otherwise it would make
+many small calls, one for each Parquet page."""
 
 BEGINNINGS_MAX: Final = 60
 BEGINNING_S: Final = 120.0
-"""A writer may begin a file again during this many seconds, at most `BEGINNINGS_MAX` times."""
+"""If writing fails, a writer begins the file again. It gives up after this many seconds, or after
+`BEGINNINGS_MAX` attempts."""
 
 SYNC_S: Final = 3.0
-"""The writer waits at most this many seconds for the first hsyncs of a small file. After each
-`SYNCS_ALIKE` hsyncs that did not return, the writer doubles this time for the next hsyncs, up to
-`LARGE_SYNC_S`. If all DataNodes work, the hsync of a small file takes 50 ms."""
+"""For a file that is still whole in memory: the writer waits at most this many seconds for an
+hsync, and then begins the file again. After each `SYNCS_ALIKE` hsyncs that did not return, the
+writer doubles this time, up to `LARGE_SYNC_S`. If all DataNodes work, such an hsync takes 50 ms."""
 
 SYNCS_ALIKE: Final = 3
-"""If one of three DataNodes is dead and HDFS stores each block on two DataNodes, about every second
-hsync does not return. With this value, a writer gives up only if twelve hsyncs in a row do not
+"""If one of three DataNodes is dead and HDFS stores each block on two DataNodes, about half of the
+hsyncs do not return. With this value, a writer gives up only if twelve hsyncs in a row do not
 return."""
 
 LARGE_SYNC_S: Final = 60.0

@@ -9,7 +9,7 @@ from skidway.schemas.avro_schema import Array, AvroType, Enum, Fixed, Map, Named
 
 NOTHING: Final = Primitive("null")
 FIXED_ZERO_MAX: Final = 64
-"""Size in bytes of the largest fixed for which a default of zeros is suggested."""
+"""A default of zeros is suggested only for an Avro `fixed` of at most this many bytes."""
 
 
 def or_null(avro: AvroType) -> AvroType:
@@ -24,8 +24,8 @@ def branches(avro: AvroType) -> tuple[AvroType, ...]:
 
 
 def union(types: Sequence[AvroType]) -> Union:
-    """Returns a union of the types. If one of them is a union, its branches are taken. If two types
-    have the same name, the union has only the first of them."""
+    """Returns a union of the types. If one of the types is a union, the result has its branches. If
+    two types have the same name, the result has only the first of them."""
     named: dict[str, AvroType] = {}
     for each in (branch for avro in types for branch in branches(avro)):
         named.setdefault(each.name if isinstance(each, Named) else each.kind, each)

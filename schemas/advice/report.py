@@ -16,8 +16,9 @@ from skidway.schemas.differences import type_name
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One reason why a schema is not compatible. `place`: the path of the field, such as
-    `order.lines[].price`. It is empty if the reason concerns the schema's outermost type."""
+    """One reason why a schema is not compatible with the earlier version `version`. `place`: the
+    path of the field, such as `order.lines[].price`. It is empty if the reason concerns the
+    schema's outermost type."""
 
     version: int
     place: str

@@ -10,8 +10,8 @@ from skidway.schemas.client.registry_client import RegistryClient, quoted, versi
 from skidway.schemas.client.transport import LEVEL_UNSET, MODE_UNSET, RegistryRefused
 
 PAGE_SCHEMAS: Final = 200
-"""One request for the list of all versions asks for at most this many of them (a page), so that the
-answer has at most `ANSWER_BYTES_MAX` bytes even if the schemas are large."""
+"""The client requests the list of all versions in pages of at most this many versions. So an answer
+has at most `ANSWER_BYTES_MAX` bytes, even if the schemas are large."""
 LOOKS_MAX: Final = 5
 """The client tries at most this many times to list all versions. An attempt fails if a version is
 deleted meanwhile."""
@@ -57,7 +57,7 @@ class RegistryAdministration(RegistryClient):
                 return found
 
     def types(self) -> list[str]:
-        """Returns the types of schemas that the registry accepts."""
+        """Returns the schema types that the registry accepts, such as AVRO."""
         return self._requests.json("GET", "/schemas/types", lambda found: list(map(str, found)))
 
     def highest_id(self, schema_id: int) -> int | None:

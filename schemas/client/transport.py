@@ -59,7 +59,8 @@ class Transport(Protocol):
     """Sends one request. Raises OSError or urllib3's `HTTPError` if there is no answer."""
 
     def send(self, method: str, url: SplitResult, target: str, body: bytes | None) -> Answer:
-        """Sends one request for `target` to the registry at that URL, and returns the answer."""
+        """Sends one request for `target` (a path with its query) to the registry at `url`, and
+        returns the answer."""
 
 
 class HttpTransport:

@@ -12,13 +12,13 @@ input to the next path:
                rare form
 
 A caller that puts further bytes before or after each datum can get, instead of the datums, several
-columns of bytes, whose concatenation in each row is the datum. Then the path `columns` encodes a
-record that has only a text field without copying the text.
+columns of bytes, whose concatenation in each row is the datum. Then, if a record has only a text
+field, the path `columns` does not copy the text.
 
 Arrow has no type for an Avro type that contains itself. So the field through which a record
 contains itself becomes a column of JSON texts. The codec decodes the values of this field one by
 one, and all other columns as usual. The codec can decode datums of such a schema, but cannot encode
-values into them.
+them.
 
 If a row or datum is bad, the codec returns its index and a reason, and processes the other rows or
 datums. Whatever the input bytes are, the codec does not crash or hang, and uses memory only in
@@ -45,9 +45,9 @@ Reading order:
 - `text_columns`: columns of JSON texts
 - `json_resolution`: Avro's rules for values whose type contains itself
 - `text`: checks the UTF-8 and the map keys of whole columns
-- `spreading`: puts the rows that were processed back between the other rows
+- `spreading`: puts rows that were processed separately back into their positions in a column
 - `times`: checks times of day
-- `metrics`: the codec's counters
+- `metrics`: the codec's metrics for Prometheus
 """
 
 from skidway.schemas.codec.codec import Codec, Decoded, EncodeRefused

@@ -64,7 +64,7 @@ COLUMNS_MAX: Final = 10_000
 limit, a short schema could have very many columns, because it can refer to the same record many
 times by name."""
 FIXED_BYTES_MAX: Final = 64
-"""Size in bytes of the largest fixed that gets a column of fixed size. (A SHA-512 hash has this
+"""An Avro `fixed` of at most this many bytes gets a column of fixed size. (A SHA-512 hash has this
 size.) In such a column, even a null takes the bytes of a whole value. Without this limit, a null
 could take as much memory as a very large fixed, although it is only one byte in a datum."""
 VALUE: Final = "value"
@@ -113,8 +113,8 @@ def arrow_schema(avro: AvroType) -> pa.Schema:
 
 
 def arrow_type(avro: AvroType) -> pa.DataType:
-    """Returns the Arrow type of a column for values of `avro`, whose null branch is ignored. Raises
-    `SchemaUnsupported`."""
+    """Returns the Arrow type of a column for values of `avro`. If `avro` is a union, ignores its
+    branch null. Raises `SchemaUnsupported`."""
     inner, _ = unwrapped(avro)
     return _type(inner, "", ())
 

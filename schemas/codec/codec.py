@@ -203,7 +203,7 @@ class Codec:
 
     def _decode_rows(self, datums: pa.BinaryArray, columns: list[pa.Array], bad: Mask) -> Decoded:
         """Reads the datums in `bad` one by one, with the path `fastavro`. If one of them turns out
-        to be good, puts its row between those in `columns`."""
+        to be good, inserts its row into the columns, in the order of the datums."""
         good = ~bad
         places = np.flatnonzero(bad)
         found, faults = self._rows.decode(datums.take(pa.array(places)).to_pylist())

@@ -90,8 +90,8 @@ def _decoded(column: pa.Array) -> pa.Array:
 
 
 def _cast(column: pa.Array, field: pa.Field) -> tuple[pa.Array, Mask | None]:
-    """Returns the column in the field's type, and a mask of the rows that do not fit. The column is
-    null in these rows."""
+    """Returns the column in the field's type, and a mask of the rows that do not fit, or None if
+    all rows fit. The column is null in the rows that do not fit."""
     source, target = column.type, _all_nullable(field.type)
     if source in (target, field.type):
         return column, None
@@ -105,8 +105,8 @@ def _cast(column: pa.Array, field: pa.Field) -> tuple[pa.Array, Mask | None]:
 
 
 def checked_cast(column: pa.Array, target: pa.DataType) -> tuple[pa.Array, Mask | None]:
-    """Returns the column cast to `target`, and a mask of the rows that do not fit. The column is
-    null in these rows."""
+    """Returns the column cast to `target`, and a mask of the rows that do not fit, or None if all
+    rows fit. The column is null in the rows that do not fit."""
     try:
         return column.cast(target), None
     except pa.ArrowInvalid:
@@ -117,11 +117,11 @@ def checked_cast(column: pa.Array, target: pa.DataType) -> tuple[pa.Array, Mask 
 
 def _mark_unfit(column: pa.Array, target: pa.DataType, start: int, unfit: Mask) -> None:
     """Sets `unfit` to true for the rows of `column` that cannot be cast to `target`. `start` is the
-    index of the column's first row. Divides the column into halves until it finds the bad rows, so
-    a few bad rows among many need only a few casts.
+    index in `unfit` of the column's first row. Divides the column into halves until it finds the
+    bad rows, so a few bad rows among many need only a few casts.
 
-    Each half is a copy, because a cast of a sliced list or map also looks at items outside of the
-    slice.
+    Each half is a copy, because Arrow's cast of a part of a list or map column also reads the items
+    outside of this part.
     """
     try:
         column.cast(target)

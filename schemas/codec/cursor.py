@@ -116,7 +116,8 @@ class Cursor:
         return Cursor(self.chunk, self.at[rows], self.end[rows], self.bad[rows])
 
     def merge(self, rows: Ints, other: Cursor) -> None:
-        """Copies the positions of `other`, a cursor that `select(rows)` made, to this cursor."""
+        """Copies the positions and `bad` of `other`, a cursor that `select(rows)` made, to this
+        cursor."""
         self.at[rows], self.end[rows], self.bad[rows] = other.at, other.end, other.bad
 
     def fail(self, mask: Mask) -> None:
@@ -184,8 +185,8 @@ class Cursor:
         return found
 
     def _long_numbers(self, rows: Ints, raw: Words) -> None:
-        """Reads the varints of these rows that have two to eight bytes. Each is read from eight
-        bytes at once (`Chunk.words`). Leaves longer varints to `_longest_numbers`."""
+        """Reads the varints of the rows `rows`, each from eight bytes at once (`Chunk.words`), and
+        writes them to `raw`. Leaves varints of more than eight bytes to `_longest_numbers`."""
         words = self.chunk.words
         begin = np.minimum(self.at[rows] - 1, len(words) - 1)
         word = words[begin]

@@ -50,7 +50,7 @@ class DatumReader:
         unfit: dict[int, str] = {}
         for mask, reason in found:
             if reason.endswith(ROUNDED):
-                continue  # Avro's rules allow rounding
+                continue  # Avro lets a reader round, for example from long to double
             for index in np.flatnonzero(mask).tolist():
                 unfit.setdefault(index, f"field {reason}" if self._from_record else reason)
         every = range(len(self.arrow_schema))

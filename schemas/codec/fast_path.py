@@ -38,8 +38,8 @@ _PHYSICAL: Final = {
 
 
 class NotProven(Exception):
-    """Raised if the tests do not prove that the fast path encodes this input rightly. The slow path
-    has to encode it."""
+    """Raised if the slow path has to encode the input: the fast path is not installed, or has
+    failed, or Skidway's tests do not prove that it is correct for this input."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +60,8 @@ class WireColumn:
 
 
 def wire_columns(record: Record) -> list[WireColumn] | None:
-    """Returns the columns of a record if tests prove, for each of them, that the fast path encodes
-    it rightly. Otherwise returns None."""
+    """Returns the columns of a record if Skidway's tests prove, for the type of each column, that
+    the fast path encodes it correctly. Otherwise returns None."""
     found = list(_leaves(record, ()))
     return [each for each in found if each is not None] if found and None not in found else None
 
@@ -91,7 +91,8 @@ class FastPath:
 
 @lru_cache(maxsize=1)
 def _library() -> Any:
-    """Returns the module pyruhvro, or None if it is not installed. Only agents need its speed."""
+    """Returns the module pyruhvro, or None if it is not installed. It is installed only with the
+    agent, because only agents need its speed."""
     try:
         import pyruhvro
     except ModuleNotFoundError:

@@ -28,7 +28,8 @@ from skidway.schemas.codec.times import NO_TIME_OF_DAY, time_faults
 
 
 class NotUtf8(str):
-    """The reason for a row with a string that is not UTF-8, anywhere in the row."""
+    """The reason why a row does not fit the schema: the row has, at any depth, a string that is not
+    UTF-8."""
 
     __slots__ = ()
 

@@ -120,8 +120,9 @@ class _Blocks:
         return found
 
     def _header(self, cursor: Cursor, before: Ints, begin: Ints) -> tuple[Ints, Ints]:
-        """Returns, for each row, the number of items in its next block (zero after the last block),
-        and the position at which this block ends (-1 if the block does not state its size)."""
+        """Reads the header of each row's next block. Returns the number of items in each block
+        (zero after the last block), and the position at which each block ends (-1 if the block does
+        not state its size)."""
         counts = cursor.number()
         ends = np.full(len(cursor), -1, np.int64)
         sized = np.flatnonzero(counts < 0)
@@ -136,9 +137,11 @@ class _Blocks:
         return counts, ends
 
     def _claims(self, counts: Ints, before: Ints, cursor: Cursor, begin: Ints) -> Mask:
-        """Returns a mask that is true for the rows with a count of items for which they do not have
-        enough bytes. The mask also includes rows with a count of -2**63, which stays negative when
-        it is negated."""
+        """Returns a mask that is true for the rows whose count of items is too high. A count is too
+        high if the row does not have enough bytes for so many items, or if the items would take too
+        much memory. If the items take no bytes, a count above `EMPTY_ITEMS_FEW` is too high. The
+        mask also includes rows with the count -2**63, which stays negative when `_header` negates
+        it."""
         room = cursor.end - cursor.at
         if not self._least:
             return (counts < 0) | (counts > EMPTY_ITEMS_FEW)
@@ -196,7 +199,8 @@ def _numbers(cursor: Cursor, counts: Ints) -> Ints:
     the previous one."""
     stops = cursor.chunk.last_bytes
     first = np.searchsorted(stops, cursor.at)
-    # `stops` is never empty: the zero bytes after the data end even a number that the data cuts off
+    # `stops` is never empty, because zero bytes follow the data, and each of them counts as the
+    # last byte of a varint.
     last = np.minimum(first + counts, len(stops)) - 1
     places = np.repeat(first, counts) + _ranks(counts) - 1
     ranks = _ranks(counts)

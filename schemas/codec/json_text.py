@@ -2,7 +2,8 @@
 back.
 
 The text is the JSON that Spark's `to_json` would return for a nested column of the type. (This
-column cannot exist, because it would be nested without end.) A query of a nested column would use
+column cannot exist, because it would be nested without end.) For example, a record has a field
+`value`, and a field `next` of the record's own type. A query of a nested column would use
 `next.value`; a query of the text uses `get_json_object(next, '$.value')`. This table shows the JSON
 of each type:
 
@@ -23,8 +24,8 @@ is null, the row of the column is null, and not the text `null`. A value is refu
 would be longer than `bounds.TEXT_MAX`, or if it is nested too deeply (`skidway.schemas.strict`).
 
 Values are read and written one by one, with fastavro. Between datum and JSON, a value is a *tagged*
-Python value: in it, each value of a union of several types has a tag that says which of the types
-it has (`skidway.schemas.datum.plain_schema`).
+Python value. Each value of a union of several types then has a tag that says which of the types it
+has (`skidway.schemas.datum.plain_schema`).
 """
 
 from __future__ import annotations
@@ -187,7 +188,7 @@ def _from_json(avro: AvroType, value: Any) -> Any:
 
 def _tagged(avro: AvroType, value: Any) -> Any:
     """Returns a default with tags: each value of a union of several types gets a tag that says
-    which type it has (see `plain_schema`). This is the first branch that the value fits, as the
+    which type it has (see `plain_schema`). Its type is the first branch that the value fits, as the
     specification demands."""
     if isinstance(avro, Recursive):
         return _tagged(avro.type, value)

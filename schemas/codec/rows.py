@@ -6,7 +6,7 @@ The slow path decides which of these datums are really bad, and returns the reas
 fastavro gets the schema without logical types, so it reads dates, times and timestamps as numbers.
 Arrow converts these numbers for whole columns, without the limits of Python's own dates. If a union
 has several types, the slow path adds the name of the member to each value of the union, as in
-`{"member1": value}`, because Arrow needs this form for a struct column.
+`{"member1": value}`. Arrow needs this form for a struct column.
 """
 
 from __future__ import annotations
@@ -160,8 +160,9 @@ def _default_member(union: Union, value: Any) -> Any:
 
 
 def _weights(record: Record) -> dict[int, int]:
-    """Returns, by the Python `id` of each type, the number of bytes that one item of the type takes
-    in columns. The result is empty if no type can take more bytes than `CLAIM_MAX` allows."""
+    """Returns, by the Python `id` of each type of items, the number of bytes that one item takes in
+    columns. The result is empty if no type can take more bytes than `CLAIM_MAX` allows. For items
+    that take no bytes in a datum, the number is 0, because `EMPTY_ITEMS_MAX` limits them."""
     every = {
         id(each): (column_bytes(arrow_type(each)), least_bytes(each)) for each in item_types(record)
     }

@@ -2,12 +2,12 @@
 turns a column into fragments. Then this module joins the fragments.
 
 A fragment is a column that has some bytes for every row, for example a number, a text, or the items
-of a list. Arrow joins the fragments of all fields row by row; the result is the datums. For
-the writer of a list's items, each item counts as a row. For the writers of a nested record's
-fields, each nested record counts as a row.
-The encoded items of one list are adjacent, so one slice of the items' bytes contains all items of a
-list. The fragment of a list column consists of these slices. The fragment of a column with nulls
-has an empty slice for each null.
+of a list. Arrow joins the fragments of all fields row by row; the result is the datums. For the
+writer of a list's items, each item counts as a row. For the writers of a nested record's fields,
+each nested record counts as a row. The encoded items of one list are adjacent, so one range of the
+items' bytes contains all items of a list. The fragment of a list column has one such range for each
+row. A column with nulls has two fragments: the indexes of the union's branches, and the values,
+with no bytes for a null.
 
 Writers need arrays that have exactly the schema's types, and that `conform` has accepted. These
 arrays have no null where the schema forbids null, no unknown symbol, and no map with the same key

@@ -1,5 +1,6 @@
-"""`skidway schemas level|mode`: shows or changes the compatibility level or mode of one subject, or
-the global one, which applies to all subjects without one of their own."""
+"""`skidway schemas level|mode`: shows or changes the compatibility level or the mode of a subject.
+If no subject is given, shows or changes the global level or mode, which applies to all subjects
+without a level or mode of their own."""
 
 from __future__ import annotations
 

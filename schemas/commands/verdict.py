@@ -132,7 +132,7 @@ def _which(subject: str, version: Version) -> str:
 
 
 def _reason(message: str) -> str | None:
-    """Returns the sentence in one of the registry's messages that says why the schema is
+    """Finds in `message`, one of the registry's messages, the sentence that says why the schema is
     incompatible. Returns None if the message gives no reason, but only repeats the old schema or
     the settings.
     """

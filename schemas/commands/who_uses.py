@@ -1,5 +1,5 @@
 """`skidway schemas who-uses`: shows which subjects have a schema, which schemas reference this
-schema, and which agents write values with it now."""
+schema, and which agents wrote the newest records with it."""
 
 from __future__ import annotations
 

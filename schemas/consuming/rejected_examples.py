@@ -2,8 +2,8 @@
 of limited length.
 
 A record of `<topic>.rejected` has no more of its line than the agent's rules (the setting `shape`)
-allow: the agent has applied the rules that mask, hash or remove fields to the line's text, or has
-withheld the text. So the example contains no text that the rules hide.
+allow. These rules mask, hash or remove fields. The agent has applied them to the line's text, or
+has withheld the text. So the example contains no text that the rules hide.
 """
 
 from __future__ import annotations

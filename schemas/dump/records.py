@@ -5,7 +5,7 @@ the meaning of the value:
 
     SCHEMA          subject, version      the version; null if it was deleted permanently
     CONFIG, MODE    subject (null: all)   the setting; null if it was reset
-    DELETE_SUBJECT  subject               every version up to `version` was soft-deleted
+    DELETE_SUBJECT  subject               every version up to the value's `version` was soft-deleted
     CLEAR_SUBJECT   subject               its soft-deleted versions were deleted permanently
     NOOP            -                     nothing; our dumps add `maxId`, the highest id ever used
 """
@@ -92,7 +92,7 @@ def _read_line(text: str, where: str) -> Record:
     document = _json(text, where, "line")
     if not isinstance(document, dict) or "key" not in document:
         raise DumpRefused(f"{where} has no key: print keys too (print.key=true).")
-    # the output of `kcat -J` calls the value payload
+    # in the output of `kcat -J`, the key `payload` has the value
     value = document.get("value", document.get("payload"))
     key = _inner(document["key"], where, "key")
     return _record(key, _inner(value, where, "value"), where)

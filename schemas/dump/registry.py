@@ -29,8 +29,8 @@ Tell = Callable[[int, int], None]
 
 
 def read(client: RegistryAdministration, tell: Tell | None = None) -> Contents:
-    """Returns everything that the registry lists. Calls `tell` after each step of reading. Raises
-    the client's errors.
+    """Returns everything that the registry lists. Calls `tell` each time that it has read the level
+    and the mode of a subject. Raises the client's errors.
 
     The first request lists all versions, also deleted ones; the second lists only live versions. If
     a version is added or deleted between the two requests, the result has it as in the second

@@ -18,8 +18,8 @@ TOPIC: Final = "_schemas"
 
 
 def read_topic(client: Client, topic: str = TOPIC) -> Iterator[Record]:
-    """Yields every record up to the end that the topic has at the start. Raises `DumpRefused`,
-    `Unreachable`."""
+    """Yields every record that the topic has when this function starts to read. Raises
+    `DumpRefused`, `Unreachable`."""
     tp = _only_partition(client, topic)
     first = client.list_offsets({tp: EARLIEST})[tp].offset
     end = client.list_offsets({tp: LATEST})[tp].offset

@@ -19,7 +19,7 @@ from skidway.errors import SkidwayError
 
 NESTING_MAX: Final = 16
 """Objects and arrays may be nested to at most this many levels. A line with more levels counts as a
-line that is not JSON."""
+line that does not have the format."""
 DELIMITERS: Final = ",;\t|"
 _PAIR = re.compile(r'([^\s="]+)(?:=("(?:[^"\\]|\\.)*"|[^\s"]*))?(?:\s+|\Z)')
 _NAME = re.compile(r"\s*[^\W\d][\w .-]{0,63}\Z")

@@ -95,7 +95,8 @@ class Proposal:
 
 def _kinds(shape: Shape, *, instants: bool) -> list[str]:
     """Returns the types that the schema needs to accept all values of the shape. Several number
-    types become the widest of them. Several time types also become one type."""
+    types become the widest of them. Times become one timestamp type if `instants` is true and the
+    shape has only times and nulls. Otherwise, times become strings."""
     kinds = {each for each in shape.kinds if each != "null"}
     numbers = [each for each in NUMBERS if each in kinds]
     kinds -= set(numbers[:-1])  # the widest type includes the numbers of the other types

@@ -18,8 +18,9 @@ SHAPES_MAX: Final = 10_000
 """Inference stores at most this many shapes of a log. It only counts the values that would need
 further shapes."""
 MEMBERS_MAX: Final = 200
-"""A proposed record has at most this many fields. If the objects of the log have more names, they
-become a map, because so many names are probably data."""
+"""A proposed record has at most this many fields, unless it is the record of whole lines. If the
+objects in one field of the log have more different names than this, they become a map, because so
+many names are probably data."""
 NAME_CHARACTERS_MAX: Final = 200
 
 _LONG_MAX: Final = 2**63 - 1

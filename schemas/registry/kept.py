@@ -20,8 +20,9 @@ number."""
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A schema's reference to a version of a subject, whose types the schema uses. `name` is the
-    name that the schema's author chose for the reference."""
+    """A schema's reference to a version of a subject. The schema uses types that this version
+    declares. `name` is the name that the schema's author chose for the reference. `id` is the id of
+    the version's schema."""
 
     name: str
     subject: str

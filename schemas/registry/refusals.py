@@ -70,7 +70,7 @@ def version_was_deleted(subject: str, version: int) -> Refusal:
 
 
 def version_not_deleted(subject: str, version: int) -> Refusal:
-    """The refusal to delete a version permanently that is not soft-deleted yet."""
+    """The refusal of a permanent deletion if the version is not soft-deleted yet."""
     return NotFound(
         40407,
         f"Subject '{subject}' Version {version} was not deleted first "

@@ -33,8 +33,8 @@ from skidway.service import Shutdown
 CONNECTIONS_MAX: Final = 2000
 HEAD_WITHIN_S: Final = 10.0
 """The longest time in seconds from the start of a connection to the end of its first request's
-head. If the connection stays open for further requests, each of their heads may take longer by
-`KEEP_ALIVE_S`."""
+head. If the connection stays open for further requests, the head of each of them may take
+`KEEP_ALIVE_S` longer, because the client may pause between two requests."""
 KEEP_ALIVE_S: Final = 30
 STOP_WITHIN_S: Final = 5
 LOOK_FOR_CERTIFICATES_EVERY_S: Final = 2.0

@@ -82,8 +82,8 @@ class ZookeeperLog:
         self._coordinator.on_state(lambda _state: wake())
 
     def _on_event(self, _event: Any) -> None:
-        # kazoo keeps the watchers of a node as a set, which has this method only once. So an event
-        # calls this method once, however often `watch` was called for the node.
+        # kazoo has a set of watchers for each node, and `_on_event` is in the set only once. So an
+        # event calls this method once, however often `watch` was called for the node.
         self._wake()
 
 

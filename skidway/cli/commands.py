@@ -68,7 +68,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _run_to_end(arguments)
     except SkidwayError as error:
         noun = next((a for a in arguments if not a.startswith("-")), "")
-        # so that the error comes last if standard output and standard error go to one file
+        # flush first, so that the error is last if both outputs go to one file
         _flush_output()
         sys.stderr.write(f"{f'skidway {noun}'.strip()}: {error}\n")
         return error.exit_code

@@ -17,8 +17,8 @@ from skidway.schemas.registry.state import RegistryState, Version
 @dataclass(frozen=True, slots=True)
 class Comparison:
     """The earlier versions with which a schema is compared, newest first, and the compatibility
-    level. Only the functions that make a `Comparison` need the registry's state; its methods do not
-    need it."""
+    level. The methods of a `Comparison` do not need the registry's state. Only the functions that
+    make a `Comparison` need the state."""
 
     earlier: tuple[tuple[int, Kept], ...]
     level: Level
@@ -38,7 +38,7 @@ class Comparison:
     def prepare(self, schema: Submitted) -> None:
         """Makes the slow comparison in advance. The caller calls this method before it acquires the
         store's lock, for which other writers wait. A later call of `messages` uses the result."""
-        # `messages` raises the refusal again during the decision
+        # a refusal is ignored here; `messages` raises it again during the decision
         with contextlib.suppress(Refusal):
             self.messages(schema)
 

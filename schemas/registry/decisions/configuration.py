@@ -32,8 +32,8 @@ _NOT_HERE: Final = (
     "defaultRuleSet",
     "overrideRuleSet",
 )
-"""Keys in a request to set a level that Confluent's registry accepts beside the compatibility
-level. Our registry refuses these keys, so that no client believes that they have an effect."""
+"""Further keys that Confluent's registry accepts in a request that sets a compatibility level. Our
+registry refuses these keys, so that no client believes that they have an effect."""
 
 
 def level_set_for(state: RegistryState, subject: str) -> Level:

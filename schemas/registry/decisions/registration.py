@@ -135,7 +135,8 @@ def _import(state: RegistryState, subject: str, schema: Submitted, schema_id: in
             )
         if schema.version is None and _is_same(state, each, schema):
             raise id_does_not_match(each.id, schema_id)
-    # `version` is deleted, but another schema references it
+    # A deleted version may have the number `version`. If another schema references this deleted
+    # version, the import must not replace it.
     if state.referenced_by(subject, version):
         raise reference_exists(subject, version)
     text, references = (schema.canonical, schema.references) if kept is None else (None, ())

@@ -70,9 +70,9 @@ class Submitted:
 
 
 def asked(body: Mapping[str, Any], *, normalize: bool = False) -> Asked:
-    """Returns the schema in a request body, with the references and numbers that the body gives for
-    it. Raises a refusal if the body contains something that this registry does not store, for
-    example metadata."""
+    """Returns the schema in a request body, with the references, the id and the version number that
+    the body gives for it. Raises a refusal if the body contains something that this registry does
+    not store, for example metadata."""
     kind = body.get("schemaType") or "AVRO"
     if kind != "AVRO":
         raise invalid_schema(f"schema type {kind} is not supported; this registry takes AVRO")

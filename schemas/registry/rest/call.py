@@ -26,8 +26,8 @@ BODY_BYTES_MAX: Final = 4 << 20
 """A request body has at most this many bytes. The limit is high enough for the largest schema that
 the store accepts, even if every quote in the schema is escaped."""
 BODY_WITHIN_S: Final = 30.0
-"""A body must arrive within this many seconds. Without this limit, a client that never ends its
-body would occupy one of the program's few connections permanently."""
+"""A body must arrive within this many seconds. The number of connections is limited. Without this
+time limit, a client that never ends its body would occupy one of them permanently."""
 VERSION_MAX: Final = 2**31 - 1
 EVERY_PREFIX: Final = ":*:"
 ACCEPTS_UNKNOWN: Final = (

@@ -1,5 +1,5 @@
-"""Answers the routes of /config, which read and change the global compatibility level and that of
-one subject."""
+"""Answers the routes of /config, which read and change the global compatibility level and the
+level of one subject."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Answers the routes of /mode, which read and change the global mode and that of one subject. A
-mode says what clients may change."""
+"""Answers the routes of /mode, which read and change the global mode and the mode of one subject.
+A mode says what clients may change."""
 
 from __future__ import annotations
 
