@@ -267,7 +267,7 @@ class _Connection:
             with contextlib.suppress(OSError):
                 end.shutdown(socket.SHUT_RDWR)
             end.close()
-        with contextlib.suppress(KeyError):  # the connection's other thread may have emptied it
+        with contextlib.suppress(KeyError):  # raised when `_hit` is empty
             while True:
                 self._proxy.unanswered(self._hit.popitem()[1])
         self._gone(self)

@@ -2,8 +2,8 @@
 loader writes, and the deltas (messages with counts) that it commits with them.
 
 The real `skidway.loader.planning.plan` decides which gaps (ranges of missing offsets) the loader
-may skip. The world's faults can make the loader write rows into a wrong place, or change rows after
-they were written.
+may skip. The faults of a `World` (see support.site_world) can make the loader write rows under a
+wrong bucket, agent or topic, or can change rows after they were written.
 """
 
 from __future__ import annotations

@@ -82,8 +82,8 @@ class Record:
 
 
 def record_of(line: Line, file: int, first: int) -> Record:
-    """Returns the record of a line. Its `sums` are what each tier adds to its counts for this
-    record."""
+    """Returns the record of a line. A tier that counts the record adds the record's `sums` to its
+    counts."""
     length = 0 if line.agent == NO_AGENT else LENGTH
     columns = (np.array([x], np.int64) for x in (line.agent, file, first, length))
     return Record(

@@ -13,9 +13,10 @@ If a collector calls a bucket of a topic complete, then these statements must be
        line, then the line is a row of this bucket and of no other bucket, or a rule left it out
     F  if a record without origin belongs to this bucket, then it is a row of this bucket and of no
        other bucket
-    X  this bucket has no counted row of a line that belongs elsewhere, and no line has two rows in
-       this bucket
-    L  the verdict shows exactly the lines that rules of the agents left out, by rule
+    X  if the loader's messages count a row of this bucket, then the row's line belongs to this
+       bucket, agent and topic; and no line has two rows in this bucket
+    L  the verdict shows, for each rule, the number of lines of this bucket that the agents left out
+       by this rule
     R  if rows were changed without a change in the manifests, the recount names each agent and
        bucket for which D, F or X does not hold
 
@@ -299,7 +300,7 @@ def _is_sealed(world: World, source: Source, bucket: int) -> bool:
             if any(x.topic == source.topic for x in agent.counted_as.values()):
                 return False
             continue
-        until, at = max(seals, key=lambda x: (x[1], x[0]))  # the newest, by message number
+        until, at = max(seals, key=lambda x: (x[1], x[0]))  # of the seal with the highest number
         touched = agent.teller.touched.get((source, agent.number, bucket), 0)
         if until < bucket + BUCKET_MS + LATENESS_MS or touched > at:
             return False

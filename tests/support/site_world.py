@@ -271,7 +271,8 @@ class World:
         """Makes a counter count all records of all its logs."""
         for name in self.names:
             for partition in PARTITIONS:
-                # one call of `fetch` may only skip a gap, and the next one only compare a batch
+                # `fetch` is called again, because a call may count no record: it may only skip a
+                # gap, or only compare a batch
                 for _ in range(3):
                     counter.fetch(name, partition, 10_000)
 

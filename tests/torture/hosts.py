@@ -33,9 +33,9 @@ GOES_ON = ("renamed", "dated")
 while. The other ways of rotation compress or truncate the old file at once, so the writer must not
 write to this file again."""
 CUT_SELDOM = 8
-"""The factor by which logs of the way "copied" (copytruncate) are rotated less often than other
-logs. At each truncation the agent declares a loss. The torture does not require lines of buckets
-with a declared loss to arrive, so with more truncations it would check fewer lines."""
+"""Logs that are rotated by copytruncate (see `copied`) are rotated this many times less often than
+other logs. At each truncation the agent declares a loss. The torture does not require lines of
+buckets with a declared loss to arrive, so with more truncations it would check fewer lines."""
 END = " ."
 COPY = "/copy-"
 """A part of the path of each copy that a COPY fault makes of a log. The patterns of the agent's
@@ -49,7 +49,7 @@ seconds."""
 
 
 class Line:
-    """The oracle's record of a line that was written. topic: the name of the line's topic in the
+    """A written line, as the oracle remembers it. topic: the name of the line's topic in the
     mirror. number: unique among all hosts. time_ms: the time in the line."""
 
     __slots__ = ("fits", "host", "number", "time_ms", "topic")

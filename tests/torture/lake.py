@@ -98,8 +98,8 @@ class Lake:
 
     @property
     def gone(self) -> set[int]:
-        """The numbers of the lines in Parquet files that `delete` has moved away and that are not
-        back."""
+        """The numbers of the lines in Parquet files that `delete` has moved out of the output and
+        that nobody has moved back yet."""
         return {number for numbers in self._gone.values() for number in numbers}
 
     def marked(self, topic: str) -> set[int]:

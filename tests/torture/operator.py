@@ -219,7 +219,7 @@ class Operator:
             while not self._over.wait(EVERY_S):
                 self._look_after_loads()
                 with self._lock:
-                    first = self._tasks[:1]  # the tasks are done one after another
+                    first = self._tasks[:1]  # the later tasks wait until the first one is done
                 for task in first:
                     if next(task, self) is self:
                         with self._lock:

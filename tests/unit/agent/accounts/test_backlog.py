@@ -83,9 +83,10 @@ def test_the_life_of_a_deleted_file_says_when_the_next_is_lost(world: World) -> 
 
 
 def test_the_life_of_a_closed_file_is_rather_too_short(world: World) -> None:
-    """If the agent has closed a file before the file is deleted, only an hourly search finds out
-    that the file is gone. The agent assumes the earliest possible time of the deletion, an hour
-    before this search. So the assumed life of the file may be too short, but not too long."""
+    """A file is closed when the agent has accounted for all its bytes and announced its final
+    length. If a closed file is deleted, only an hourly search finds out that the file is gone. The
+    agent assumes the earliest possible time of the deletion, an hour before this search. So the
+    assumed life of the file may be too short, but not too long."""
     world.files.append("/log/other", b"")
     world.files.append(A, b"old\n")
     born_ms = world.clock.time_ms()
