@@ -50,8 +50,9 @@ def run(command: list[str], **options: object) -> str:
 
 
 def copy_installed(requirement: str, into: Path, without: Collection[str] = ()) -> None:
-    """Puts skidway with some extras into the virtual environment `into`, as pip would. Skidway
-    comes from this source tree, and its dependencies come from the environment of this process.
+    """Installs `requirement` (skidway with some extras) into the virtual environment `into`, as pip
+    would. Skidway comes from this source tree, and its dependencies come from the environment of
+    this process.
 
     `without` contains the names of dependencies that are not installed.
     """

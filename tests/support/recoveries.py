@@ -61,8 +61,8 @@ class Recoveries:
     # Changes of the inventory
 
     def certify(self, authority: Authority) -> None:
-        """Makes a certificate for the registry, signed by `authority`, and puts it into the TLS
-        files of the inventory."""
+        """Makes a certificate for the registry, signed by `authority`. The next inventory contains
+        this certificate and its key."""
         pair = authority.sign("registry", OFFLINE)
         for name, path in {"registry.pem": pair.certificate, "registry.key": pair.key}.items():
             self.files[name] = path.read_text()

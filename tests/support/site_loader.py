@@ -112,7 +112,7 @@ class SiteLoader:
             self.accepted |= {(topic.source, partition, x, x + 1) for x in missing}
 
     def take(self, topic: Topic) -> Taken:
-        """Returns what a load now reads of a topic, without committing it."""
+        """Returns what a load would read of a topic now. Commits nothing."""
         output = self.output(topic.source)
         marks = {partition: dict(known) for partition, known in output.marks.items()}
         taken = Taken(dict(output.positions), marks)

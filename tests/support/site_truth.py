@@ -9,8 +9,9 @@ output.
 If a collector calls a bucket of a topic complete, then these statements must be true:
 
     E  all tiers have counted the same lines in this bucket: each line once, and under its agent
-    D  if a line belongs to this bucket, and the newest seal of the line's agent includes the
-       line, then the line is a row of this bucket and of no other bucket, or a rule left it out
+    D  if a line belongs to this bucket, and the newest seal of the line's agent guarantees that the
+       line is counted, then the line is a row of this bucket and of no other bucket, or a rule left
+       it out
     F  if a record without origin belongs to this bucket, then it is a row of this bucket and of no
        other bucket
     X  if the loader's messages count a row of this bucket, then the row's line belongs to this
@@ -24,8 +25,8 @@ F need not be true for a topic that was deleted and created again, or if no tier
 without origin in this bucket.
 
 If all tiers counted the same lines of a bucket and all agents sealed the bucket, then a collector
-that has heard every message must call the bucket complete. This module compares single lines, and
-never sums.
+that has heard every message must call the bucket complete. This module compares single lines. It
+never compares sums.
 """
 
 from __future__ import annotations

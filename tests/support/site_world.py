@@ -52,7 +52,7 @@ class Faults:
     - kills: counters are killed and continue from their durable state.
     - recounts: counters count everything again in a new epoch.
     - misplaces: the field that is wrong in a misplaced row: "bucket", "agent" or "topic".
-    - swaps: two rows exchange the field that `misplaces` names.
+    - swaps: two rows exchange their values of the field that `misplaces` names.
     - remakes: a topic is deleted and created again.
     - late: after a topic was created again, the programs notice the new topic at different times.
     - unnamed: topics have no ids, so a topic that is created again looks like the old topic. This

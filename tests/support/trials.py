@@ -117,7 +117,7 @@ class Trial:
 
     @property
     def output(self) -> str:
-        """The directory or the folder on HDFS to which the loads write."""
+        """The directory, local or on HDFS, to which the loads write."""
         return self._stage.output
 
     def write(self, name: str, count: int) -> Path:

@@ -239,7 +239,7 @@ class Host:
                 else f"this is no line: {self._number}{END}\n"
             )
             self.lines.append(Line(full, self.name, self._number, time_ms, fits=fits))
-        out = self._out(path)  # the file that has the first half of the line
+        out = self._out(path)  # if a line is half written, this file has its first half
         data = self._rest.pop(path, b"") + "".join(text).encode()
         if data and self._thread.is_alive() and self._chance.random() < HALVED:
             half = self._chance.randrange(len(data))

@@ -73,7 +73,7 @@ class Lake:
 
     def delete(self, topic: str) -> Callable[[], bool]:
         """Moves one of the topic's Parquet files out of the output. The returned function moves the
-        file back. It returns False if the file system does not allow this now. If rows were set
+        file back. It returns False if the file system does not allow the move now. If rows were set
         aside or a new output was begun in the meantime, the function does nothing and returns
         True."""
         hidden = self._folder / f"deleted-{time.time_ns()}"

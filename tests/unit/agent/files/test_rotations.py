@@ -713,7 +713,7 @@ def test_a_compressed_file_that_was_being_written_at_the_last_look(
 
 def test_a_generation_whose_time_of_change_was_set_back_is_declared(world: World) -> None:
     """If a rotated file's modification time is set back (`touch -d`), the file looks like an old
-    file that somebody has unpacked. The agent does not read it and declares it lost."""
+    file that somebody has unpacked. The agent does not read it, but declares it lost."""
     generations(world, 2)
     world.files.by_path[f"{APP}.1"].changed_ns -= 3_600_000_000_000
     world.settle()
@@ -745,7 +745,7 @@ def test_a_clock_that_was_set_back_while_the_agent_was_down_is_declared(world: W
 
 def test_a_declared_span_begins_with_the_oldest_file_that_was_left_alone(world: World) -> None:
     """If the agent starts long after the clock was set back, it does not read files that seem old,
-    and declares a loss. The loss reaches back to the time of the oldest of these files."""
+    but declares a loss. The loss reaches back to the time of the oldest of these files."""
     world.kill()
     world.clock.set_time_ms(world.clock.time_ms() - 3_600_000)
     written_ms = world.clock.time_ms()
