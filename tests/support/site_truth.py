@@ -14,8 +14,8 @@ If a collector calls a bucket of a topic complete, then these statements must be
        it out
     F  if a record without origin belongs to this bucket, then it is a row of this bucket and of no
        other bucket
-    X  if the loader's messages count a row of this bucket, then the row's line belongs to this
-       bucket, agent and topic; and no line has two rows in this bucket
+    X  if the loader's messages count a row of this bucket, then the row has the bucket, agent and
+       topic of its line; and no line has two rows in this bucket
     L  the verdict shows, for each rule, the number of lines of this bucket that the agents left out
        by this rule
     R  if rows were changed without a change in the manifests, the recount names each agent and
@@ -301,7 +301,7 @@ def _is_sealed(world: World, source: Source, bucket: int) -> bool:
             if any(x.topic == source.topic for x in agent.counted_as.values()):
                 return False
             continue
-        until, at = max(seals, key=lambda x: (x[1], x[0]))  # of the seal with the highest number
+        until, at = max(seals, key=lambda x: (x[1], x[0]))  # of the seal that was prepared last
         touched = agent.teller.touched.get((source, agent.number, bucket), 0)
         if until < bucket + BUCKET_MS + LATENESS_MS or touched > at:
             return False
