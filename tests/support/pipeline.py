@@ -160,8 +160,8 @@ class Pipeline:
         self.proxy.stop()
 
     def rewrite(self, sources: Sequence[Settings]) -> None:
-        """Writes the agent's settings with these sources. The agent uses them from its next start
-        on."""
+        """Writes the settings of all programs. Those of the agent contain the given sources. A
+        program uses its new settings from its next start on."""
         self.site.write(sources)
         for name, changed in self.settings.items():
             path = self.site.config(name)

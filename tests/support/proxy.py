@@ -188,8 +188,8 @@ class Proxy:
             each.drop()
 
     def hit(self, header: RequestHeader, body: memoryview) -> Intervention | None:
-        """Returns the fault that hits this request or its answer. Returns None if no fault hits the
-        request or the answer."""
+        """Returns the fault that hits this request or its answer, and increments the fault's
+        `chosen`. Returns None if there is no such fault."""
         with self._changed:
             for each in self._interventions:
                 spent = each.times is not None and each.chosen >= each.times

@@ -337,8 +337,7 @@ def test_a_file_is_no_directory_for_notes(tmp_path: Path) -> None:
 
 def test_damaged_notes_are_refused_with_what_to_do(world: Counting) -> None:
     """If the database of the notes is damaged, `skidway agent count` does not start. The error says
-    what the operator can do about damaged notes. It does not mention lines that were sent, because
-    this agent sends none."""
+    how the operator can begin new notes."""
     world.write("a")
     world.turn()
     world.kill()
