@@ -2,10 +2,10 @@
 .cache/peers. The peers are the jars of Apache Kafka and HDFS, and kafka-python's own tests.
 
 `make peers` runs `python tests/support/peers.py`, which fetches the peers that are missing. The
-tests' fixtures fetch nothing; they raise PeerMissing if a peer is missing. If Maven is missing and
-the program runs as root, it installs Maven with apt-get. If it does not run as root, it prints a
-sentence that asks the user to install Maven. Maven runs on the same Java as Skidway, so PATH does
-not have to contain a Java.
+tests' fixtures fetch nothing; they raise PeerMissing if a peer is missing. If Maven is missing, the
+program installs it with apt-get if root runs the program. If another user runs the program, it
+prints a sentence that asks this user to install Maven. Maven runs on the same Java as Skidway, so
+PATH does not have to contain a Java.
 """
 
 from __future__ import annotations

@@ -271,8 +271,8 @@ class World:
         """Makes a counter count all records of all its logs."""
         for name in self.names:
             for partition in PARTITIONS:
-                # `fetch` is called again, because a call may count no record: it may only skip a
-                # gap, or only compare a batch
+                # a first call of `fetch` may only skip a gap of offsets, and a second call only
+                # compare the last counted batch with the state, so the third call counts the rest
                 for _ in range(3):
                     counter.fetch(name, partition, 10_000)
 

@@ -1,6 +1,6 @@
-"""Each audit message of the agent that a verdict may depend on contains two bounds. The first says
-how much older than the last seal a lost line may be. The second says how far ahead of the agent's
-clock a line's time may be. The audit uses these bounds or wider ones."""
+"""Each audit message of the agent, except announcements and notes, contains two bounds. The first
+says how much older than the last seal a lost line may be. The second says how far ahead of the
+agent's clock a line's time may be. The audit uses these bounds or wider ones."""
 
 from __future__ import annotations
 

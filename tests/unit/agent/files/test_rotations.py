@@ -91,7 +91,7 @@ def test_a_closed_generation_that_is_rewritten_with_the_same_size(
     world: World, is_down: bool
 ) -> None:
     """A file id is closed when the agent has announced the file's final length. If a rotated file
-    is rewritten after that with as many other bytes, the agent reads the new bytes. It also
+    is then rewritten with different bytes of the same size, the agent reads the new bytes. It also
     declares a loss, because further bytes may have been written and replaced in the meantime."""
     rotate(world)
     world.settle()
