@@ -138,8 +138,8 @@ def test_a_file_without_a_name_is_lost_at_once() -> None:
 
 
 def test_nothing_new_is_not_told_again(world: World) -> None:
-    """As long as all bytes are safe (acknowledged, or declared lost or uncertain), the agent sends
-    the empty backlog only once."""
+    """As long as all bytes are safe (acknowledged, or declared lost or uncertain), the backlog (the
+    agent's report on unsafe bytes) is empty, and the agent sends it only once."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(40, 10)
@@ -150,7 +150,7 @@ def test_nothing_new_is_not_told_again(world: World) -> None:
 
 def test_one_note_waits_at_most(world: World) -> None:
     """While the brokers accept no messages, the agent's state contains at most one note with a
-    backlog."""
+    backlog (a report on bytes that are not acknowledged yet)."""
     world.start()
     for size in range(20):
         world.files.append(A, b"x" * size + b"\n")
@@ -194,9 +194,11 @@ def test_the_notes_of_a_file_are_few_and_never_make_bytes_younger() -> None:
 
 
 def test_the_shortest_of_the_last_lives_counts() -> None:
-    """The agent expects that a file will live as long as the shortest life among the files of its
-    directory that were deleted last. It forgets the lives of files that were deleted earlier,
-    because the rotation may have been changed since then. It ignores a negative life."""
+    """The life of a file is the time from its creation to its deletion. The agent remembers the
+    lives of the files that were deleted last in a directory. It expects that other files of the
+    directory will live as long as the shortest of these lives. It forgets the lives of files that
+    were deleted earlier, because the rotation may have been changed since then. It ignores a
+    negative life."""
     lives = Lives()
     assert lives.shortest("/log") is None
     for life_ms in (5, -1, *range(100, 100 + LIVES_MAX - 1)):
