@@ -41,8 +41,8 @@ class Cluster(SkidwayBroker):
         self._produced = 0
 
     def ready(self) -> bool:
-        """Returns whether the broker serves clients. If the broker's mirror has stopped, the broker
-        still serves clients, but /health reports it as unhealthy."""
+        """Returns whether the broker serves clients. It may serve them even while /health reports
+        it as unhealthy, for example because its mirror has stopped."""
         with contextlib.suppress(OSError):
             return bool(self.health()["serving"])
         return False

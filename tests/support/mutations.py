@@ -19,8 +19,8 @@ EXTREMES = (
     b"\x80\0\0\0", b"\0\0\0\x02", b"\xff\xff\xff\xfe", b"\xff\xff\xff\xff\x0f",
     b"\x7f" + b"\xff" * 7, b"\x80" + b"\0" * 7, b"\xff" * 8,
 )  # fmt: skip
-"""Bytes that replace others in a damaged request. Read as a length, a count, an offset or a time,
-they give values that no client sends."""
+"""Bytes that replace others in a damaged request. A broker that reads them as a length, a count, an
+offset or a time gets a value that no client sends."""
 _HEAD = 12  # bytes of length field, API key, version and correlation id
 _LENGTH = struct.Struct(">i")
 
@@ -65,8 +65,8 @@ def mutated(frame: bytes, chance: random.Random) -> bytes:
 
 
 def cut_everywhere(frame: bytes) -> Iterator[bytes]:
-    """Yields the frame's beginnings of every length that contain at least the head (see `_HEAD`).
-    Each has a length field that fits its length."""
+    """Yields every beginning of the frame that contains at least the head (see `_HEAD`). The length
+    field of each beginning is changed to fit its length."""
     for end in range(_HEAD, len(frame)):
         yield framed(frame[4:end])
 

@@ -15,8 +15,9 @@ class Nodes:
     """Replaces a `Coordinator`, its kazoo client and the client's transaction. The nodes are in a
     dictionary. Only the methods that the broker calls exist.
 
-    `after` contains functions by path. A test uses them to change a node between two requests of
-    the broker: each function is called once, after the broker has asked whether the path exists.
+    `after` contains functions, each for one path. A test uses them to change a node between two
+    requests of the broker. A function is called once, when the broker has asked whether the
+    function's path exists.
     """
 
     def __init__(self, **content: bytes) -> None:

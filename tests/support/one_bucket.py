@@ -86,9 +86,9 @@ def verdict(messages: list[Message], policy: Policy = POLICY, now: int = NOW) ->
 def verdict_taken(
     messages: list[Message], ahead: Seal, taken_ms: int, policy: Policy = POLICY
 ) -> BucketVerdict:
-    """Returns the verdict if the collector receives the seal `ahead` when the collector's clock
-    shows `taken_ms`. The time in the seal may be a different one, because the agent's clock may be
-    wrong."""
+    """Returns the verdict of a collector that receives `messages` and then the seal `ahead`. The
+    collector's clock shows `taken_ms` when the seal arrives. The seal contains the time of the
+    agent's clock, which may be wrong and thus differ from `taken_ms`."""
     fold = Fold(messages)
     fold.apply(ahead, Heard("audit", "id", 0, 9, ahead.time_ms, taken_ms, is_live=False))
     [found] = [x for x in verdicts(fold.evidence(), policy, NOW) if x.bucket == START]

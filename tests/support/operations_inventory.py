@@ -1,8 +1,8 @@
 """The Ansible inventory for tests of what an operator does after the installation, such as adding
 hosts.
 
-The fleet begins with one server of each kind, and grows later. The intervals are short, as in
-support.fleet_inventory.
+The fleet begins with one server of each kind, and grows later. The intervals in the settings are
+short, as in support.fleet_inventory.
 """
 
 from __future__ import annotations

@@ -28,8 +28,8 @@ def wheels_of(version: str) -> Path:
 
 
 def install(programs: list[str], folder: Path, into: Path) -> None:
-    """Installs Skidway's `programs` into `into`, as on a host that has only Python, from the wheels
-    in `folder`."""
+    """Makes the virtual environment `into`, and installs Skidway's `programs` there. pip and all
+    packages come from the wheels in `folder`, as on a host that has only Python."""
     run([sys.executable, "-m", "venv", "--without-pip", str(into)])
     (pip,) = folder.glob("pip-*.whl")
     lists = [word for program in programs for word in ("-r", str(folder / f"{program}.txt"))]
@@ -50,8 +50,9 @@ def run(command: list[str], **options: object) -> str:
 
 
 def copy_installed(requirement: str, into: Path, without: Collection[str] = ()) -> None:
-    """Puts skidway with some extras into the virtual environment `into`, as pip would. Skidway
-    comes from this source tree, and its dependencies come from the environment of this process.
+    """Installs `requirement` (skidway with some extras) into the virtual environment `into`, as pip
+    would. Skidway comes from this source tree, and its dependencies come from the environment of
+    this process.
 
     `without` contains the names of dependencies that are not installed.
     """

@@ -2,9 +2,10 @@
 .cache/peers. The peers are the jars of Apache Kafka and HDFS, and kafka-python's own tests.
 
 `make peers` runs `python tests/support/peers.py`, which fetches the peers that are missing. The
-tests' fixtures fetch nothing; they raise PeerMissing if a peer is missing. If the program runs as
-root, it installs Maven with apt-get. Otherwise it prints a sentence that asks the user to install
-Maven. Maven runs on the same Java as Skidway, so PATH does not have to contain a Java.
+tests' fixtures fetch nothing; they raise PeerMissing if a peer is missing. If Maven is missing, the
+program installs it with apt-get if root runs the program. If another user runs the program, it
+prints a sentence that asks this user to install Maven. Maven runs on the same Java as Skidway, so
+PATH does not have to contain a Java.
 """
 
 from __future__ import annotations
@@ -135,8 +136,8 @@ def provide(command: str, packages: Sequence[str], why: str) -> str:
 
 
 def is_complete(peer: str) -> bool:
-    """Returns whether the peer was fetched completely, with the pom.xml that pins its versions
-    now."""
+    """Returns whether the peer was fetched completely, and the pom.xml that pins its versions has
+    not changed since."""
     marker = CACHE / peer / ".complete"
     return marker.exists() and marker.read_text() == _digest(peer)
 

@@ -1,4 +1,4 @@
-"""Runs the whole pipeline as real programs. An `Oracle` writes the lines and remembers every line.
+"""Runs the whole pipeline as real programs. An `Oracle` writes log lines and remembers each line.
 
 A `Pipeline` is a demo site (skidway.demo.site) in a folder of the test. It has methods that start,
 stop, kill and restart each program. Clients reach the datacenter's broker through `proxy`, which
@@ -160,8 +160,8 @@ class Pipeline:
         self.proxy.stop()
 
     def rewrite(self, sources: Sequence[Settings]) -> None:
-        """Writes the agent's settings with these sources. The agent uses them from its next start
-        on."""
+        """Writes the settings of all programs. Those of the agent contain the given sources. A
+        program uses its new settings from its next start on."""
         self.site.write(sources)
         for name, changed in self.settings.items():
             path = self.site.config(name)
@@ -325,15 +325,15 @@ class Oracle:
         return path
 
     def put(self, path: Path, text: str) -> None:
-        """Appends a text to a file, but does not remember its lines for `expect_exactly`. The test
-        itself must do so."""
+        """Appends a text to a file, but does not add the text's lines to `lines`. A test that calls
+        `expect_exactly` must add them itself."""
         data = text.encode()
         with self._lock, path.open("ab", buffering=0) as out:
             assert out.write(data) == len(data)
             self.bytes += len(data)
 
     def expect_exactly(self, rows: Sequence[str]) -> None:
-        """Asserts that the rows contain every line exactly once."""
+        """Asserts that the rows are exactly the remembered lines, each of them once."""
         wanted, found = collections.Counter(self.lines), collections.Counter(rows)
         lost, extra = wanted - found, found - wanted
         what = f"of {len(self.lines)} lines"

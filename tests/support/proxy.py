@@ -188,8 +188,8 @@ class Proxy:
             each.drop()
 
     def hit(self, header: RequestHeader, body: memoryview) -> Intervention | None:
-        """Returns the fault that hits this request or its answer. Returns None if no fault hits the
-        request or the answer."""
+        """Returns the fault that hits this request or its answer, and increments the fault's
+        `chosen`. Returns None if there is no such fault."""
         with self._changed:
             for each in self._interventions:
                 spent = each.times is not None and each.chosen >= each.times
@@ -267,7 +267,7 @@ class _Connection:
             with contextlib.suppress(OSError):
                 end.shutdown(socket.SHUT_RDWR)
             end.close()
-        with contextlib.suppress(KeyError):  # the connection's other thread may have emptied it
+        with contextlib.suppress(KeyError):  # raised when `_hit` is empty
             while True:
                 self._proxy.unanswered(self._hit.popitem()[1])
         self._gone(self)

@@ -61,8 +61,8 @@ class Recoveries:
     # Changes of the inventory
 
     def certify(self, authority: Authority) -> None:
-        """Puts a certificate for the registry, which `authority` has signed, into the files for the
-        inventory."""
+        """Makes a certificate for the registry, signed by `authority`. The next inventory contains
+        this certificate and its key."""
         pair = authority.sign("registry", OFFLINE)
         for name, path in {"registry.pem": pair.certificate, "registry.key": pair.key}.items():
             self.files[name] = path.read_text()

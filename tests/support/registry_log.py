@@ -1,5 +1,6 @@
 """The log in which a schema registry keeps its schemas, in memory instead of ZooKeeper. Several
-registries can share the log. A test can lose the log's answer to a registry's request."""
+registries can share the log. A test can make single requests to the log fail, and can make the
+log's answers get lost."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@ time, as simply as possible.
 
 The model has no log, no JSON and no Avro. A schema is only a key, and a refusal is only an error
 code. Tests send the same requests to the model and to the real registry. Then they compare the
-answers, and the versions, schemas and modes that both have.
+answers of both, and the versions, schemas and modes that each of them has.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 in the way that a test chooses.
 
 It keeps whole batches in memory, remembers the last five batches of each producer, and serves the
-APIs of a partition leader over real sockets. A test prepares a list of faults for each API. At each
-request of an API, the broker takes the next fault from the API's list and lets it happen to this
-request.
+APIs of a partition leader over real sockets. A test prepares a list of faults for an API. When the
+broker gets a request of this API, it removes the first fault from the list, and this fault happens
+to the request.
 """
 
 from __future__ import annotations

@@ -76,7 +76,7 @@ def _of_code(text: str) -> Iterator[tuple[int, str, str]]:
                 case ast.Expr(value=ast.Constant(value=str(docstring))):
                     yield inner.lineno, lines[above - 1].strip(), inspect.cleandoc(docstring)
                 case ast.Assign() | ast.AnnAssign():
-                    above = inner.lineno  # if a string follows, it describes this name
+                    above = inner.lineno  # a string below an assignment describes the assigned name
     for first, comment in _comments(text):
         at_the_end = not lines[first - 1].lstrip().startswith("#")
         line = first - 1 if at_the_end else first + comment.count("\n")

@@ -29,7 +29,7 @@ PartitionId = tuple[Source, int]
 def copy(topic: Topic, partition: int, count: int, skipped: int, *, names: bool) -> None:
     """Copies up to `count` further records of a partition to the mirror. Before them, the mirror
     leaves out `skipped` offsets, and all offsets whose records have expired at the source. If
-    `names` is true, the mirror declares the offsets that it left out as a gap."""
+    `names` is true, the mirror also declares a gap, which names the offsets that it left out."""
     source, mirror = topic.broker[partition], topic.mirror[partition]
     begin = max(source.start, min(mirror.end + skipped, source.end))
     if begin > mirror.end:

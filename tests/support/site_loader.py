@@ -2,8 +2,8 @@
 loader writes, and the deltas (messages with counts) that it commits with them.
 
 The real `skidway.loader.planning.plan` decides which gaps (ranges of missing offsets) the loader
-may skip. The world's faults can make the loader write rows into a wrong place, or change rows after
-they were written.
+may skip. The faults of a `World` (see support.site_world) can make the loader write rows under a
+wrong bucket, agent or topic, or can change rows after they were written.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ class SiteLoader:
             self.accepted |= {(topic.source, partition, x, x + 1) for x in missing}
 
     def take(self, topic: Topic) -> Taken:
-        """Returns what a load now reads of a topic, without committing it."""
+        """Returns what a load would read of a topic now. Commits nothing."""
         output = self.output(topic.source)
         marks = {partition: dict(known) for partition, known in output.marks.items()}
         taken = Taken(dict(output.positions), marks)

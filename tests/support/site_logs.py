@@ -3,7 +3,7 @@ messages.
 
 Every line has a number. Whenever a sender counts a line, the simulation remembers the topic, agent
 and bucket under which the sender counted it (`Placed`). So the tests know the truth about each
-single line, and need not compare sums, as the audit does.
+single line. They need not compare sums, which is all that the audit can do.
 """
 
 from __future__ import annotations
@@ -82,8 +82,8 @@ class Record:
 
 
 def record_of(line: Line, file: int, first: int) -> Record:
-    """Returns the record of a line. Its `sums` are what each tier adds to its counts for this
-    record."""
+    """Returns the record of a line. A tier that counts the record adds the record's `sums` to its
+    counts."""
     length = 0 if line.agent == NO_AGENT else LENGTH
     columns = (np.array([x], np.int64) for x in (line.agent, file, first, length))
     return Record(

@@ -9,13 +9,15 @@ output.
 If a collector calls a bucket of a topic complete, then these statements must be true:
 
     E  all tiers have counted the same lines in this bucket: each line once, and under its agent
-    D  if a line belongs to this bucket, and the newest seal of the line's agent includes the
-       line, then the line is a row of this bucket and of no other bucket, or a rule left it out
+    D  if a line belongs to this bucket, and the newest seal of the line's agent guarantees that the
+       line is counted, then the line is a row of this bucket and of no other bucket, or a rule left
+       it out
     F  if a record without origin belongs to this bucket, then it is a row of this bucket and of no
        other bucket
-    X  this bucket has no counted row of a line that belongs elsewhere, and no line has two rows in
-       this bucket
-    L  the verdict shows exactly the lines that rules of the agents left out, by rule
+    X  if the loader's messages count a row of this bucket, then the row has the bucket, agent and
+       topic of its line; and no line has two rows in this bucket
+    L  the verdict shows, for each rule, the number of lines of this bucket that the agents left out
+       by this rule
     R  if rows were changed without a change in the manifests, the recount names each agent and
        bucket for which D, F or X does not hold
 
@@ -23,8 +25,8 @@ F need not be true for a topic that was deleted and created again, or if no tier
 without origin in this bucket.
 
 If all tiers counted the same lines of a bucket and all agents sealed the bucket, then a collector
-that has heard every message must call the bucket complete. This module compares single lines, and
-never sums.
+that has heard every message must call the bucket complete. This module compares single lines. It
+never compares sums.
 """
 
 from __future__ import annotations
@@ -299,7 +301,7 @@ def _is_sealed(world: World, source: Source, bucket: int) -> bool:
             if any(x.topic == source.topic for x in agent.counted_as.values()):
                 return False
             continue
-        until, at = max(seals, key=lambda x: (x[1], x[0]))  # the newest, by message number
+        until, at = max(seals, key=lambda x: (x[1], x[0]))  # of the seal that was prepared last
         touched = agent.teller.touched.get((source, agent.number, bucket), 0)
         if until < bucket + BUCKET_MS + LATENESS_MS or touched > at:
             return False

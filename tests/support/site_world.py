@@ -52,7 +52,7 @@ class Faults:
     - kills: counters are killed and continue from their durable state.
     - recounts: counters count everything again in a new epoch.
     - misplaces: the field that is wrong in a misplaced row: "bucket", "agent" or "topic".
-    - swaps: two rows exchange the field that `misplaces` names.
+    - swaps: two rows exchange their values of the field that `misplaces` names.
     - remakes: a topic is deleted and created again.
     - late: after a topic was created again, the programs notice the new topic at different times.
     - unnamed: topics have no ids, so a topic that is created again looks like the old topic. This
@@ -271,7 +271,8 @@ class World:
         """Makes a counter count all records of all its logs."""
         for name in self.names:
             for partition in PARTITIONS:
-                # one call of `fetch` may only skip a gap, and the next one only compare a batch
+                # a first call of `fetch` may only skip a gap of offsets, and a second call only
+                # compare the last counted batch with the state, so the third call counts the rest
                 for _ in range(3):
                     counter.fetch(name, partition, 10_000)
 

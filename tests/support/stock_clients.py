@@ -119,7 +119,8 @@ class Driver:
         self._received = b""
 
     def ask(self, do: str, **arguments: object) -> dict[str, Any]:
-        """Lets the client do one step. Raises ClientFailed with the client's message."""
+        """Lets the client do the step `do`, and returns its answer. If the client reports an error,
+        raises ClientFailed with the client's message."""
         self.begin(do, **arguments)
         return self.finish(do)
 
@@ -130,7 +131,8 @@ class Driver:
         self._process.stdin.flush()
 
     def finish(self, do: str = "") -> dict[str, Any]:
-        """Waits for the end of the step that `begin` has begun, and returns the client's answer."""
+        """Waits for the end of the step that `begin` has begun, and returns the client's answer. If
+        the client reports an error, raises ClientFailed, whose message contains the word `do`."""
         answer = json.loads(self._line())
         if "error" in answer:
             raise ClientFailed(f"{self.client.name} {do}: {answer['error']}\n{self.complaints()}")

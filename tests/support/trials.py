@@ -117,7 +117,7 @@ class Trial:
 
     @property
     def output(self) -> str:
-        """The directory or the folder on HDFS to which the loads write."""
+        """The directory, local or on HDFS, to which the loads write."""
         return self._stage.output
 
     def write(self, name: str, count: int) -> Path:
@@ -272,8 +272,8 @@ class Stage:
             raise error
 
     def verdicts(self, topics: Sequence[str], until: str = "complete") -> list[dict[str, Any]]:
-        """Waits until all buckets of the topics are complete, or until a bucket has the verdict
-        `until`. Returns the buckets.
+        """Waits until all buckets of the topics are complete. If `until` is another verdict, waits
+        until one bucket has this verdict. Returns the buckets, even if the wait took too long.
 
         All stories share one report of the audit. This method asks the audit for a new report only
         as long as the last report does not have the wanted verdicts.

@@ -1,5 +1,5 @@
 """The torture test ("the torture") runs all programs under all kinds of faults. It checks the
-result with an oracle: a record of every line that was written.
+result with an oracle, which remembers every line that was written.
 
 `make torture MINUTES=30 SEED=7` runs a site of real programs on real files. The site has a
 datacenter with Skidway's broker, a datacenter with Apache Kafka, and an offline broker that mirrors
@@ -14,7 +14,7 @@ that were written. docs/testing.md explains the numbers that the torture prints.
     hosts       a host's writers: numbered lines in logs, and the ways to rotate them
     lake        the loader's current and earlier outputs, and the lines in all of them
     loads       the loader as a program that keeps running, with a load every few seconds
-    shifted_clock  time.sleep under libfaketime, for every program whose clock is shifted
+    shifted_clock  a replacement for time.sleep, for every program whose clock is shifted
     settings    the settings of all programs
     programs    starts, kills and freezes programs, and changes their versions and clocks
     disks       small file systems that fill up, or cannot be written to
@@ -23,7 +23,7 @@ that were written. docs/testing.md explains the numbers that the torture prints.
     truth       compares lines, rows and verdicts, and computes the numbers; no I/O
     __main__    the command: runs a schedule, prints it, and replays or shortens a failed schedule
 
-`hosts` records every written line, and `truth` compares these records with what arrived. The
-programs under test never see them. The seed decides the schedule of faults, but not how fast the
-machine runs the programs, so two runs with one seed may differ.
+`hosts` remembers every written line, and `truth` compares these lines with the lines that arrived.
+The seed decides the schedule of faults, but not how fast the machine runs the programs, so two runs
+with one seed may differ.
 """

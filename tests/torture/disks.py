@@ -22,7 +22,7 @@ class Disk:
 
     def __init__(self, folder: Path, size: int | None) -> None:
         self._folder, self._size = folder, size
-        self._inside = -1  # gives access to the file system below a read-only mount
+        self._inside = -1  # a descriptor that reaches the folder even below a read-only mount
 
     def mount(self) -> None:
         """Makes the folder, and mounts its file system if the folder has one."""

@@ -19,7 +19,7 @@ the loader."""
 ALL = (*OURS, "zookeeper", "kafka-dc2", "loader")
 CLUSTERS = ("broker-dc1", "broker-offline", "kafka-dc2")
 LAKE = "lake"
-"""The name of the target of faults that stands for the file system with the loader's outputs."""
+"""The name of the target that stands for the file system with the loader's outputs."""
 CLOCK_STEPS_S = (-1_500, -40, 40, 1_500)
 """The steps, in seconds, by which a fault sets a program's clock forward or back. All are smaller
 than an hour, because an agent ignores a line's own time if that time is an hour or more ahead of

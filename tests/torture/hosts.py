@@ -33,9 +33,9 @@ GOES_ON = ("renamed", "dated")
 while. The other ways of rotation compress or truncate the old file at once, so the writer must not
 write to this file again."""
 CUT_SELDOM = 8
-"""The factor by which logs of the way "copied" (copytruncate) are rotated less often than other
-logs. At each truncation the agent declares a loss. The torture does not require lines of buckets
-with a declared loss to arrive, so with more truncations it would check fewer lines."""
+"""Logs that are rotated by copytruncate (see `copied`) are rotated this many times less often than
+other logs. At each truncation the agent declares a loss. The torture does not require lines of
+buckets with a declared loss to arrive, so with more truncations it would check fewer lines."""
 END = " ."
 COPY = "/copy-"
 """A part of the path of each copy that a COPY fault makes of a log. The patterns of the agent's
@@ -49,7 +49,7 @@ seconds."""
 
 
 class Line:
-    """The oracle's record of a line that was written. topic: the name of the line's topic in the
+    """A written line, as the oracle remembers it. topic: the name of the line's topic in the
     mirror. number: unique among all hosts. time_ms: the time in the line."""
 
     __slots__ = ("fits", "host", "number", "time_ms", "topic")
@@ -239,7 +239,7 @@ class Host:
                 else f"this is no line: {self._number}{END}\n"
             )
             self.lines.append(Line(full, self.name, self._number, time_ms, fits=fits))
-        out = self._out(path)  # the file that has the first half of the line
+        out = self._out(path)  # if a line is half written, this file has its first half
         data = self._rest.pop(path, b"") + "".join(text).encode()
         if data and self._thread.is_alive() and self._chance.random() < HALVED:
             half = self._chance.randrange(len(data))

@@ -73,9 +73,9 @@ class Lake:
 
     def delete(self, topic: str) -> Callable[[], bool]:
         """Moves one of the topic's Parquet files out of the output. The returned function moves the
-        file back. It returns False if the file system does not allow this now. If rows were set
-        aside or a new output was begun in the meantime, the function does nothing and returns
-        True."""
+        file back. It returns False if the file system does not allow the move now. If rows were set
+        aside, a new output was begun, or the loader replaced the file in the meantime, the function
+        moves nothing and returns True."""
         hidden = self._folder / f"deleted-{time.time_ns()}"
         files = sorted((self.output / topic).rglob("*.parquet"))
         changes, begun, file = self._changes, self._begun, self._chance.choice([*files, hidden])
@@ -98,8 +98,8 @@ class Lake:
 
     @property
     def gone(self) -> set[int]:
-        """The numbers of the lines in Parquet files that `delete` has moved away and that are not
-        back."""
+        """The numbers of the lines in the Parquet files that the current output lacks because
+        `delete` has moved them away."""
         return {number for numbers in self._gone.values() for number in numbers}
 
     def marked(self, topic: str) -> set[int]:

@@ -3,9 +3,9 @@ it merges the small files of each hour.
 
 The command is `python -m torture.loads CONFIG SECONDS`. All loads run in this process. The torture
 sets `spark.above.offsets` so high that no load uses Spark. So a kill -9 usually hits a running
-load, and not the start of Spark. If a load fails, the program prints the reason and continues with
-the next load. So a failed load does not prevent later loads, just as on a host where a timer starts
-each load.
+load, and not the start of Spark. If a load fails with an expected error, for example because a
+broker is down, the program prints the reason and continues with the next load. So a failed load
+does not prevent later loads, just as on a host where a timer starts each load.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ the run."""
 
 def main(config: str, seconds: str) -> None:
     """Runs loads until the process is killed. After SIGTERM, the process finishes the current load
-    and ends."""
+    and ends. An unexpected error in a load ends the process with status UNEXPECTED_EXIT_CODE."""
     over = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: over.set())
     given = settings.load(LoaderSettings, Path(config))

@@ -219,7 +219,7 @@ class Operator:
             while not self._over.wait(EVERY_S):
                 self._look_after_loads()
                 with self._lock:
-                    first = self._tasks[:1]  # the tasks are done one after another
+                    first = self._tasks[:1]  # the later tasks wait until the first one is done
                 for task in first:
                     if next(task, self) is self:
                         with self._lock:
@@ -241,7 +241,8 @@ def _until(is_done: Callable[[], bool]) -> Task:
 
 
 def _known(address: str, names: Sequence[str]) -> Generator[None, None, dict[str, str]]:
-    """The ids of the topics with these names. Names without a topic are left out."""
+    """Yields until a broker answers. Then returns the ids of the topics with these names, by name.
+    A name without a topic is left out."""
     while True:
         with suppress(SkidwayError), Client(address) as client:
             there = client.metadata(None).topics
@@ -250,8 +251,9 @@ def _known(address: str, names: Sequence[str]) -> Generator[None, None, dict[str
 
 
 def _deleted(address: str, former: Mapping[str, str]) -> bool:
-    """Deletes the topics with these names and ids. Returns True if none of them existed any more. A
-    new topic with the same name, which a mirror may have made, is not deleted."""
+    """Deletes the topics that still have one of these names and its id. Returns whether no such
+    topic was left before the call. A topic with one of the names and a new id, which a mirror may
+    have made, is not deleted."""
     with suppress(SkidwayError), Client(address) as client:
         there = client.metadata(None).topics
         left = [x for x, id_ in former.items() if x in there and str(there[x].topic_id) == id_]

@@ -2,8 +2,8 @@
 their clocks.
 
 If a program ends by itself, a thread of this module starts the program again, as systemd would.
-Before it does so, it calls torture.operator, because the operator may have to change something
-before the start. The thread also counts the exit statuses.
+Before the start, the thread calls the function `answer` of the simulated operator, who may have to
+change something first. The thread also counts the exit statuses.
 """
 
 from __future__ import annotations

@@ -25,9 +25,9 @@ IDLE_FLUSH_MS = 20_000
 line has no line terminator. A writer always writes the second half of a line sooner, even if it
 gets no CPU time for a while."""
 READ_BACK_WAIT_MS = 60_000
-"""The agent's `read.back.wait.ms`. After a restart, the agent reads back from the partitions which
-of its batches arrived. It waits this long for batches that may still be on their way. No fault of
-the torture delays a batch for longer."""
+"""The agent's `read.back.wait.ms`. After a restart, the agent reads partitions back to find out
+which of its batches arrived. It waits this long for batches that may still be on their way. No
+fault of the torture delays a batch for longer."""
 OF_DC2 = "|".join(x.removeprefix("dc2.") for x in all_topics() if x.startswith("dc2."))
 
 

@@ -17,7 +17,8 @@ from torture.faults import Fault
 def shrunk(
     faults: Sequence[Fault], fails: Callable[[Sequence[Fault]], bool], tries: int
 ) -> list[Fault]:
-    """Returns the shortest failing schedule that this algorithm finds in at most `tries` runs."""
+    """Returns the shortest failing schedule that ddmin (see the module's docstring) finds in at
+    most `tries` runs."""
     kept, parts = list(faults), 2
     while len(kept) > 1 and tries > 0:
         size = -(-len(kept) // parts)

@@ -40,9 +40,11 @@ class Truth:
 
     - lost, doubled: lines that are missing, or that arrived twice, although the audit calls their
       bucket complete.
+    - false_complete: the buckets of the lines in `lost` and `doubled`.
     - torn: lines of which only a part arrived as a row, and lines that arrived as a row instead of
       a reject, or as a reject instead of a row.
-    - invented: the numbers of rows and rejects that no line of the topic has.
+    - invented: line numbers that rows or rejects of a topic contain, but that no written line of
+      this topic has.
     - missing: lines that did not arrive, in buckets that the audit calls open or incomplete, that
       is, for which it still waits.
     - marked: the number of hours that have a file `_SUCCESS`.

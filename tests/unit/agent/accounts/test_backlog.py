@@ -83,9 +83,10 @@ def test_the_life_of_a_deleted_file_says_when_the_next_is_lost(world: World) -> 
 
 
 def test_the_life_of_a_closed_file_is_rather_too_short(world: World) -> None:
-    """If the agent has closed a file before the file is deleted, only an hourly search finds out
-    that the file is gone. The agent assumes the earliest possible time of the deletion, an hour
-    before this search. So the assumed life of the file may be too short, but not too long."""
+    """A file is closed when the agent has accounted for all its bytes and announced its final
+    length. If a closed file is deleted, only an hourly search finds out that the file is gone. The
+    agent assumes the earliest possible time of the deletion, an hour before this search. So the
+    assumed life of the file may be too short, but not too long."""
     world.files.append("/log/other", b"")
     world.files.append(A, b"old\n")
     born_ms = world.clock.time_ms()
@@ -137,8 +138,8 @@ def test_a_file_without_a_name_is_lost_at_once() -> None:
 
 
 def test_nothing_new_is_not_told_again(world: World) -> None:
-    """As long as all bytes are safe (acknowledged, or declared lost or uncertain), the agent sends
-    the empty backlog only once."""
+    """As long as all bytes are safe (acknowledged, or declared lost or uncertain), the backlog (the
+    agent's report on unsafe bytes) is empty, and the agent sends it only once."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(40, 10)
@@ -149,7 +150,7 @@ def test_nothing_new_is_not_told_again(world: World) -> None:
 
 def test_one_note_waits_at_most(world: World) -> None:
     """While the brokers accept no messages, the agent's state contains at most one note with a
-    backlog."""
+    backlog (a report on bytes that are not acknowledged yet)."""
     world.start()
     for size in range(20):
         world.files.append(A, b"x" * size + b"\n")
@@ -193,9 +194,11 @@ def test_the_notes_of_a_file_are_few_and_never_make_bytes_younger() -> None:
 
 
 def test_the_shortest_of_the_last_lives_counts() -> None:
-    """The agent expects that a file will live as long as the shortest life among the files of its
-    directory that were deleted last. It forgets the lives of files that were deleted earlier,
-    because the rotation may have been changed since then. It ignores a negative life."""
+    """The life of a file is the time from its creation to its deletion. The agent remembers the
+    lives of the files that were deleted last in a directory. It expects that other files of the
+    directory will live as long as the shortest of these lives. It forgets the lives of files that
+    were deleted earlier, because the rotation may have been changed since then. It ignores a
+    negative life."""
     lives = Lives()
     assert lives.shortest("/log") is None
     for life_ms in (5, -1, *range(100, 100 + LIVES_MAX - 1)):

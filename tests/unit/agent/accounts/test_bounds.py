@@ -1,6 +1,6 @@
-"""Each audit message of the agent contains two bounds. The first says how much older than the last
-seal a lost line may be. The second says how far ahead of the agent's clock a line's time may be.
-The audit uses these bounds or wider ones."""
+"""Each audit message of the agent, except announcements and notes, contains two bounds. The first
+says how much older than the last seal a lost line may be. The second says how far ahead of the
+agent's clock a line's time may be. The audit uses these bounds or wider ones."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ A = "/log/a.log"
 
 @promise("6 lateness")
 def test_each_message_says_what_the_agent_takes_event_times_to_be() -> None:
-    """Each audit message contains two bounds: the agent's setting `lateness.ms`, and the limit by
-    which a line's own time may be ahead of the agent's clock."""
+    """Each audit message, except announcements and notes, contains two bounds: the agent's setting
+    `lateness.ms`, and the limit by which a line's own time may be ahead of the agent's clock."""
     world = World(settings(raw(), lateness_ms=5_000))
     world.files.append(A, b"1\n")
     world.start()

@@ -75,7 +75,8 @@ def test_a_last_word_lasts_until_something_turns_up() -> None:
 def test_a_note_in_doubt_is_made_again() -> None:
     """Before a last word, the agent notes the sizes of the topic's files. If one of these files is
     then replaced, the next scan finds the new file, and the agent does not send the last word,
-    which would say that all lines are delivered. It sends one when it has read the new file."""
+    which would say that all lines are delivered. It sends a last word when it has read the new
+    file."""
     leaving = Leaving({})
     leaving.is_asked = True
     assert is_last_word(leaving, tracked(9, 9))
@@ -102,7 +103,8 @@ def test_what_is_not_durable_yet_is_not_done() -> None:
 def test_what_stands_in_the_way_is_named() -> None:
     """A topic's last word is a message which says that all the topic's lines are delivered. The
     list of obstacles names each file that prevents a last word, with the file's error or number of
-    undelivered bytes. Closed files and finished topics are not in the list."""
+    undelivered bytes. The list names no completely delivered file, and no file of a topic that
+    already has its last word."""
     files = [tracked(3, 9), tracked(0, 5, state=FileState.CLOSED, length=5)]
     assert list(obstacles(["t"], files, {})) == ["topic t: 6 bytes of /p are not delivered"]
     denied = {"t": {"/p": "Permission denied"}}

@@ -247,7 +247,7 @@ def test_private_keys_do_not_reach_extra_by_another_name(kind: str) -> None:
 
 def test_names_of_private_fields_through_renames() -> None:
     """A field that rules mask, hash or remove is private. The function `private_names` returns all
-    names that rules give such a field, before and after the private rule."""
+    names that such a field has: in the line, and after each rule that renames it."""
     for text, names in (
         ("rename a to b\nmask b for cards\nrename b to c", {"a", "b", "c"}),
         ("mask a for cards\nrename a to b\nrename c to a", {"a", "b"}),

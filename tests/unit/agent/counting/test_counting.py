@@ -224,8 +224,8 @@ class Killed(Exception):
 def test_a_kill_at_any_moment_neither_loses_nor_doubles_a_line(
     world: Counting, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Lines are written, and logs are rotated and deleted at random, and the agent is killed at
-    random: before a transaction, after it, and between two turns. Each line is noted once."""
+    """Each line is noted once, even if logs are rotated and deleted at random, and the agent is
+    killed at random: before a transaction, after a transaction, or between two turns."""
     chance, written, generation = random.Random(seed), list[str](), 0
     for _ in range(60):
         what = chance.choice(["write", "write", "turn", "turn", "rotate", "before", "after"])
@@ -276,9 +276,9 @@ def _turn_and_kill(world: Counting, patch: pytest.MonkeyPatch, *, is_before: boo
 def test_a_torn_log_of_the_database_neither_loses_nor_doubles_a_line(
     world: Counting, seed: int
 ) -> None:
-    """If a power loss tears off the end of the database's log at any byte, the notes and the
-    positions still belong together. The restarted agent reads again the lines whose notes are lost,
-    and each line is noted once."""
+    """If a power loss cuts the database's write-ahead log at any byte, the notes still agree with
+    the agent's positions in the log files. The restarted agent reads the lines whose notes are lost
+    again, and each line is noted once."""
     chance = random.Random(seed)
     written = [f"line {n} {chance.random()}" for n in range(300)]
     for at in range(0, 300, 30):
@@ -337,8 +337,8 @@ def test_a_file_is_no_directory_for_notes(tmp_path: Path) -> None:
 
 
 def test_damaged_notes_are_refused_with_what_to_do(world: Counting) -> None:
-    """If the database of the notes is damaged, the agent that only counts does not start. The error
-    says what the operator can do with notes, and nothing about lines that were sent."""
+    """If the database of the notes is damaged, `skidway agent count` does not start. The error says
+    how the operator can begin new notes."""
     world.write("a")
     world.turn()
     world.kill()

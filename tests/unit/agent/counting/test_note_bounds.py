@@ -50,8 +50,8 @@ def test_long_values_are_counted_by_pages() -> None:
 
 
 def test_the_notes_say_since_when_they_are_whole(tmp_path: Path) -> None:
-    """After old notes were dropped, the remaining notes claim to be complete only since the time of
-    the newest dropped note. The entries of deleted files are dropped too."""
+    """After old notes were dropped, the database says that its notes are complete only for the time
+    after the newest dropped note."""
     world = Counting(tmp_path / "notes")
     world.settings = replace(world.settings, keep_s=3600.0)
     world.write("a")

@@ -80,9 +80,9 @@ def test_repeats_are_one_record(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_came_behind_later_records_is_missing() -> None:
-    """If a record is behind records of later lines of its file in the log, it counts as missing,
-    because readers drop it. If a part of the log has expired, the record counts as arrived, because
-    an expired copy of the record may have been before the later records."""
+    """A record counts as missing if its offset is higher than the offset of a later line's record,
+    because readers drop such a record. If a part of the log has expired, the record counts as
+    arrived, because an expired copy of it may have been before the later line's record."""
     late = rows(P, (150, 200), (100, 150))
     assert parts(late) == [(100, 150, Fate.MISSING), (150, 200, Fate.ARRIVED)]
     assert parts(late, gap=True) == [(100, 200, Fate.ARRIVED)]

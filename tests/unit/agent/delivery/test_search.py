@@ -69,8 +69,8 @@ def test_the_watermark_is_asked_for_anew_once_nothing_can_arrive_any_more() -> N
 
 
 def test_where_the_new_watermark_is_reached_what_is_missing_is_lost() -> None:
-    """When the agent has read up to the high watermark that it asked for at the end, records that
-    it has not found count as lost."""
+    """When no late batch can arrive any more, the agent asks for the high watermark again. When it
+    has read up to this high watermark, records that it has not found count as lost."""
     logs = Logs()
     search = Search(logs, Found(AGENT, []))
     search.begin(Found(AGENT, [Intent(1, FILE, 0, 8, 0, 0, b"")]), {TP: 0}, 0.0)

@@ -256,7 +256,7 @@ def test_a_short_file_is_known_by_its_time_of_change(is_down: bool) -> None:
 @pytest.mark.parametrize("knows_births", [True, False])
 def test_while_the_plain_file_is_there_the_compressed_one_is_not_read(knows_births: bool) -> None:
     """While a program compresses a file, the plain file and the compressed file both exist. The
-    agent reads the plain file until that is deleted, and reads no line twice."""
+    agent reads the plain file until the plain file is deleted, and reads no line twice."""
     world = World(settings(raw("logs", f"{APP}*")))
     world.files.knows_births = knows_births
     world.files.append(APP, LONG)

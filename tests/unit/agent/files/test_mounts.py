@@ -64,7 +64,7 @@ def test_files_whose_file_system_is_not_mounted_yet_are_waited_for(
 ) -> None:
     """If a file system is not mounted at the agent's start, no line is lost or doubled. The agent
     sends no seal until the file system is mounted, because a seal says that all earlier lines are
-    counted. Then it reads all rotated files, even those that it never saw before."""
+    counted. After the mount, it reads all rotated files, even those that it never saw before."""
     world.kill()
     go_on(world)
     world.files.is_mounted = False

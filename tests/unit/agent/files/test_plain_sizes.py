@@ -31,8 +31,8 @@ def compressed(folder: Path) -> tuple[str, Content]:
 def test_a_file_that_needs_too_much_memory_has_no_size(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A file whose damaged header asks for more memory than the machine has counts as a file that
-    cannot be decompressed."""
+    """If the damaged header of a compressed file asks for more memory than the machine has, the
+    agent gets an error instead of the file's decompressed size."""
     format_ = decompressed._FORMATS[".xz"]._replace(stream=Exhausted)
     monkeypatch.setitem(decompressed._FORMATS, ".xz", format_)
     path, content = compressed(tmp_path)

@@ -74,7 +74,8 @@ def test_generations_between_two_looks_are_read(world: World) -> None:
 
 def test_a_generation_is_read_on_and_closed(world: World) -> None:
     """While a program still writes to a rotated file, the agent continues to read this file. When
-    no program has written to the file for a while, the agent closes the file's id."""
+    no program has written to the file for a while, the agent closes the file's id: it announces the
+    file's final length."""
     generations(world, 2)
     world.settle(rounds=4)
     world.files.append(f"{APP}.1", b"late\n")
@@ -89,9 +90,9 @@ def test_a_generation_is_read_on_and_closed(world: World) -> None:
 def test_a_closed_generation_that_is_rewritten_with_the_same_size(
     world: World, is_down: bool
 ) -> None:
-    """If a rotated file is rewritten with different bytes of the same size after its file id was
-    closed, the agent reads the new bytes. It also declares a loss, because other bytes may have
-    been written and replaced since the file id was closed."""
+    """A file id is closed when the agent has announced the file's final length. If a rotated file
+    is then rewritten with different bytes of the same size, the agent reads the new bytes. It also
+    declares a loss, because further bytes may have been written and replaced in the meantime."""
     rotate(world)
     world.settle()
     assert [each["state"] for each in world.ledger()] == ["closed"]
@@ -108,9 +109,9 @@ def test_a_closed_generation_that_is_rewritten_with_the_same_size(
 
 
 def test_a_touch_of_a_closed_generation_is_nothing(world: World) -> None:
-    """If a closed rotated file has a new modification time but the same bytes, the agent declares
-    no loss and continues to send seals for the topic. (A seal says that all earlier lines are
-    counted.)"""
+    """If a completely read rotated file gets a new modification time but keeps its bytes, the agent
+    declares no loss and continues to send seals for the topic. (A seal says that all earlier lines
+    are counted.)"""
     rotate(world)
     world.settle()
     assert [each["state"] for each in world.ledger()] == ["closed"]
@@ -394,8 +395,9 @@ def test_generations_that_were_deleted_are_declared_though_the_log_has_the_old_i
 
 
 def test_another_file_under_the_inode_of_a_closed_one(world: World) -> None:
-    """If a log gets the inode of a closed file, the log's path seems unchanged. The agent still
-    finds the rotated file that was written between the closed file and the log."""
+    """A file was rotated, completely read and deleted, and the log at its old path now has its
+    inode. So the path seems to lead to the same file as before. The agent still finds the rotated
+    file that was written after the deleted file and before the log."""
     inode = world.files.by_path[APP].inode
     rotate(world)
     world.settle()
@@ -711,7 +713,7 @@ def test_a_compressed_file_that_was_being_written_at_the_last_look(
 
 def test_a_generation_whose_time_of_change_was_set_back_is_declared(world: World) -> None:
     """If a rotated file's modification time is set back (`touch -d`), the file looks like an old
-    file that somebody has unpacked. The agent does not read it and declares it lost."""
+    file that somebody has unpacked. The agent does not read it, but declares it lost."""
     generations(world, 2)
     world.files.by_path[f"{APP}.1"].changed_ns -= 3_600_000_000_000
     world.settle()
@@ -743,7 +745,7 @@ def test_a_clock_that_was_set_back_while_the_agent_was_down_is_declared(world: W
 
 def test_a_declared_span_begins_with_the_oldest_file_that_was_left_alone(world: World) -> None:
     """If the agent starts long after the clock was set back, it does not read files that seem old,
-    and declares a loss. The loss reaches back to the time of the oldest of these files."""
+    but declares a loss. The loss reaches back to the time of the oldest of these files."""
     world.kill()
     world.clock.set_time_ms(world.clock.time_ms() - 3_600_000)
     written_ms = world.clock.time_ms()

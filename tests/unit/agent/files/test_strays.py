@@ -89,8 +89,9 @@ def test_generations_in_another_directory(world: World) -> None:
 
 
 def test_strangers_that_were_there_are_left_alone(world: World) -> None:
-    """A log with a similar name that no pattern matches is not read, even if it grows and the agent
-    is restarted."""
+    """If another log has a name like that of the agent's log, but no pattern matches it, the agent
+    does not read the other log. This is so even if the other log grows and the agent is
+    restarted."""
     world.files.append("/log/app-2.log", b"a worker's\n")
     world.clock.advance(60)
     world.settle()

@@ -83,8 +83,8 @@ def test_a_log_that_is_empty_again_after_it_was_copied(is_down: bool) -> None:
 
 @pytest.mark.parametrize("is_down", [True, False])
 def test_rotated_generations_of_an_empty_log_that_are_deleted(is_down: bool) -> None:
-    """If lines are written to a log without a file id, and the log is rotated and deleted between
-    two scans, and a newer rotated file remains, the agent declares a loss."""
+    """If a log without a file id gets lines and is deleted before the next scan, the agent declares
+    a loss. It does so even if it finds and reads a newer rotated file of the log."""
     world = make()
     if is_down:
         stop(world)
