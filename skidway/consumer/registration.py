@@ -111,7 +111,8 @@ class Registration:
         self._lock = threading.Lock()
         self._registering = threading.Lock()
         self._asked = False
-        # Names under which this consumer may be registered, because no clear answer came.
+        # The names of attempts to register that had no clear answer. The consumer may be registered
+        # under each of these names.
         self._attempted: list[str] = []
         self._session_id = self._tainted = 0
         self._closing = False
@@ -150,8 +151,8 @@ class Registration:
         return self._lease.renew_at
 
     def ensure(self) -> Guard | None:
-        """Returns the registration. Registers the consumer first if it is not registered. Returns
-        None while ZooKeeper does not answer.
+        """Returns the guard of the consumer's registration. If the consumer is not registered,
+        registers it first. Returns None while ZooKeeper does not answer.
         """
         guard = self.guard
         if guard is not None or not self.is_connected:
@@ -251,8 +252,7 @@ class Registration:
         for bell in self._bells:
             bell.ring(changed=True)
 
-    # on kazoo's threads
-
+    # methods that run on kazoo's threads
     def _on_answer(self, name: str, asked_at: float, found: bool | None) -> None:
         self._asked = False
         if found:

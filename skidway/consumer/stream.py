@@ -25,14 +25,15 @@ class NotOwned(SkidwayError):
     """The stream's reader does not own the partition now: another reader owns it, or will own it
     soon.
 
-    The other reader gets again the records that this stream has handed out but not committed.
+    The records that this stream has handed out but not committed are delivered again, to the other
+    reader.
     """
 
 
 class Stream:
     """Iterates over the records of the partitions that its reader owns. Only one thread may
-    iterate. A record counts as finished, so that its offset may be committed, when the next record
-    is requested.
+    iterate. When the application requests the next record, the previous record counts as finished.
+    Auto commit commits only the offsets of finished records.
 
     Records of a partition come in offset order. `for record in stream`, `batches` and `poll` may be
     mixed; each continues after the last record that was handed out.
