@@ -106,7 +106,8 @@ class Trial(Demo):
 
     def load(self) -> None:
         super().load()
-        if self.display.is_terminal:  # without a terminal, only the summary has these numbers
+        # Shows the final table. If there is no terminal, the summary at the end is enough.
+        if self.display.is_terminal:
             self.idle(now=True)
         self.display.end_state()
 

@@ -107,7 +107,7 @@ class OutboxEntry:
     def __init__(self, token: object, encoded: EncodedBatch) -> None:
         self.token = token
         self.encoded = encoded
-        self.header: bytes | None = None  # has the present producer id
+        self.header: bytes | None = None  # made under the present identity; None before the send
         self.state = BatchState.UNSENT
         self.base_offset = -1
         self.error: KafkaError | None = None
@@ -241,7 +241,7 @@ class Outbox:
             return True
         error = error_for(code, message)
         self.trouble = error
-        if now >= self.retry_at:  # refusals during one wait do not prolong it
+        if now >= self.retry_at:  # a further refusal during a wait does not prolong the wait
             self.retry_at = now + self._backoff.next_s()
         if self._idempotent and known_code in IDENTITY_LOST:
             entry.state, self._draining = BatchState.REFUSED, True

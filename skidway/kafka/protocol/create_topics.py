@@ -9,7 +9,8 @@ What is new in each version:
     6    may answer THROTTLING_QUOTA_EXCEEDED
     7    topic id in the answer (KIP-516)
 
-``configs`` of an answer is an empty tuple, not None, because Java's admin client fails on null.
+If an answer has no configs, ``configs`` is an empty tuple and not None, because Java's admin client
+fails on null.
 """
 
 from __future__ import annotations
