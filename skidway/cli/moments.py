@@ -51,8 +51,8 @@ def parse_duration(text: str, option: str) -> float:
 
 
 def shown(time_ms: int) -> str:
-    """Returns a time as text: as in RFC 3339 with milliseconds, in UTC. If the time is outside the
-    range of Python's calendar, returns the plain number."""
+    """Returns a time as RFC 3339 text with milliseconds, in UTC. If the time is outside the years 1
+    to 9999, returns the number `time_ms` as text."""
     try:
         moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=time_ms)
     except OverflowError:

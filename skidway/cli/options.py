@@ -58,7 +58,7 @@ def add_bootstrap_option(parser: argparse.ArgumentParser) -> None:
 
 def bootstrap_server(args: argparse.Namespace) -> str:
     """Returns the addresses of the brokers from the option, the environment or the profile. The
-    default is `BOOTSTRAP_SERVER`. Raises ConfigurationRefused."""
+    default is `BOOTSTRAP_SERVER`. Raises ConfigurationRefused if the profile is invalid."""
     named: str | None = args.bootstrap_server
     return named or profile.read().bootstrap_servers or BOOTSTRAP_SERVER
 

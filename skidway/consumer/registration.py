@@ -167,10 +167,10 @@ class Registration:
         return guard
 
     def _register(self) -> Guard | None:
-        """Registers the consumer under a new name. If the present session still owns nodes of an
-        earlier name, whose registration was lost, other members wait until these nodes are gone. In
-        this case, this method only ends the session, so that ZooKeeper removes the nodes, and
-        returns None.
+        """Registers the consumer under a new name. If the consumer lost an earlier registration in
+        the present session, owner nodes of that registration may still exist, and other members
+        wait until these nodes are gone. In this case, this method registers nothing and returns
+        None: it only ends the session, so that ZooKeeper removes the nodes.
 
         If an earlier attempt to register had no answer, the name of that attempt may exist in
         ZooKeeper. This method removes that name before it tries a new name.
@@ -231,7 +231,8 @@ class Registration:
                 return
             self._lease.end()
             self.guard = None
-            self._tainted = self._session_id  # the lost name's nodes exist until this session ends
+            # The owner nodes of the lost registration exist until this session ends.
+            self._tainted = self._session_id
         _log.warning("consumer_registration_lost", group=self.group, consumer=name)
         self._ring()
 

@@ -24,8 +24,8 @@ from skidway.kafka import group_nodes
 from skidway.kafka.types import TopicPartition
 
 WRITTEN_AT_ONCE = 100
-"""The highest number of offsets in one transaction, because a request to ZooKeeper is limited to 1
-MB."""
+"""The highest number of offsets that one transaction writes. By default, ZooKeeper accepts no
+request of more than 1 MB."""
 _ATTEMPTS_MAX = 4
 
 

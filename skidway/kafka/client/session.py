@@ -208,7 +208,8 @@ class ClientSession:
         return found
 
     def hangups(self) -> list[Link]:
-        """Returns the failed links whose socket must be closed."""
+        """Returns the links that have ended since the last call. The driver must close their
+        sockets."""
         found, self._hangups = self._hangups, []
         return found
 

@@ -6,7 +6,7 @@ What is new in each version:
     2    isolation level, throttle time
     4    leader epochs (KIP-320)
     5    may answer OFFSET_NOT_AVAILABLE
-    6    flexible
+    6    flexible (KIP-482)
     7    timestamp -3: the offset of the largest timestamp (KIP-734)
 
 A requested timestamp is in ms, or one of the constants below. If no record is at or after that
