@@ -55,8 +55,8 @@ class StreamReader:
         self.is_closing = False
 
     def interrupt(self) -> None:
-        """Makes a waiting `take`, and every later call of `take`, return without a result. Any
-        thread may call this method.
+        """Ends the wait of a `take` that is waiting for a batch. Later calls of `take` do not wait
+        for a batch. Any thread may call this method.
         """
         self.is_closing = True
         self.bell.ring()

@@ -254,6 +254,7 @@ class Registration:
             bell.ring(changed=True)
 
     # methods that run on kazoo's threads
+
     def _on_answer(self, name: str, asked_at: float, found: bool | None) -> None:
         self._asked = False
         if found:

@@ -135,7 +135,8 @@ class Stream:
 
     def seek(self, tp: TopicPartition, offset: int) -> None:
         """Continues to read a partition at the given offset, which may be before or after the
-        present position. The next commit stores the given offset. Raises NotOwned."""
+        present position. If the next commit comes before any further record, it stores the given
+        offset. Raises NotOwned if this stream does not read the partition now."""
         if offset < 0:
             raise UsageError("an offset is 0 or more")
         with self._lock:

@@ -55,7 +55,7 @@ class AgentState:
     @property
     def in_flight(self) -> dict[int, int]:
         """For each file id, the number of bytes between the agent's checkpoint and the end of the
-        last intent: bytes that were sent or are about to be sent, and are not done yet."""
+        last intent. The agent has sent these bytes, or is about to send them."""
         found = {file: end - self.positions.get(file, 0) for file, end in self.promised.items()}
         return {file: size for file, size in found.items() if size > 0}
 

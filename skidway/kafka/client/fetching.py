@@ -218,8 +218,8 @@ class Fetching:
         return None
 
     def interrupt(self, why: str) -> None:
-        """Adds an interruption, with the reason `why`, to every partition. The caller has reason to
-        believe that the next batches may come from another log (see `take_interruptions`)."""
+        """Adds an interruption, with the reason `why`, to every partition: its next batches may
+        come from another log (see `take_interruptions`)."""
         for tp in self._readings:
             self._interrupt(tp, why)
 
