@@ -266,10 +266,11 @@ class Coordinator:
             ) from error
 
     def _answer(self, path: str, request: Callable[[], Any]) -> Any:
-        """Repeats a request until it is answered, but at most for the session timeout.
+        """Returns ZooKeeper's answer to a request. Repeats the request until ZooKeeper answers;
+        after the session timeout, raises Unreachable.
 
-        Without a connection kazoo queues the request, so this method waits for the answer. If the
-        session is lost and kazoo has no new session yet, the method fails at once.
+        Without a connection, kazoo queues the request until there is a connection. If the session
+        is lost and kazoo has no new session yet, this method raises Unreachable at once.
         """
         deadline = time.monotonic() + self._session_timeout_s
         while True:

@@ -68,8 +68,8 @@ def _made(cls: type, *, frozen: bool, eq: bool, kw_only: bool) -> type:
 
 
 def _initializer(cls: Any) -> Callable[..., None]:
-    """Returns a method `__init__`. When it is first called, it compiles the final `__init__`, and
-    the class then has this one instead.
+    """Returns a preliminary `__init__`. When it is first called, it compiles the final `__init__`
+    and puts it into the class in its own place.
     """
 
     def initialize(self: Any, *args: Any, **named: Any) -> None:
@@ -82,8 +82,8 @@ def _initializer(cls: Any) -> Callable[..., None]:
 
 
 def _compiled(cls: type) -> Callable[..., None]:
-    """A function `__init__` that sets the fields through the descriptors of their slots. This is
-    faster than setting the fields by name."""
+    """Returns the final `__init__`. It sets each field through the descriptor of the field's slot,
+    which is faster than `setattr` with the field's name."""
     names: dict[str, Any] = {"_missing": _MISSING}
     body: list[str] = []
     positional: list[str] = []
@@ -170,6 +170,7 @@ _MISSING: Final = object()
 _FROZEN: Final = {
     "__setattr__": _refuse_change,
     "__delattr__": _refuse_deletion,
-    "__getstate__": _state,  # otherwise pickle and copy would assign to fields
+    # Without these two methods, pickle and copy would assign to fields. `__setattr__` refuses that.
+    "__getstate__": _state,
     "__setstate__": _set_state,
 }

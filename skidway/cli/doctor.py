@@ -35,8 +35,8 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def render(findings: list[Finding]) -> str:
-    """Returns a text with one line for each finding (a check of this machine), the finding's advice
-    below the line, and a summary at the end."""
+    """Returns a text with one line for each finding (the result of one check of this machine). If a
+    finding has advice, the next line has the advice. A summary is at the end."""
     width = max(len(finding.name) for finding in findings)
     lines = []
     for finding in findings:

@@ -1,6 +1,6 @@
-"""Parses the times and durations that people write in options. A time is a date with a time of day
-(2026-01-31T10:00:00Z), or a duration before now (90m, 24h, 7d). A duration is 30s or 2h, for
-example."""
+"""Parses the times and durations that people write in options. A duration is a whole number with
+the unit s, m, h or d, for example 30s or 2h. A time is a date with a time of day
+(2026-01-31T10:00:00Z), or a duration: 24h means the time 24 hours ago."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ def parse_since(text: str, now_ms: int, option: str = "--since") -> int:
 
 def parse_moment(text: str, now_ms: int, option: str = "--since") -> int:
     """Returns the time that `text` gives, in ms since 1970; the number is negative for times before
-    1970. A text without a time zone is UTC. Raises UsageError, which names the option."""
+    1970. A date without a time zone is in UTC. If `text` is no time, raises UsageError, which names
+    the option."""
     try:
         ago = _span(text)
         if ago is not None:
@@ -38,8 +39,8 @@ def parse_moment(text: str, now_ms: int, option: str = "--since") -> int:
 
 
 def parse_duration(text: str, option: str) -> float:
-    """Returns the seconds of a duration such as 30s, 5m, 2h or 1d. Raises UsageError, which names
-    the option."""
+    """Returns the seconds of a duration such as 30s, 5m, 2h or 1d. If `text` is no duration, raises
+    UsageError, which names the option."""
     try:
         span = _span(text)
     except (ValueError, OverflowError):
@@ -50,8 +51,8 @@ def parse_duration(text: str, option: str) -> float:
 
 
 def shown(time_ms: int) -> str:
-    """Returns a time as text: as in RFC 3339 with milliseconds, in UTC. If the time is outside the
-    range of Python's calendar, returns the plain number."""
+    """Returns a time as RFC 3339 text with milliseconds, in UTC. If the time is outside the years 1
+    to 9999, returns the number `time_ms` as text."""
     try:
         moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=time_ms)
     except OverflowError:
@@ -61,8 +62,8 @@ def shown(time_ms: int) -> str:
 
 def _span(text: str) -> timedelta | None:
     """Returns the duration that a text like `90m` means, or None if the text has another form.
-    Raises OverflowError if the duration is too long, and ValueError if there are more digits than
-    Python reads."""
+    Raises OverflowError if the duration is too long for `timedelta`, and ValueError if the number
+    has more digits than `int` converts."""
     number, unit = text[:-1], text[-1:]
     if not number.isdigit() or unit not in _UNITS:
         return None

@@ -17,8 +17,8 @@ BOOTSTRAP_SERVER = "127.0.0.1:9092"
 
 
 def add_config_options(parser: argparse.ArgumentParser, cls: type[Any] | None = None) -> None:
-    """Adds the options --config FILE, --set KEY=VALUE and --log-level. If `cls` is given, also adds
-    --example, which prints an example of this class of settings."""
+    """Adds the options --config FILE, --set KEY=VALUE and --log-level. If `cls` (a class of
+    settings) is given, also adds --example, which prints a configuration file with all settings."""
     parser.add_argument("--config", type=Path, metavar="FILE", help="YAML file with the settings")
     parser.add_argument(
         "--set",
@@ -41,7 +41,7 @@ def add_config_options(parser: argparse.ArgumentParser, cls: type[Any] | None = 
 
 def load_settings(cls: type[T], args: argparse.Namespace, program: str) -> T:
     """Returns the settings that the options of `add_config_options` give. Raises
-    ConfigurationRefused."""
+    ConfigurationRefused if they are invalid."""
     return settings.load(cls, args.config, args.set, program=program)
 
 
@@ -58,7 +58,7 @@ def add_bootstrap_option(parser: argparse.ArgumentParser) -> None:
 
 def bootstrap_server(args: argparse.Namespace) -> str:
     """Returns the addresses of the brokers from the option, the environment or the profile. The
-    default is `BOOTSTRAP_SERVER`. Raises ConfigurationRefused."""
+    default is `BOOTSTRAP_SERVER`. Raises ConfigurationRefused if the profile is invalid."""
     named: str | None = args.bootstrap_server
     return named or profile.read().bootstrap_servers or BOOTSTRAP_SERVER
 

@@ -96,7 +96,7 @@ class Progress:
         line = progress_line(self._what, done, self._total, note)
         if self._is_terminal:
             columns = shutil.get_terminal_size().columns
-            # the line is too long: leave out the bar, because the note says more
+            # If the line is too long for the terminal, leave out the bar, so that the note fits.
             if len(line) >= columns:
                 line = progress_line(self._what, done, self._total, note, has_bar=False)
             sys.stderr.write("\r" + line[: columns - 1].ljust(columns - 1))
@@ -118,8 +118,8 @@ def progress_line(what: str, done: int, total: int, note: str = "", *, has_bar: 
 
 
 def _cell(value: Any) -> str:
-    """The text of a cell. Control characters, for example in the name of a file, are escaped, so
-    that they neither change the table nor the terminal."""
+    """Returns the text of a cell. Escapes control characters, for example in the name of a file,
+    because a terminal would carry them out."""
     text = _text(value)
     return text if text.isprintable() else "".join(map(_printable, text))
 

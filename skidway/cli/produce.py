@@ -95,8 +95,8 @@ class Input:
     def __init__(self, descriptor: int) -> None:
         self.descriptor = descriptor
         self.ended = False
-        # epoll cannot wait for regular files or for devices such as /dev/null. Reading them never
-        # blocks.
+        # epoll cannot wait for regular files or for devices such as /dev/null. It need not, because
+        # reading such a file or device never blocks.
         kind = os.fstat(descriptor).st_mode
         is_awaited = stat.S_ISFIFO(kind) or stat.S_ISSOCK(kind) or os.isatty(descriptor)
         self.wake = (descriptor,) if is_awaited else ()
@@ -196,8 +196,8 @@ class Sender:
                 start = end
 
     def _by_partition(self, lines: list[bytes]) -> dict[int, tuple[list[bytes], list[bytes]]]:
-        """Returns, for each partition, the keys and the values of its lines, in the order of the
-        lines."""
+        """Chooses a partition for each line. Returns the keys and the values of the lines by
+        partition, in the order of the lines. If lines have no keys, the list of keys is empty."""
         if not lines:
             return {}
         self._turn += 1

@@ -66,7 +66,7 @@ class Profile:
 
 def read(environment: Mapping[str, str] = os.environ) -> Profile:
     """Returns the profile. If a variable of the environment is set, its value replaces the
-    profile's setting. Raises ConfigurationRefused."""
+    profile's setting. Raises ConfigurationRefused if the profile is invalid."""
     path = _path(environment)
     found = Profile() if path is None else settings.load(Profile, path)
     named = {name: environment[key] for key, name in ENVIRONMENT.items() if environment.get(key)}

@@ -42,13 +42,13 @@ Three rules keep a partition from having two readers:
   transaction. The transaction fails if the registration node is gone. Each session has a new
   registration, so every write of a lost session fails.
 * Records are handed out only if ZooKeeper confirmed the registration less than three quarters of a
-  session timeout ago (`lease`). A program that was stopped for longer than this time asks ZooKeeper
-  again before it hands out the next record.
+  session timeout ago (`lease`). A program that did not run for longer than this time (for example
+  after SIGSTOP) asks ZooKeeper again before it hands out the next record.
 
 Delivery is at least once. A record counts as done when the application asks for the next record.
-Only the offsets of done records are committed. So if the application is killed, the record on which
-it was working and the uncommitted records are delivered again. If a member releases a partition and
-another claims it, no record is delivered twice.
+Only the offsets of done records are committed. If the application is killed, some records are
+delivered again: the record on which it was working, and the done records whose offsets were not
+committed yet. If a member releases a partition and another claims it, no record is delivered twice.
 
 A stream does all its work on the thread that iterates it. So a partition changes its owner only
 between two records: an application that works on one record for an hour keeps its partitions for

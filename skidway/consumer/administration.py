@@ -184,8 +184,9 @@ class Groups:
     def _partitions(
         self, group: str, topics: Sequence[str], partitions: Sequence[int]
     ) -> list[TopicPartition]:
-        """Returns the partitions with the numbers in `partitions` (all partitions if this is empty)
-        of the given topics. If `topics` is empty, uses all topics of the group."""
+        """Returns partitions of the given topics, or of all topics of the group if `topics` is
+        empty. `partitions` has the numbers of the wanted partitions; if it is empty, all are
+        wanted."""
         if not topics:
             self._require(group)
         names = list(topics) or list(self.topics(group))

@@ -26,8 +26,8 @@ from skidway.kafka.types import TopicPartition
 
 
 class Consumer:
-    """A member of a consumer group. Iterate over it on one thread; the iteration does not end by
-    itself.
+    """A member of a consumer group. Iterate over it on one thread. By default, the iteration does
+    not end by itself.
 
         with Consumer("broker:9092", "reports", ["clicks"]) as consumer:
             for record in consumer:

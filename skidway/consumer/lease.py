@@ -27,17 +27,17 @@ class Lease:
         self.until = float("-inf")
 
     def proven(self, asked_at: float) -> None:
-        """Notes that ZooKeeper has answered a request that was sent at `asked_at`, so that the
-        registration existed at this time."""
+        """Extends the lease. ZooKeeper has answered a request that was sent at the time `asked_at`,
+        and the answer shows that the registration existed."""
         self.until = max(self.until, asked_at + _BELIEVED * self._timeout_s)
 
     def end(self) -> None:
-        """Notes that the registration is gone."""
+        """Ends the lease, because the registration is gone."""
         self.until = float("-inf")
 
     def holds(self, now: float) -> bool:
-        """Returns whether the lease has not ended at `now`, so that certainly nobody else owns this
-        member's partitions."""
+        """Returns whether the lease lasts beyond the time `now`. Until the lease ends, certainly
+        nobody else owns this member's partitions."""
         return now < self.until
 
     @property

@@ -50,8 +50,9 @@ class Release(NamedTuple):
     """Step: stop reading a partition. If the owner node names this reader, also commit the offset
     and remove the node.
 
-    A reader also releases a partition that is not in `Membership.owned` if its claim had no answer
-    and the partition was then assigned to another reader.
+    This step is also done for a partition that is not in `Membership.owned`, if two things
+    happened: a claim of the partition had no answer, so that the reader may own it, and the
+    partition was then assigned to another reader.
     """
 
     tp: TopicPartition
@@ -168,8 +169,8 @@ class Membership:
         """Notes that ZooKeeper gave no answer to a step, or an unclear answer. The step is repeated
         after a wait.
 
-        It is unknown whether the step has happened. Repeating it does no harm, because a step that
-        is done twice has the same result as a step that is done once.
+        It is unknown whether the step has happened. Repeating the step does no harm, because a step
+        that is done twice has the same result as a step that is done once.
         """
         again_at = now + self._backoff.next_s()
         if isinstance(step, Look):

@@ -25,8 +25,8 @@ def beginning(
     """Returns the offset at which the reader begins, and the committed offset (None if there is
     none).
 
-    Raises NoOffset if `reset` is "none" and no offset is committed, KafkaError if a broker refuses,
-    and Unreachable if the broker or ZooKeeper does not answer.
+    Raises NoOffset if `reset` is "none" and no offset is committed. Raises KafkaError if a broker
+    answers with an error. Raises Unreachable if no broker answers, or if ZooKeeper does not answer.
     """
     committed = registry.offset(tp)
     if committed is not None:
@@ -38,8 +38,8 @@ def beginning(
 
 
 def reset_offset(client: Client, tp: TopicPartition, reset: OffsetReset, why: str) -> int:
-    """Returns the offset that `auto.offset.reset` chooses at this moment. Raises NoOffset for
-    "none"."""
+    """Returns the log start if `reset` is "earliest", and the high watermark if it is "latest". If
+    `reset` is "none", raises NoOffset with the text `why`."""
     if reset == "none":
         raise NoOffset(tp, why)
     where = EARLIEST if reset == "earliest" else LATEST

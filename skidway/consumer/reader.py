@@ -55,8 +55,8 @@ class StreamReader:
         self.is_closing = False
 
     def interrupt(self) -> None:
-        """Makes a waiting `take`, and every later call of `take`, return without a result. Any
-        thread may call this method.
+        """Ends the wait of a `take` that is waiting for a batch. Later calls of `take` do not wait
+        for a batch. Any thread may call this method.
         """
         self.is_closing = True
         self.bell.ring()
@@ -167,8 +167,9 @@ class StreamReader:
                 self._buffer.extend((reading, raw) for raw in fetched.batches)
 
     def _out_of_range(self, error: OffsetOutOfRange) -> None:
-        """Called if the position is before the log start (because of retention) or after the log
-        end (because of data loss). Continues at the offset that `auto.offset.reset` chooses.
+        """Called if a partition's next offset to fetch is before the log start (because of
+        retention) or after the log end (because of data loss). Continues to read the partition at
+        the offset that `auto.offset.reset` chooses.
         """
         if error.tp not in self.readings:
             return

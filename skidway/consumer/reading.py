@@ -5,8 +5,8 @@
                 finished when the application asks for the next record.
     committed   the offset in ZooKeeper, as far as this member knows
 
-Until somebody seeks, committed <= finished <= handed. If a member is killed, the next owner of the
-partition begins at `committed`: the records from this offset on are delivered again.
+If the application never seeks, committed <= finished <= handed. If a member is killed, the next
+owner of the partition begins at `committed`: the records from this offset on are delivered again.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from skidway.kafka.types import TopicPartition
 
 
 class Reading:
-    """A partition that this reader owns. As soon as `is_live` is False, no record of the partition
-    may be handed out from this `Reading`.
+    """How far a reader has read a partition that it owns. As soon as `is_live` is False, the reader
+    may hand out no record of this `Reading` any more.
     """
 
     __slots__ = ("committed", "finished", "handed", "is_live", "tp")

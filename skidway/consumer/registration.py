@@ -111,7 +111,8 @@ class Registration:
         self._lock = threading.Lock()
         self._registering = threading.Lock()
         self._asked = False
-        # Names under which this consumer may be registered, because no clear answer came.
+        # The names of attempts to register that had no clear answer. The consumer may be registered
+        # under each of these names.
         self._attempted: list[str] = []
         self._session_id = self._tainted = 0
         self._closing = False
@@ -150,8 +151,8 @@ class Registration:
         return self._lease.renew_at
 
     def ensure(self) -> Guard | None:
-        """Returns the registration. Registers the consumer first if it is not registered. Returns
-        None while ZooKeeper does not answer.
+        """Returns the guard of the consumer's registration. If the consumer is not registered,
+        registers it first. Returns None while ZooKeeper does not answer.
         """
         guard = self.guard
         if guard is not None or not self.is_connected:
@@ -166,10 +167,10 @@ class Registration:
         return guard
 
     def _register(self) -> Guard | None:
-        """Registers the consumer under a new name. If the present session still owns nodes of an
-        earlier name, whose registration was lost, other members wait until these nodes are gone. In
-        this case, this method only ends the session, so that ZooKeeper removes the nodes, and
-        returns None.
+        """Registers the consumer under a new name. If the consumer lost an earlier registration in
+        the present session, owner nodes of that registration may still exist, and other members
+        wait until these nodes are gone. In this case, this method registers nothing and returns
+        None: it only ends the session, so that ZooKeeper removes the nodes.
 
         If an earlier attempt to register had no answer, the name of that attempt may exist in
         ZooKeeper. This method removes that name before it tries a new name.
@@ -230,7 +231,8 @@ class Registration:
                 return
             self._lease.end()
             self.guard = None
-            self._tainted = self._session_id  # the lost name's nodes exist until this session ends
+            # The owner nodes of the lost registration exist until this session ends.
+            self._tainted = self._session_id
         _log.warning("consumer_registration_lost", group=self.group, consumer=name)
         self._ring()
 
@@ -251,7 +253,7 @@ class Registration:
         for bell in self._bells:
             bell.ring(changed=True)
 
-    # on kazoo's threads
+    # methods that run on kazoo's threads
 
     def _on_answer(self, name: str, asked_at: float, found: bool | None) -> None:
         self._asked = False

@@ -24,8 +24,8 @@ from skidway.kafka import group_nodes
 from skidway.kafka.types import TopicPartition
 
 WRITTEN_AT_ONCE = 100
-"""The highest number of offsets in one transaction, because a request to ZooKeeper is limited to 1
-MB."""
+"""The highest number of offsets that one transaction writes. By default, ZooKeeper accepts no
+request of more than 1 MB."""
 _ATTEMPTS_MAX = 4
 
 
@@ -150,7 +150,8 @@ class GroupRegistry:
                 raise refusal.error
             found = self._coordinator.get(path, watch=watch)
             if found is not None:
-                # True if this claim happened earlier, and its answer was lost
+                # The node names this reader if an earlier attempt created it, and the answer to
+                # that attempt was lost.
                 return found.data == reader.encode()
         return False
 
@@ -230,8 +231,8 @@ class GroupRegistry:
         return False
 
     def _learn(self, refusal: _Refusal, tp: TopicPartition) -> None:
-        """Finds out from the refusal of a write whether an offset node exists, and remembers the
-        result. Creates the parent node if it is missing.
+        """Learns why ZooKeeper refused to write a partition's offset node, so that the next attempt
+        succeeds: remembers that the node exists or does not exist, or creates its parent node.
         """
         if isinstance(refusal.error, NodeExistsError):
             self._with_offset.add(tp)

@@ -41,7 +41,8 @@ class Subscription(NamedTuple):
 
 
 class Share:
-    """Keeps the partitions that a reader owns. Only one thread at a time may use a `Share`."""
+    """The partitions that a reader owns, and the methods that claim, release and commit them. Only
+    one thread at a time may use a `Share`."""
 
     def __init__(
         self,
@@ -151,7 +152,7 @@ class Share:
 
     def _take_part(self, now: float) -> bool:
         """Registers this reader if it is not registered. Returns whether it is registered; while
-        ZooKeeper does not answer, returns False. If the time `until` of the registration is over,
+        ZooKeeper does not answer, returns False. If the lease is over (see `Registration.until`),
         first waits until ZooKeeper says whether the registration still exists.
         """
         registration = self._registration
@@ -192,8 +193,8 @@ class Share:
             raise Fenced(f"we are not registered in {self._registration.group} any more")
 
     def _count_partitions(self) -> None:
-        """Counts each topic's partitions. If no broker returns the count of a topic, keeps the last
-        known count."""
+        """Asks how many partitions each topic has. A topic that does not exist has 0 partitions. If
+        the answer for a topic is another error, keeps the last known number."""
         for name, topic in self._client.metadata(self._topics).topics.items():
             if topic.error is ErrorCode.NONE:
                 self._counts[name] = len(topic.partitions)

@@ -25,14 +25,15 @@ class NotOwned(SkidwayError):
     """The stream's reader does not own the partition now: another reader owns it, or will own it
     soon.
 
-    The other reader gets again the records that this stream has handed out but not committed.
+    The records that this stream has handed out but not committed are delivered again, to the other
+    reader.
     """
 
 
 class Stream:
     """Iterates over the records of the partitions that its reader owns. Only one thread may
-    iterate. A record counts as finished, so that its offset may be committed, when the next record
-    is requested.
+    iterate. When the application requests the next record, the previous record counts as finished.
+    Auto commit commits only the offsets of finished records.
 
     Records of a partition come in offset order. `for record in stream`, `batches` and `poll` may be
     mixed; each continues after the last record that was handed out.
@@ -134,7 +135,8 @@ class Stream:
 
     def seek(self, tp: TopicPartition, offset: int) -> None:
         """Continues to read a partition at the given offset, which may be before or after the
-        present position. The next commit stores the given offset. Raises NotOwned."""
+        present position. If the next commit comes before any further record, it stores the given
+        offset. Raises NotOwned if this stream does not read the partition now."""
         if offset < 0:
             raise UsageError("an offset is 0 or more")
         with self._lock:

@@ -58,8 +58,8 @@ Offsets = dict[TopicPartition, int]
 
 @dataclass(slots=True)
 class DemoOutcome:
-    """The results that the summary prints. `written` has the number of the writer's lines, by
-    topic."""
+    """The results that the summary prints. `written` has the writer's own counts of lines, torn
+    lines and bytes, by topic."""
 
     sizes: dict[Path, int] = field(default_factory=dict)
     ledger: list[dict[str, Any]] = field(default_factory=list)
@@ -98,8 +98,8 @@ class DemoOutcome:
 
     @property
     def rows(self) -> dict[str, int]:
-        """The number of rows that the recount found for each topic. The keys are the topics' names
-        without the prefix `dc1.`, which they have in the offline cluster.
+        """The number of rows that the recount found for each topic. In the offline cluster, topics
+        have names with the prefix `dc1.`. The keys are the names without this prefix.
         """
         return {
             each["topic"].removeprefix(f"{DATACENTER}."): each["rows"]
@@ -114,7 +114,7 @@ class DemoOutcome:
         found = {}
         for topic, tally in self.written.items():
             surplus = rows.get(topic, 0) - tally.lines
-            if not 0 <= surplus <= tally.torn:  # a line that a kill cut off may be a row
+            if not 0 <= surplus <= tally.torn:  # a torn line (cut off by a kill) may be a row, too
                 found[topic] = surplus
         return found
 
@@ -135,10 +135,11 @@ class DemoOutcome:
 def settled(
     ledger: Sequence[Mapping[str, Any]], fates: Sequence[str]
 ) -> dict[sources.FileKey, int]:
-    """Returns for each file the number of bytes with these fates. A fate says what happened to a
-    byte, for example "acknowledged" or "lost". The agent's account may have several ids for one
-    file, and each id begins at its own position in the file. The bytes before the lowest of these
-    positions also count, because they got their fates under ids that are no longer in the account.
+    """Returns for each file the number of bytes whose fate is one of `fates`. A fate says what
+    happened to a byte, for example "acknowledged" or "lost". `ledger` is the agent's account. It
+    may have several file ids for one file, and each id begins at its own position in the file. The
+    bytes before the lowest of these positions also count, because they got their fates under ids
+    that are no longer in the account.
     """
     done: dict[sources.FileKey, int] = {}
     begins: dict[sources.FileKey, int] = {}

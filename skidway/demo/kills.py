@@ -84,9 +84,10 @@ def of_counter(killed: CounterState, ends: Offsets, now: CounterState, seconds: 
 def of_loader(
     staged: Mapping[str, int], committed: Offsets, began: Offsets, rows: int, seconds: float
 ) -> Kill:
-    """Describes a kill of the loader. `staged` is the number of records, by topic, that the killed
-    loader was loading. `committed` are the end offsets in the manifests after the kill. `began` are
-    the offsets at which the next load began."""
+    """Describes a kill of the loader. `staged` is the number of records, by topic, that were in the
+    offline cluster at the time of the kill and were not loaded yet. `committed` are the end offsets
+    in the manifests after the kill. `began` are the offsets at which the next load began. `rows` is
+    the number of rows that the next load committed."""
     met = f"it was loading {sum(staged.values()):,} records of {len(staged)} topics"
     wrong = sum(abs(first - committed.get(tp, 0)) for tp, first in began.items())
     where = "at the very offsets where the last manifest ends" if not wrong else "ELSEWHERE"

@@ -74,8 +74,8 @@ class Site:
 
     @property
     def cutoff(self) -> Path:
-        """The path of a JSON file that maps each log file to a size. The agent reads each log file
-        up to its size and no further."""
+        """The path of a JSON file that maps each log file to a size in bytes. The agent reads each
+        log file only up to this size."""
         return self.folder / "cutoff.json"
 
     def data(self, program: str) -> Path:

@@ -65,7 +65,7 @@ OWN_TOPIC, ZOOKEEPER_TOPIC, SPARK_TOPIC, GIVEN_TOPIC = (
 
 def of_programs(logs: Path, schema: Path) -> list[dict[str, Any]]:
     """Returns the agent's setting `sources` for the logs of the demo's programs. Writes the schema
-    of the JSON lines in these logs."""
+    of the JSON lines in these logs to the file `schema`."""
     _write_schema(schema, OWN_SCHEMA)
     return [
         {
@@ -92,7 +92,7 @@ def of_programs(logs: Path, schema: Path) -> list[dict[str, Any]]:
 
 def of_writer(folder: Path, schema: Path) -> list[dict[str, Any]]:
     """Returns the agent's setting `sources` for the writer's files. Writes the schema of the JSON
-    lines in these files."""
+    lines in these files to the file `schema`."""
     _write_schema(schema, ORDER_SCHEMA)
     return [
         {

@@ -54,7 +54,8 @@ class AgentState:
 
     @property
     def in_flight(self) -> dict[int, int]:
-        """The number of bytes that are noted in intents and not acknowledged yet, by file id."""
+        """For each file id, the number of bytes between the agent's checkpoint and the end of the
+        last intent. The agent has sent these bytes, or is about to send them."""
         found = {file: end - self.positions.get(file, 0) for file, end in self.promised.items()}
         return {file: size for file, size in found.items() if size > 0}
 

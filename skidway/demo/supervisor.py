@@ -47,8 +47,8 @@ class Stopped(Exception):
 
 
 class Supervisor:
-    """Starts programs, notices when a program ends, and stops the programs in reverse order. Only
-    the main thread may use a `Supervisor`."""
+    """Starts programs, notices when a program ends, and stops the programs in the reverse order of
+    their starts. Only the main thread may use a `Supervisor`."""
 
     def __init__(self, logs: Path) -> None:
         self._logs = logs

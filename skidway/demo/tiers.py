@@ -84,8 +84,8 @@ class Tiers:
 
 
 def table(filled: list[Filled], away: Mapping[str, str]) -> list[str]:
-    """Returns the lines of the live table. `away` maps each tier whose program is down to a word,
-    such as "killed"."""
+    """Returns the lines of the live table. `away` contains the tiers whose programs do not run now,
+    each with a word that the table shows, such as "killed"."""
     lines = [f"  {'tier':<10}{'lines':>12}{'MB':>9}{'MB/s':>8}{'lines behind':>15}"]
     for each in filled:
         behind = f"{each.behind:,}" if each.tier != WRITTEN else ""

@@ -34,8 +34,8 @@ MOMENT_S = 0.01
 LOOK_EVERY_S = 0.5
 """Seconds between two requests for the numbers that the live table shows."""
 TRIES = 3
-"""A program is killed at most this often. It is killed again if the last kill interrupted no
-work.
+"""A program is killed at most this many times. It is killed again only if the last kill interrupted
+no work.
 """
 TOPICS = tuple(writer.FORMATS)
 TIER_OF = {"agent": tiers.AGENT, "broker-dc1": tiers.BROKER, "count-dc1": tiers.COUNTED}
@@ -106,7 +106,8 @@ class Trial(Demo):
 
     def load(self) -> None:
         super().load()
-        if self.display.is_terminal:  # without a terminal, only the summary has these numbers
+        # Shows the final table. If there is no terminal, the summary at the end is enough.
+        if self.display.is_terminal:
             self.idle(now=True)
         self.display.end_state()
 

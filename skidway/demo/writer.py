@@ -33,7 +33,7 @@ EVERY_S: Final = 0.1
 LINES_AT_ONCE_MAX: Final = 30_000
 AFTERWARDS_PER_S: Final = 200
 GENERATIONS: Final = 6
-"""One run writes about this many files for each stream, because it rotates them."""
+"""The writer rotates so often that one run writes about this many files for each stream."""
 ROTATED_BYTES_MIN: Final = 65_536
 LINE_BYTES: Final = 95
 READ_BYTES: Final = 1 << 20
@@ -195,8 +195,8 @@ def due(elapsed_s: float, lines: int, seconds: float) -> int:
 
 
 def share(made: int, count: int, stream: int) -> int:
-    """Returns how many of the next `count` lines belong to a stream. `made` is the number of
-    earlier lines."""
+    """Returns how many of the next `count` lines belong to the stream with the index `stream`. The
+    streams take turns, line by line. `made` is the number of earlier lines of all streams."""
     kinds = len(FORMATS)
     return (made + count - stream + kinds - 1) // kinds - (made - stream + kinds - 1) // kinds
 

@@ -139,8 +139,8 @@ class BatchHeader(NamedTuple):
 
     @property
     def last_sequence(self) -> int:
-        """Sequence of the last record; -1 without a producer id. The sequence may have wrapped to
-        0.
+        """Sequence of the last record; -1 without a producer id. It may be less than
+        `base_sequence`, because sequences wrap to 0 after 2^31 - 1.
         """
         if self.base_sequence == NO_SEQUENCE:
             return NO_SEQUENCE

@@ -40,8 +40,8 @@ class UnpackedRun:
 
     All other fields are columns with one row for each batch. sizes: the number of bytes of the
     batch's records. counts: the number of the batch's records. append_time: whether each of the
-    batch's records has the timestamp max_timestamp. The fields of headers have the names that
-    `BatchHeader` gives them. A run has no batch without records.
+    batch's records has the timestamp max_timestamp. The other columns have fields of the batch's
+    header, under the names that `BatchHeader` gives them. A run has no batch without records.
     """
 
     payload: Readable

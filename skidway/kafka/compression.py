@@ -2,7 +2,7 @@
 
     gzip     any gzip stream
     snappy   xerial framing (what Kafka's Java client writes) or one raw block (other clients)
-    lz4      LZ4 frames of independent blocks: Java refuses linked blocks
+    lz4      LZ4 frames of independent blocks, because Kafka's Java client refuses linked blocks
     zstd     Zstandard frames; needs Produce version 7 and Fetch version 10
 
 Decompression is bounded: it never writes more than `limit_bytes`, whatever sizes the input claims.

@@ -216,8 +216,8 @@ class TrailingBytes(ProtocolError):
 
 
 class BadValue(ProtocolError):
-    """A value that its type does not allow, such as a negative length, null, or text that is not
-    UTF-8."""
+    """A message has a value that the type of the field forbids, such as a negative length, null, or
+    text that is not UTF-8."""
 
 
 class FrameTooLarge(ProtocolError):

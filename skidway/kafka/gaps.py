@@ -32,7 +32,8 @@ copies this partition, because the source loses records faster than a person can
 
 
 class Gap(NamedTuple):
-    """Offsets [first, end) of a partition that the source no longer had, and the reason."""
+    """A range of offsets [first, end) in a partition, and the reason why the source no longer had
+    the records in this range."""
 
     partition: int
     first: int

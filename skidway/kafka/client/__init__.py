@@ -1,16 +1,26 @@
 """The client: producer, fetcher, metadata and administration. It handles records only as whole
 batches.
 
-    values      cluster, delivery                 the values that callers see
-    decisions   outbox, dispatch, fetching        order, retries, positions
-                connection, session, metadata     requests of a connection, all connections, leaders
-                calls, requests, alterations, group_offsets    requests as values
-                backoff                           waits between attempts
-    I/O         network                           non-blocking sockets for any loop
-    drivers     waiting, client, producer, fetcher    blocking, on the caller's thread
-                topic_creation                creates missing topics; waits until they are usable
-                pump                              the fetcher's requests and answers
-                following                             inside another loop, such as the broker's loop
+Values that callers get:
+
+    cluster, delivery           what is known about a cluster; the outcome of a sent batch
+
+Decisions:
+
+    outbox, dispatch            which batches a producer sends to which leader, and which again
+    fetching                    which partitions a fetcher reads, and from which offsets
+    metadata                    which broker leads which partition
+    connection, session         one connection; all connections of a client
+    calls, requests, alterations, group_offsets    build requests, and read the responses
+    backoff                     the waits between two attempts
+
+I/O, and what drives it:
+
+    network                     non-blocking sockets for any loop
+    waiting, client, producer, fetcher    wait on the caller's thread
+    topic_creation              creates missing topics, and waits until they can be used
+    following                   a client inside another loop, such as the broker's loop
+    pump                        passes fetches to the session, for `fetcher` and `following`
 
 The modules that make decisions use no socket and no clock. Bytes and times are passed in as values,
 and requests, deliveries and deadlines are returned as values. There are no threads, no asyncio and

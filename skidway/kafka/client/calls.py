@@ -29,7 +29,7 @@ class Call(Protocol):
         ...
 
     def frame(self, version: int, correlation_id: int, client_id: str) -> Sequence[Buffer]:
-        """Returns the whole request, in pieces that are sent one after the other."""
+        """Returns the whole request as a list of buffers, in the order of sending."""
         ...
 
     def read(self, body: memoryview, version: int) -> Any:
@@ -79,7 +79,7 @@ class ProduceCall:
         return self.acks != 0
 
     def frame(self, version: int, correlation_id: int, client_id: str) -> Sequence[Buffer]:
-        """Returns the request in pieces; each batch is a piece of its own and is not copied."""
+        """Returns the request as a list of buffers. Batches are not copied."""
         return produce.write_request(
             correlation_id, client_id, version, self.acks, self.timeout_ms, self.data
         )

@@ -97,8 +97,8 @@ class Client:
             self._watcher.close()
 
     def metadata(self, topics: Sequence[str] | None = None) -> Cluster:
-        """Returns the brokers, and the named topics (None means all topics). A topic that does not
-        exist has an error."""
+        """Returns the brokers, and the topics with these names (None means all topics). In the
+        result, a topic that does not exist has an error."""
         cluster = cluster_of(self._ask(metadata_call(topics), self._any_address))
         self.picture.learned(cluster)
         return cluster
@@ -109,9 +109,9 @@ class Client:
         """Finds for each partition the first offset at or after a time in ms. Instead of a time,
         LATEST means the high watermark, and EARLIEST means the log start.
 
-        Asks for leaders and offsets again until each partition has an answer, or the request
-        timeout is over. Raises KafkaError for a partition that does not exist, or whose leader
-        refuses.
+        Asks for leaders and offsets again until every partition has an offset. Raises KafkaError
+        for a partition that does not exist, or that still has no offset after the request timeout,
+        or whose leader answers with an error that does not go away with time.
         """
         found: dict[TopicPartition, ListedOffset] = {}
         deadline = self.clock.monotonic() + self.request_timeout_ms / 1000
@@ -137,7 +137,8 @@ class Client:
         return found, self._list_offsets_once(times, found)
 
     def commit_offsets(self, group: str, offsets: Mapping[TopicPartition, int]) -> None:
-        """Commits offsets of a group without members. Raises KafkaError if the cluster refuses."""
+        """Commits offsets of a group without members. Raises KafkaError if a broker answers with an
+        error that does not go away within the request timeout."""
         deadline = self.clock.monotonic() + self.request_timeout_ms / 1000
         backoff = Backoff(self.random)
         while True:

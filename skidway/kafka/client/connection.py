@@ -85,8 +85,8 @@ class Connection:
         self._waiting: deque[_Pending] = deque()
         self._out: deque[memoryview] = deque()
         self._out_bytes = self._written_bytes = 0
-        # the requests that get no response, each as a pair (end, ticket): the request is sent when
-        # `_written_bytes` has reached `end`
+        # The requests that get no response, each as a pair (end, ticket). When `_written_bytes` has
+        # reached `end`, the whole request was sent.
         self._silent: deque[tuple[int, int]] = deque()
         self._answers: list[Answer] = []
         self._correlation_id = 0
@@ -125,7 +125,7 @@ class Connection:
         return bool(self._out)
 
     def outgoing(self) -> list[memoryview]:
-        """Returns the next pieces to send, at most as many as one call of sendmsg accepts."""
+        """Returns the next buffers to send, at most as many as one call of sendmsg accepts."""
         if len(self._out) <= _SEND_PIECES_MAX:
             return list(self._out)
         return [self._out[i] for i in range(_SEND_PIECES_MAX)]

@@ -183,8 +183,8 @@ class Dispatch:
     def _places(
         self, leader: Leaders, usable: Callable[[Address], bool]
     ) -> dict[Address, list[Outbox]]:
-        """Returns the active partitions whose leader can be reached, grouped by the address of the
-        leader."""
+        """Returns the outboxes that have undelivered batches, a producer id and a leader to which a
+        request can be sent. Groups the outboxes by the address of the leader."""
         places: dict[Address, list[Outbox]] = {}
         self.is_stalled = False
         for tp in self._active:
@@ -226,7 +226,8 @@ class Dispatch:
             data.append(TopicBuffers(*outbox.tp, (header, entry.encoded.body)))
             size += entry.encoded.size_bytes
             self._active.pop(outbox.tp)
-            self._active[outbox.tp] = None  # now last, so others come first next time
+            # `outbox.tp` is now the last partition, so that others have their turn first.
+            self._active[outbox.tp] = None
         if not data:
             return None
         request_id = next(self._ids)

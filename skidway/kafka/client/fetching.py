@@ -218,16 +218,15 @@ class Fetching:
         return None
 
     def interrupt(self, why: str) -> None:
-        """Notes for every partition that its reading was interrupted, because the next batches may
+        """Adds an interruption, with the reason `why`, to every partition: its next batches may
         come from another log (see `take_interruptions`)."""
         for tp in self._readings:
             self._interrupt(tp, why)
 
     def take_interruptions(self) -> dict[TopicPartition, str]:
-        """Returns the partitions whose reading was interrupted since the last call, each with the
-        newest reason. The partitions are still fetched, without a call of `seek`. A mirror, which
-        compares the last batch of its own log with the source, must compare again after an
-        interruption.
+        """Returns the partitions that had an interruption since the last call, each with the newest
+        reason. These partitions are still fetched; the owner need not call `seek`. But a mirror
+        must then compare the last batch of its own log with the source again.
         """
         found, self._interruptions = self._interruptions, {}
         return found
@@ -329,8 +328,9 @@ class Fetching:
         self._errors.append((tp, reading.generation, error))
 
     def _ask_for_more(self, tp: TopicPartition, reading: _Reading, records: memoryview) -> None:
-        """Increases the partition's `max_bytes` for the next fetch, because the answer had no whole
-        batch that reaches the position."""
+        """Increases the partition's `max_bytes` for the next fetch, because the answer did not
+        contain the whole batch that is needed next. If `max_bytes` has its highest value already,
+        stops the partition with CorruptBatch."""
         needed = 2 * len(records)
         if len(records) >= HEADER_BYTES:
             needed = max(needed, read_header(records).size_bytes)

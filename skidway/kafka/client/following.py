@@ -124,8 +124,8 @@ class LoopClient:
 
     @property
     def failure_count(self) -> int:
-        """The number of connections that have ended or could not be opened. If the number changes,
-        there was an interruption.
+        """The number of connections that have ended or could not be opened. If the number has grown
+        since a caller last read it, a connection has failed in the meantime.
         """
         return self._session.failure_count
 
@@ -228,8 +228,8 @@ class LoopClient:
         self._network.close()
 
     def _now(self) -> float:
-        """Returns the present time (monotonic seconds). If the last call was long ago, notes for
-        every partition that its reading was interrupted.
+        """Returns the present time (monotonic seconds). If the last call was more than
+        `STOOD_STILL_S` ago, adds an interruption to every partition (see `Fetching.interrupt`).
 
         A long time without a call means that the loop or the whole machine stood still. In this
         case, answers in the sockets may be old, and the next fetch may read another topic of the

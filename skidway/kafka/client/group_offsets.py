@@ -1,8 +1,9 @@
 """Commits offsets of a group without members, for a reader that assigns partitions to itself.
 
-Brokers store these offsets like the offsets of any group. So people and the brokers' retention can
-see how far the reader has come. A commit takes two requests: the first finds the group's
-coordinator, and the second sends the offsets to this coordinator.
+Brokers store these offsets like the offsets of any group. So people can see how far the reader has
+read, and brokers can keep records until the reader has read them (setting `retention.hold`). A
+commit takes two requests: the first finds the group's coordinator, and the second sends the offsets
+to this coordinator.
 """
 
 from __future__ import annotations

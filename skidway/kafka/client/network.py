@@ -4,9 +4,9 @@
     network   opens and closes sockets, moves bytes between sockets and connections
     session   decides what the network does; uses no socket
 
-A link is one address on one channel, that is, for one kind of requests (see `session`). The pieces
-of a call are sent with sendmsg, without copying. Bytes are received straight into the memory of the
-frame to which they belong.
+A link is one address on one channel, that is, for one kind of requests (see `session`). The buffers
+of a request are sent with sendmsg, without copying them into one buffer. Bytes are received
+straight into the memory of the frame to which they belong.
 """
 
 from __future__ import annotations

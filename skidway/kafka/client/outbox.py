@@ -7,8 +7,8 @@ the broker's answer to a batch means.
     doomed   batches that go back to the owner (the code that uses the producer): a refused batch
              and all batches after it
 
-The module keeps the rules below (docs/delivery.md). If one rule were missing, after some order of
-events records would be missing in the log:
+The module keeps the rules below (docs/delivery.md). If one of the rules were missing, there would
+be an order of events after which records are missing in the log:
 
 * Sequences count records. A retried batch has the same bytes and sequence. A batch never expires.
 * A broker accepts any first sequence from a producer that it does not know. If several batches are
@@ -107,7 +107,7 @@ class OutboxEntry:
     def __init__(self, token: object, encoded: EncodedBatch) -> None:
         self.token = token
         self.encoded = encoded
-        self.header: bytes | None = None  # has the present producer id
+        self.header: bytes | None = None  # made under the present identity; None before the send
         self.state = BatchState.UNSENT
         self.base_offset = -1
         self.error: KafkaError | None = None
@@ -241,7 +241,7 @@ class Outbox:
             return True
         error = error_for(code, message)
         self.trouble = error
-        if now >= self.retry_at:  # refusals during one wait do not prolong it
+        if now >= self.retry_at:  # a further refusal during a wait does not prolong the wait
             self.retry_at = now + self._backoff.next_s()
         if self._idempotent and known_code in IDENTITY_LOST:
             entry.state, self._draining = BatchState.REFUSED, True

@@ -144,8 +144,9 @@ class ClientSession:
     # for callers
 
     def usable(self, address: Address, channel: Channel, now: float) -> bool:
-        """Returns whether a call may be submitted now: no wait after a failure is running for this
-        address and channel, and another call may be open there.
+        """Returns whether a call may be submitted now. Returns False during the wait after a
+        failure of this link (address and channel), and while the link has `CALLS_PER_LINK_MAX` open
+        calls.
         """
         link = self._links.get(LinkKey(address, channel))
         if link is None:
@@ -207,7 +208,8 @@ class ClientSession:
         return found
 
     def hangups(self) -> list[Link]:
-        """Returns the failed links whose socket must be closed."""
+        """Returns the links that have ended since the last call. The driver must close their
+        sockets."""
         found, self._hangups = self._hangups, []
         return found
 

@@ -4,7 +4,7 @@ What is new in each version:
 
     1    throttle time
     2    the broker answers first, then throttles (KIP-219)
-    3    flexible; client software name and version (KIP-511); features (KIP-584)
+    3    flexible (KIP-482); client software name and version (KIP-511); features (KIP-584)
 
 The client may ask in a version that the broker does not know. The broker then ignores the body of
 the request. The broker answers with a body of version 0, which has error 35 (UNSUPPORTED_VERSION)

@@ -101,7 +101,7 @@ PRODUCE_SERVED_SINCE = 3
 
 
 def known(number: int) -> ApiKey:
-    """Returns the API of a key from the wire. Raises UnknownApi."""
+    """Returns the API with this key. Raises UnknownApi if `ApiKey` does not have the key."""
     key = _BY_NUMBER.get(number)
     if key is None:
         raise UnknownApi(f"a request for API {number}, which is not known here")
@@ -109,8 +109,8 @@ def known(number: int) -> ApiKey:
 
 
 def flexible(key: ApiKey, version: int) -> bool:
-    """Returns whether this version of an API has compact lengths, tag sections, and headers with
-    tags."""
+    """Returns whether this version of an API is flexible (KIP-482): it has compact lengths, tag
+    sections, and headers with tags."""
     return version >= key.flexible_since
 
 

@@ -3,7 +3,7 @@
 What is new in each version:
 
     1    the broker answers first, then throttles (KIP-219)
-    2    flexible
+    2    flexible (KIP-482)
     3    may answer THROTTLING_QUOTA_EXCEEDED
 """
 

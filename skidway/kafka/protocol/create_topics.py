@@ -5,11 +5,12 @@ What is new in each version:
     2    throttle time (KIP-896 removed versions 0 and 1)
     4    -1 as the number of partitions or as the replication factor stands for the broker's default
          (KIP-464); kafkajs sends -1 in every version, so a broker should accept -1 in every version
-    5    flexible; the answer shows partitions, replication factor and configs (KIP-525)
+    5    flexible (KIP-482); the answer shows partitions, replication factor and configs (KIP-525)
     6    may answer THROTTLING_QUOTA_EXCEEDED
     7    topic id in the answer (KIP-516)
 
-``configs`` of an answer is an empty tuple, not None, because Java's admin client fails on null.
+If an answer has no configs, ``configs`` is an empty tuple and not None, because Java's admin client
+fails on null.
 """
 
 from __future__ import annotations

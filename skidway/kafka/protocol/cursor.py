@@ -39,8 +39,8 @@ def refusing(parse: Callable[P, T]) -> Callable[P, T]:
 
 
 def text_at(view: memoryview, at: int) -> tuple[str, int]:
-    """Reads a string that may not be null and whose length is an int16. Returns the string and the
-    position after it."""
+    """Reads a non-nullable string whose length is an int16. Returns the string and the position
+    after it."""
     size = INT16.unpack_from(view, at)[0]
     start = at + 2
     end = start + size
@@ -52,8 +52,8 @@ def text_at(view: memoryview, at: int) -> tuple[str, int]:
 
 
 def compact_text_at(view: memoryview, at: int) -> tuple[str, int]:
-    """Reads a string that may not be null and has a compact length. Returns the string and the
-    position after it."""
+    """Reads a non-nullable string with a compact length. Returns the string and the position after
+    it."""
     size, start = uvarint_at(view, at)
     end = start + size - 1
     if size == 0:
@@ -75,23 +75,24 @@ def uvarint_at(view: memoryview, at: int) -> tuple[int, int]:
 def count_at(
     view: memoryview, at: int, least_bytes: int, most: int = ELEMENTS_MAX
 ) -> tuple[int, int]:
-    """Reads the element count of an array that may not be null. Returns the count, and the position
-    after it."""
+    """Reads the element count of a non-nullable array. Returns the count, and the position after
+    the count."""
     return checked(INT32.unpack_from(view, at)[0], len(view) - at - 4, least_bytes, most), at + 4
 
 
 def compact_count_at(
     view: memoryview, at: int, least_bytes: int, most: int = ELEMENTS_MAX
 ) -> tuple[int, int]:
-    """Reads the compact element count of an array that may not be null. Returns the count, and the
-    position after it."""
+    """Reads the element count, in compact form, of a non-nullable array. Returns the count, and the
+    position after the count."""
     count, at = uvarint_at(view, at)
     return checked(count - 1, len(view) - at, least_bytes, most), at
 
 
 def checked(count: int, left: int, least_bytes: int, most: int = ELEMENTS_MAX) -> int:
-    """Returns `count`. Raises ProtocolError if `count` is negative or above `most`, or if the
-    `left` bytes cannot hold that many elements of `least_bytes`."""
+    """Returns `count`, the element count of an array. Raises ProtocolError if `count` is negative
+    or above `most`. Also raises it if the rest of the message (`left` bytes) is too short for so
+    many elements of `least_bytes` bytes each."""
     if count < 0:
         raise BadValue(f"an array of {count} elements")
     if count * least_bytes > left:

@@ -4,7 +4,7 @@ What is new in each version:
 
     1    throttle time (KIP-896 removed version 0)
     3    may answer TOPIC_DELETION_DISABLED
-    4    flexible
+    4    flexible (KIP-482)
     5    error messages; may answer THROTTLING_QUOTA_EXCEEDED
     6    each topic by name or by id; lower versions: by name only (KIP-516)
 """

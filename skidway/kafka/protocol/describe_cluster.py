@@ -4,8 +4,8 @@ What is new in each version:
 
     1    asks for brokers or for controllers (KIP-919)
 
-Every version is flexible. Version 2 is not supported, because it asks for fenced brokers, which
-exist only with KRaft.
+Every version is flexible (KIP-482). Version 2 is not supported, because it asks for fenced brokers,
+which exist only with KRaft.
 """
 
 from __future__ import annotations

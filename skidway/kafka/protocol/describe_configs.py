@@ -5,7 +5,7 @@ What is new in each version:
     1    source and synonyms in place of "is default" (KIP-896 removed version 0)
     2    the broker answers first, then throttles (KIP-219)
     3    type and documentation (KIP-569)
-    4    flexible
+    4    flexible (KIP-482)
 
 Clients expect every setting in the answer, including defaults.
 """

@@ -6,7 +6,7 @@ What is new in each version:
     2    the broker answers first, then throttles (KIP-219)
     3    authorized operations (KIP-430)
     4    group instance ids (KIP-345)
-    5    flexible
+    5    flexible (KIP-482)
 
 Version 6 (error messages, KIP-1043) is not supported.
 """

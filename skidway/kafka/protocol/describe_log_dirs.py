@@ -3,7 +3,7 @@
 What is new in each version:
 
     1    the broker answers first, then throttles (KIP-219); KIP-896 removed version 0
-    2    flexible
+    2    flexible (KIP-482)
     3    an error for the whole answer
     4    bytes of the volume (KIP-827)
 """

@@ -127,7 +127,8 @@ class SnapshotId:
 
 @structure
 class AbortedTransaction:
-    """An aborted transaction: a consumer skips records of `producer_id` from `first_offset` on."""
+    """An aborted transaction. A consumer skips the records of `producer_id` from `first_offset` up
+    to the marker that aborts the transaction."""
 
     producer_id: Int64
     first_offset: Int64

@@ -4,7 +4,7 @@ What is new in each version:
 
     1    key type (0 group, 1 transaction), error message, throttle time
     2    the broker answers first, then throttles (KIP-219)
-    3    flexible
+    3    flexible (KIP-482)
 
 Version 4 (several keys in one request, KIP-699) is not supported.
 """

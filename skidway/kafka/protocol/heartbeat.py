@@ -6,7 +6,7 @@ What is new in each version:
     1    throttle time
     2    the broker answers first, then throttles (KIP-219)
     3    group instance ids (KIP-345)
-    4    flexible
+    4    flexible (KIP-482)
 """
 
 from __future__ import annotations

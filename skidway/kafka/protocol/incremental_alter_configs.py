@@ -2,7 +2,7 @@
 
 What is new in each version:
 
-    1    flexible
+    1    flexible (KIP-482)
 
 The operations append and subtract are only for settings that are lists.
 """

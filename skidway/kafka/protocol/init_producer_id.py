@@ -3,7 +3,7 @@
 What is new in each version:
 
     1    the broker answers first, then throttles (KIP-219)
-    2    flexible
+    2    flexible (KIP-482)
     3    a producer may send its present id and epoch, to get the next epoch (KIP-360)
     4    may answer PRODUCER_FENCED
 

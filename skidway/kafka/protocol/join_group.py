@@ -6,7 +6,7 @@ What is new in each version:
     3    the broker answers first, then throttles (KIP-219)
     4    a request without member id is answered with MEMBER_ID_REQUIRED and an id (KIP-394)
     5    group instance ids: static members (KIP-345)
-    6    flexible
+    6    flexible (KIP-482)
     7    protocol type in the answer; the protocol's name may be null (KIP-559)
 
 Versions 8 and 9 are not supported. They add a member's reason to join (8, KIP-800), and the

@@ -5,7 +5,7 @@ What is new in each version:
     1    throttle time
     2    the broker answers first, then throttles (KIP-219)
     3    several members, by id or instance id (KIP-345)
-    4    flexible
+    4    flexible (KIP-482)
 
 Version 5 (a member's reason to leave, KIP-800) is not supported.
 """

@@ -4,7 +4,7 @@ What is new in each version:
 
     1    throttle time
     2    the broker answers first, then throttles (KIP-219)
-    3    flexible
+    3    flexible (KIP-482)
     4    the state of each group, and a filter by state (KIP-518)
 
 Version 5 (types of groups, KIP-848) is not supported.

@@ -6,7 +6,7 @@ What is new in each version:
     2    isolation level, throttle time
     4    leader epochs (KIP-320)
     5    may answer OFFSET_NOT_AVAILABLE
-    6    flexible
+    6    flexible (KIP-482)
     7    timestamp -3: the offset of the largest timestamp (KIP-734)
 
 A requested timestamp is in ms, or one of the constants below. If no record is at or after that
@@ -33,7 +33,8 @@ from skidway.kafka.protocol.messages import (
 
 VERSIONS = VersionRange(1, 7)
 LATEST = -1
-"""Asks for the high watermark, or with isolation level "read committed" the last stable offset."""
+"""Asks for the high watermark. If the isolation level is "read committed", asks for the last stable
+offset instead."""
 EARLIEST = -2
 """Asks for the log start offset."""
 MAX_TIMESTAMP = -3
@@ -59,7 +60,7 @@ class ListOffsetsTopic:
 
 @structure
 class ListOffsetsRequest(Request):
-    """Asks for the first offset at or after a time."""
+    """Asks for the first offset at or after a time, in each of the partitions."""
 
     API = ApiKey.LIST_OFFSETS
     VERSIONS = VERSIONS

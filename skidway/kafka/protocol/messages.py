@@ -66,7 +66,7 @@ Int16 = Annotated[int, Mark("code", "h")]
 Int32 = Annotated[int, Mark("code", "i")]
 Int64 = Annotated[int, Mark("code", "q")]
 ErrorText = Annotated[str | None, Mark("clipped")]
-"""The type of a field with an error message. A message that is too long for a string of the
+"""The type of a field with the text of an error. A text that is too long for a string of the
 protocol is cut, not refused."""
 
 REFUSED_IF_ABSENT = Mark("refused")
@@ -75,22 +75,22 @@ NO_ID = uuid.UUID(int=0)
 
 
 def since(version: int) -> Mark:
-    """Marks a field that exists only from this version on."""
+    """Returns the property of a field that exists only from this version on."""
     return Mark("since", version)
 
 
 def until(version: int) -> Mark:
-    """Marks a field that exists only up to this version (included)."""
+    """Returns the property of a field that exists only up to this version (included)."""
     return Mark("until", version)
 
 
 def nullable(version: int) -> Mark:
-    """Marks a field that may be null only from this version on."""
+    """Returns the property of a field that may be null only from this version on."""
     return Mark("nullable", version)
 
 
 def tagged(tag: int) -> Mark:
-    """Marks a field that is in the tag section, with the number `tag`."""
+    """Returns the property of a field that is in the tag section, with the number `tag`."""
     return Mark("tag", tag)
 
 
@@ -131,8 +131,8 @@ M = TypeVar("M", bound=Message)
 def encode(message: Message, version: int) -> bytes:
     """Returns the body of a message in a version.
 
-    Raises UnsupportedVersion if the version is unknown or lacks a field that is set, and
-    ValueError if a value does not fit its type.
+    Raises UnsupportedVersion if the version is unknown, or if it lacks a field that is set and has
+    the property REFUSED_IF_ABSENT. Raises ValueError if a value does not fit its type.
     """
     out = bytearray()
     try:
@@ -155,8 +155,8 @@ def decode(
     librdkafka 2.16 sends such bytes when it asks for all topics (Metadata 9 and newer): it writes a
     null array as four bytes, where the protocol has one byte.
 
-    Raises ProtocolError if the body is not exactly one message of this class. Raises
-    UnsupportedVersion if the version is unknown.
+    Raises ProtocolError if the body is not exactly one message of this class (with `may_have_more`:
+    if it does not begin with such a message). Raises UnsupportedVersion if the version is unknown.
     """
     reader = MessageReader(memoryview(body), elements_max=cls.ELEMENTS_MAX)
     message = _compiled(cls, version).read(reader)

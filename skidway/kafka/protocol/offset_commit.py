@@ -8,7 +8,7 @@ What is new in each version:
     5    without the retention time: the broker's setting applies to the whole group (KIP-211)
     6    leader epochs (KIP-320)
     7    group instance ids (KIP-345)
-    8    flexible
+    8    flexible (KIP-482)
 
 Version 9 (member epochs, KIP-848) is not supported.
 """

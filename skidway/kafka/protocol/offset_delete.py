@@ -1,5 +1,5 @@
-"""OffsetDelete (key 47), version 0: deletes single offsets of a group (KIP-496). It is not
-flexible."""
+"""OffsetDelete (key 47), version 0: deletes single offsets of a group (KIP-496). This version is
+not flexible (KIP-482)."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ What is new in each version:
     3    throttle time
     4    the broker answers first, then throttles (KIP-219)
     5    leader epochs (KIP-320)
-    6    flexible
+    6    flexible (KIP-482)
     7    require_stable: leave out offsets that an open transaction may change (KIP-447)
 
 Version 8 (several groups in one request, KIP-709) is not supported.

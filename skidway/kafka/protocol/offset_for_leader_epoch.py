@@ -4,7 +4,7 @@ What is new in each version:
 
     2    the leader epoch that the client knows (KIP-320); KIP-896 removed versions 0 and 1
     3    replica id
-    4    flexible
+    4    flexible (KIP-482)
 
 A consumer asks about the epoch of the last record that it has read. If that epoch ends before the
 consumer's position, the log was cut and written anew, and so has other records than the consumer
