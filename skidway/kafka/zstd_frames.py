@@ -15,7 +15,9 @@ from skidway.kafka.record_layout import Bools, Bytes, Int64s
 
 _MAGIC = 0xFD2FB528
 _HEAD_BYTES_MAX = 18  # magic 4, descriptor 1, window 1, dictionary id 4, content size 8
-_RATIO_MAX = 64  # if a frame states a higher ratio, memory for its content is not allocated at once
+# The largest ratio of a frame's stated content size to the frame's size. If a frame states more, it
+# is decompressed alone, and memory for its whole content is not allocated at once.
+_RATIO_MAX = 64
 _BLOCK_HEADER_BYTES = 3
 _RLE, _RESERVED = 1, 3  # types of blocks
 _BLOCKS_MAX = 64  # a frame of more blocks (8 MiB) is decompressed alone

@@ -20,8 +20,8 @@ from skidway.kafka.types import TopicPartition
 from skidway.producer.sending import Sending
 
 AHEAD = 1_000
-"""`as_many` first tests whether the next `AHEAD` messages fit all together. If they do not, it
-counts them one by one."""
+"""`as_many` counts this many messages at once as long as they fit all together. Then it counts one
+message after the other."""
 
 
 class Messages(NamedTuple):

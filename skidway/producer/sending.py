@@ -39,8 +39,8 @@ class _Piece(NamedTuple):
 
 
 class SetMetadata(Sequence[RecordMetadata]):
-    """The RecordMetadata of each message of a set, in order. It is made only when the caller asks
-    for it, because few callers do."""
+    """The RecordMetadata of each message of a set, in order. Each RecordMetadata is made when the
+    caller reads it, because few callers do."""
 
     __slots__ = ("_ends", "_pieces")
 

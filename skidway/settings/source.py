@@ -74,8 +74,8 @@ def read_file(path: Path) -> Section:
 
 
 def text_of(section: Section, key: str) -> str | None:
-    """Returns the text of one key, flat or nested, or None if the key is missing or has no
-    scalar."""
+    """Returns the value of one key, flat or nested, as text. Returns None if the key is missing, or
+    if its value is not a scalar."""
     found = None
     for name, node in section.entries:
         if name.text == key and isinstance(node, Scalar) and not node.is_null:
