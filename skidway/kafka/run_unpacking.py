@@ -66,8 +66,8 @@ assert HEADER.itemsize == HEADER_BYTES
 @dataclass(frozen=True, slots=True)
 class Taken:
     """The first batches of those given to `unpack_run`, checked and decompressed. headers: the
-    headers of all these batches. run: those of these batches that have records. The payload of
-    `run` may be in the memory of the `Workspace`."""
+    headers of all these batches. run: those of these batches that have records and are no control
+    batches. The payload of `run` may be in the memory of the `Workspace`."""
 
     headers: Headers
     run: UnpackedRun

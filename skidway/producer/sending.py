@@ -74,8 +74,8 @@ class SetMetadata(Sequence[RecordMetadata]):
 
 
 class Sending:
-    """The messages of one call, perhaps in several batches. The future is done when the last of
-    these batches is delivered or refused.
+    """The messages of one call of `send`, perhaps in several batches. `future` is done when the
+    last of these batches is delivered or refused.
 
     The future's result is RecordMetadata for a single message, and SetMetadata for a set. If a
     message was refused, the future raises the first error as soon as every message is delivered or

@@ -1,7 +1,7 @@
 """Reads YAML files and `--set KEY=VALUE` into a tree of scalars, lists and sections.
 
 Every value is read as text; the type of the setting decides later what it means. Every node
-contains its place ("agent.yml, line 3"), so that a later error can name the place.
+contains its file and line ("agent.yml, line 3"), so that a later error can name them.
 """
 
 from __future__ import annotations

@@ -167,7 +167,7 @@ FAULTS = {
 
 
 DAMAGED = {"length", "magic"}
-"""The keys of `FAULTS` for faults that damage during the transmission may have caused."""
+"""The keys of `FAULTS` whose faults may be caused by damage during the transmission."""
 
 
 @pytest.mark.parametrize("fault", FAULTS)

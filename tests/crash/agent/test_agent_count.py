@@ -1,5 +1,5 @@
 """`skidway agent count` stores a note of each line once, whatever happens to this program and to
-the log files."""
+the log files. A note has the hash of a line's text, and says where the line is in its file."""
 
 from __future__ import annotations
 
