@@ -26,9 +26,10 @@ Bytes = npt.NDArray[np.uint8]
 Bools = npt.NDArray[np.bool_]
 
 ARROW_BYTES_MAX = (1 << 31) - 1  # the offsets of an Arrow array are int32
-RECORD_BYTES_MIN = 7  # seven varints of one byte
+RECORD_BYTES_MIN = 7  # six varints of one byte each, and the attributes
 
-# sum of: length 5, attributes 1, timestamp 10, offset 5, key length 1, value length 5, header 37
+# The largest size of a record without its value, if the record has no key and only an origin
+# header: length 5, attributes 1, timestamp 10, offset 5, key length 1, value length 5, headers 37.
 RECORD_OVERHEAD_MAX = 64
 VARINT_BYTES_MAX = 5
 VARLONG_BYTES_MAX = 10
