@@ -68,7 +68,7 @@ def test_offsets_of_many_groups(coordinator: Coordinator) -> None:
     second = {(f"g{number}", LOGS): Committed(2, "words", 7) for number in range(110, 130)}
     for each in (book, Ledger()):
         each.carry_out(coordinator, Job(commits=second))
-    # If another process has deleted a group, the ledger creates the group's nodes again.
+    # If another process has deleted a group, the next commit creates the group's nodes again.
     stored_groups.delete_group(coordinator, "g0")
     report = book.carry_out(
         coordinator,

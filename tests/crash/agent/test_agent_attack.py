@@ -110,7 +110,7 @@ class Compressed(Log):
 
 
 class Linked(Log):
-    """A link to the newest of several files."""
+    """A log that is a link to the newest of several files. Rotation links it to a new file."""
 
     def open(self) -> BinaryIO:
         self.generations += 1
