@@ -162,8 +162,8 @@ def executable_temporary(path: Path) -> Finding:
 
 
 def free_port(port: int, user: str, holder: str | None) -> Finding:
-    """Checks whether a default port is free. `holder` is the process that uses the port, or
-    None."""
+    """Checks whether `port` is free. `user` is the program that listens on this port by default.
+    `holder` is the process that uses the port now, or None."""
     if holder is None:
         return Finding(f"port {port}", "good", f"free ({user})")
     return Finding(

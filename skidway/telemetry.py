@@ -67,8 +67,8 @@ class TelemetryServer:
         return self._port
 
     def start(self) -> None:
-        """Binds, and begins to answer. Raises SkidwayError if the server cannot bind to the
-        address."""
+        """Binds to the address, and begins to answer requests. Raises SkidwayError if the server
+        cannot bind to the address."""
         health = self._health
         handler = type("Handler", (_Handler,), {"health": staticmethod(health)})
         kind = _Server6 if ":" in self._host else _Server

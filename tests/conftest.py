@@ -1,5 +1,5 @@
-"""Loads the fixtures that every test suite can use, and the rules that choose the seeds of random
-tests.
+"""Loads the fixtures that every test suite can use, and the rules that choose the seeds of tests
+with random input.
 
 The fixtures for ZooKeeper, Apache Kafka and HDFS start the real programs, but only when a test asks
 for them.

@@ -3,11 +3,11 @@
     record = length  attributes  ...  headers
 
 Each record begins where the previous record ends. A record of our agents has one header at its end,
-named `origin`. If every record of the batches ends with this header, this module searches the
-payload for the first bytes of such headers, which shows where each record ends. It then compares
-these ends with the length fields: each record must end where the next record begins. If a record
-has no such header, or the comparison fails, a loop uses the length fields to go from record to
-record.
+named `origin`. This module first searches the payload for the first bytes of such headers. All
+these headers have the same size, so each position found shows where a record ends. The module then
+compares these ends with the length fields: each record must end where the next record begins. If a
+record has no such header, or the comparison fails, a loop uses the length fields to go from record
+to record.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def varints(data: Bytes, at: Int64s, bytes_max: int) -> tuple[Int64s, Int64s]:
 
     Raises IndexError if a varint lies outside of `data` or begins at its last byte. (In a valid
     record other bytes follow each varint that callers read with this function.) Raises CorruptBatch
-    if a varint is too long.
+    if a varint has more than `bytes_max` bytes.
     """
     pairs = np.ndarray(len(data) - 1, "<u2", data, strides=(1,))  # the two bytes at each position
     found = _SHORT_VARINTS[pairs[at]]

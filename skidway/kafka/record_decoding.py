@@ -74,7 +74,7 @@ def _parse_records(run: UnpackedRun) -> Parsed:
     payload = run.payload
     data = np.frombuffer(payload, np.uint8)
     ends, at = record_bounds(data, run)
-    time_delta, at = varints(data, at + 1, VARLONG_BYTES_MAX)  # after the attributes
+    time_delta, at = varints(data, at + 1, VARLONG_BYTES_MAX)  # + 1 skips the attributes
     offset_delta, at = varints(data, at, VARINT_BYTES_MAX)
     key_size, key_at = varints(data, at, VARINT_BYTES_MAX)
     value_size, value_at = varints(data, _behind(key_at, key_size), VARINT_BYTES_MAX)
@@ -101,7 +101,8 @@ def _offsets(run: UnpackedRun, delta: Int64s) -> Int64s:
     ends = np.cumsum(run.counts)
     begins = ends - run.counts
     rises = delta[1:] > delta[:-1]
-    rises[begins[1:] - 1] = True  # offset deltas rise only within a batch
+    # A batch's first offset delta need not be higher than the last delta of the batch before.
+    rises[begins[1:] - 1] = True
     highest = run.last_offset_delta
     if not rises.all() or (delta[begins] < 0).any() or (delta[ends - 1] > highest).any():
         raise CorruptBatch("offsets of records do not rise inside of the batch's range")

@@ -25,15 +25,17 @@ UInt64s = npt.NDArray[np.uint64]
 Bytes = npt.NDArray[np.uint8]
 Bools = npt.NDArray[np.bool_]
 
-ARROW_BYTES_MAX = (1 << 31) - 1  # NumPy and Arrow bounds are int32
-RECORD_BYTES_MIN = 7  # seven varints of one byte
+ARROW_BYTES_MAX = (1 << 31) - 1  # the offsets of an Arrow array are int32
+RECORD_BYTES_MIN = 7  # six varints of one byte each, and the attributes
 
-# sum of: length 5, attributes 1, timestamp 10, offset 5, key length 1, value length 5, header 37
+# The largest size of a record without its value, if the record has no key and only an origin
+# header: length 5, attributes 1, timestamp 10, offset 5, key length 1, value length 5, headers 37.
 RECORD_OVERHEAD_MAX = 64
 VARINT_BYTES_MAX = 5
 VARLONG_BYTES_MAX = 10
 
-# header count 1, key length 6, key, value length 28: the same in every record with an origin only
+# If a record's only header is an origin, its headers begin with these bytes: the number of headers
+# (1), the key's length (6), the key, and the value's length (28).
 ORIGIN_HEAD = b"\x02\x0c" + origin.ORIGIN_HEADER + b"\x38"
 ORIGIN = np.dtype(
     [("head", "S9"), ("agent", ">i8"), ("file", ">i8"), ("first", ">i8"), ("length", ">u4")]
@@ -68,7 +70,7 @@ class Pieces:
 
     @property
     def nbytes(self) -> int:
-        """The bytes of all values, plus the bytes of the columns' Arrow offsets."""
+        """The size in bytes of all values and of the columns' Arrow offsets."""
         total: int = sum(column.nbytes for column in self.columns)
         return len(self.front) * len(self) + total
 

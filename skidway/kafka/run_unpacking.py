@@ -66,8 +66,8 @@ assert HEADER.itemsize == HEADER_BYTES
 @dataclass(frozen=True, slots=True)
 class Taken:
     """The first batches of those given to `unpack_run`, checked and decompressed. headers: the
-    headers of all these batches. run: those of these batches that have records. The payload of
-    `run` may be in the memory of the `Workspace`."""
+    headers of all these batches. run: those of these batches that have records and are no control
+    batches. The payload of `run` may be in the memory of the `Workspace`."""
 
     headers: Headers
     run: UnpackedRun
@@ -139,11 +139,11 @@ class _Output:
         return memoryview(self._buffer)[at:end]
 
     def drop(self, size: int) -> None:
-        """Removes the last `size` bytes."""
+        """Removes the last `size` bytes of the records."""
         self._used -= size
 
     def payload(self) -> memoryview:
-        """All bytes."""
+        """Returns all records so far."""
         return memoryview(self._buffer)[: self._used]
 
 
@@ -240,8 +240,8 @@ def _decompress_all(
 
 
 def _known_sizes(bodies: _Bodies, codecs: Int64s, ends: Int64s) -> Int64s:
-    """The size of each batch's records if it is known before they are decompressed; otherwise
-    -1."""
+    """Returns for each batch the size of its decompressed records, or -1 if this size is not known
+    before the records are decompressed."""
     plain = (codecs == Codec.NONE) & (bodies.sizes <= DECOMPRESSED_BYTES_MAX)
     sizes = np.where(plain, bodies.sizes, -1)
     zstd = np.flatnonzero(codecs == Codec.ZSTD)

@@ -50,10 +50,10 @@ def cluster_name_of(broker_configs: Mapping[str, str], configured: str | None) -
     """Returns the name of the cluster whose brokers have the configs `broker_configs`
     (docs/delivery.md, section 1).
 
-    All programs must use the same name; otherwise the audit cannot match their messages. So this
-    function prefers the name that the brokers report. `configured` is for Apache Kafka, whose
-    brokers have no name for their cluster. Raises ConfigurationRefused if both names are given and
-    differ.
+    All programs must use the same name; otherwise the audit cannot match their messages. So the
+    name is the one that the brokers report. `configured` is the name in the settings of this
+    program; it is for Apache Kafka, whose brokers report no name. Raises ConfigurationRefused if
+    the brokers report one name and the settings have another.
     """
     own = broker_configs.get(CLUSTER_NAME)
     if own is not None and configured is not None and own != configured:
@@ -79,8 +79,8 @@ def sources_of(client: Client, topics: Sequence[str], cluster_name: str) -> dict
 
 
 def _mirrored(configs: dict[str, str]) -> Source | None:
-    """Returns the source that the configs of a mirror topic name, or None if the configs are those
-    of another topic."""
+    """Returns the source that a topic's configs name, or None if the topic is not a mirror
+    topic."""
     if not configs.get(CLUSTER_CONFIG):
         return None
     return Source(

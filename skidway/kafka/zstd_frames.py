@@ -15,10 +15,12 @@ from skidway.kafka.record_layout import Bools, Bytes, Int64s
 
 _MAGIC = 0xFD2FB528
 _HEAD_BYTES_MAX = 18  # magic 4, descriptor 1, window 1, dictionary id 4, content size 8
-_RATIO_MAX = 64  # if a frame states a higher ratio, memory for its content is not allocated at once
+# The largest ratio of a frame's stated content size to the frame's size. If a frame states more, it
+# is decompressed alone, and memory for its whole content is not allocated at once.
+_RATIO_MAX = 64
 _BLOCK_HEADER_BYTES = 3
 _RLE, _RESERVED = 1, 3  # types of blocks
-_BLOCKS_MAX = 64  # a frame of more blocks (8 MiB) is decompressed alone
+_BLOCKS_MAX = 64  # a frame with more blocks is decompressed alone; 64 blocks have at most 8 MiB
 
 
 def content_sizes(packed: memoryview, starts: Int64s, ends: Int64s) -> Int64s:
@@ -33,7 +35,8 @@ def content_sizes(packed: memoryview, starts: Int64s, ends: Int64s) -> Int64s:
     single = descriptor >> 5 & 1
     field = descriptor >> 6
     known = (head & np.uint64(0xFFFFFFFF)) == _MAGIC
-    known &= (descriptor & 0b1011 == 0) & ((field > 0) | (single == 1))  # no dictionary id
+    # The frame must have a content size, but neither a dictionary id nor the reserved bit.
+    known &= (descriptor & 0b1011 == 0) & ((field > 0) | (single == 1))
     size_bytes = np.where(field == 0, single, 1 << field)
     size_at = starts + 6 - single
     stated: Int64s = (words[size_at] & _LOW_BYTES[size_bytes]).view(np.int64)

@@ -8,7 +8,8 @@ Reading order:
     sending         the result of a send: its future, which is done when all its batches are
                     delivered or refused
     accumulator     gathers messages into batches, by size and by time; does no I/O
-    partitioner     chooses the partition: by key, by the caller's function, or sticky at random
+    partitioner     chooses the partition: by key, by the caller's function, or at random, with the
+                    same partition until a new batch begins ("sticky")
     directory       what the producer knows of topics
     buffer          accepted messages that are not delivered yet, in batches; limited in size
     sender          the thread that owns the connections

@@ -20,8 +20,8 @@ from skidway.kafka.types import TopicPartition
 from skidway.producer.sending import Sending
 
 AHEAD = 1_000
-"""`as_many` first tests whether the next `AHEAD` messages fit all together. If they do not, it
-counts them one by one."""
+"""`as_many` adds the sizes of this many messages at once, as long as all of them fit into the room.
+Then it adds the size of one message after the other."""
 
 
 class Messages(NamedTuple):
@@ -166,7 +166,7 @@ class Accumulator:
 
     def take(self, now: float, *, everything: bool = False) -> Iterator[PendingBatch]:
         """Yields the batches that are ready, oldest first; so the batches of one partition come in
-        order."""
+        order. With `everything`, all batches are ready."""
         while self._full:
             yield self._full.popleft()
         for tp, batch in list(self._open.items()):

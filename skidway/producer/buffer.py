@@ -70,7 +70,8 @@ class Buffer:
                 while start < end:
                     try:
                         self._wait_for_room(sizes[start])
-                    # also catches KeyboardInterrupt: otherwise a flush would wait forever
+                    # An interruption (KeyboardInterrupt) is reported to `sending`, too: otherwise a
+                    # flush would wait for these messages forever.
                     except BaseException as error:
                         why = error if isinstance(error, Exception) else SkidwayError("interrupted")
                         if sending.failed(count - start, why):

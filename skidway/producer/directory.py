@@ -80,7 +80,9 @@ class Directory:
             known = self._topics.get(name)
             return self._ask(name, until) if known is None or known is before else known
         except SkidwayError:
-            if before is not None:  # so that other threads do not ask again at once
+            # The old answer (`before`) counts as new, so that other threads do not ask again at
+            # once.
+            if before is not None:
                 self._topics[name] = replace(before, asked_at=self._clock.monotonic())
             raise
         finally:

@@ -39,8 +39,8 @@ class _Piece(NamedTuple):
 
 
 class SetMetadata(Sequence[RecordMetadata]):
-    """The RecordMetadata of each message of a set, in order. It is made only when the caller asks
-    for it, because few callers do."""
+    """The RecordMetadata of each message of a set, in order. Each RecordMetadata is made when the
+    caller reads it, because few callers do."""
 
     __slots__ = ("_ends", "_pieces")
 
@@ -74,8 +74,8 @@ class SetMetadata(Sequence[RecordMetadata]):
 
 
 class Sending:
-    """The messages of one call, perhaps in several batches. The future is done when the last of
-    these batches is delivered or refused.
+    """The messages of one call of `send`, perhaps in several batches. `future` is done when the
+    last of these batches is delivered or refused.
 
     The future's result is RecordMetadata for a single message, and SetMetadata for a set. If a
     message was refused, the future raises the first error as soon as every message is delivered or

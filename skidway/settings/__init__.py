@@ -80,8 +80,8 @@ def peek(
     directory: Path = DEFAULT_DIRECTORY,
 ) -> str | None:
     """Reads the value of one key as text, even if `load` refuses other keys. Returns None if the
-    key is missing, or if the file cannot be read. If its configuration is refused, a program uses
-    this function to find out where to report that.
+    key is missing, or if the file cannot be read. A program whose configuration is refused uses
+    this function to find out where to report the refusal.
     """
     found = None
     path = path_of(config, program, directory)

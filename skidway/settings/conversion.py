@@ -40,7 +40,8 @@ def build(cls: type[T], tree: Tree, *, where: str, path: str = "") -> T:
 
 
 def _missing(spec: Spec, where: str, path: str) -> Any:
-    if spec.shape.kind is Kind.SECTION:  # an error if one of its settings has no default
+    # `build` raises an error if a setting of the section has no default.
+    if spec.shape.kind is Kind.SECTION:
         return build(spec.shape.type, {}, where=where, path=f"{path}.")
     raise ConfigurationRefused(f"{where}: the key '{path}' is missing: {_inline(spec.help)}")
 

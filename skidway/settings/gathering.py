@@ -19,7 +19,7 @@ def gather(cls: type[Any], section: Section, path: str = "") -> Tree:
     """Returns the values in a section of the file, by the keys of the settings class `cls`. Raises
     ConfigurationRefused for unknown keys.
 
-    `path` is the section's place in the whole file (for example "sources[0]."), for the error
+    `path` is the key of the section in the whole file (for example "sources[0]."), for the error
     message.
     """
     tree: Tree = {}

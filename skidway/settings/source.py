@@ -1,7 +1,7 @@
 """Reads YAML files and `--set KEY=VALUE` into a tree of scalars, lists and sections.
 
 Every value is read as text; the type of the setting decides later what it means. Every node
-contains its place ("agent.yml, line 3"), so that a later error can name the place.
+contains its file and line ("agent.yml, line 3"), so that a later error can name them.
 """
 
 from __future__ import annotations
@@ -74,8 +74,8 @@ def read_file(path: Path) -> Section:
 
 
 def text_of(section: Section, key: str) -> str | None:
-    """Returns the text of one key, flat or nested, or None if the key is missing or has no
-    scalar."""
+    """Returns the value of one key, flat or nested, as text. Returns None if the key is missing, or
+    if its value is not a scalar."""
     found = None
     for name, node in section.entries:
         if name.text == key and isinstance(node, Scalar) and not node.is_null:

@@ -53,7 +53,7 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """One setting of a class."""
+    """One setting of a settings class."""
 
     name: str
     key: str

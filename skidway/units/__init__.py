@@ -26,11 +26,11 @@ What the units have in common:
 - `KillMode=mixed`: only the program gets SIGTERM; the program stops its children (JVM, Spark's
   workers).
 - Each program has its own user, and its state in /var/lib/skidway/<program>. This directory is also
-  the program's working directory, where a JVM puts its crash files; everything else is read-only or
-  hidden. The exposure that `systemd-analyze security` reports is at most 1.5. Units with a JVM lack
-  MemoryDenyWriteExecute, because a JVM compiles at run time.
-- LimitNOFILE sets the soft and the hard limit. So a program need not raise its soft limit. The
-  unit's system call filter (@resources) would forbid that.
+  the program's working directory, where a JVM puts its crash files. All other directories of the
+  host are read-only or hidden for the program. The exposure that `systemd-analyze security` reports
+  is at most 1.5. Units with a JVM lack MemoryDenyWriteExecute, because a JVM compiles at run time.
+- LimitNOFILE sets the soft and the hard limit of open files. So a program need not raise its soft
+  limit, which the unit's system call filter (@resources) would forbid.
 """
 
 from __future__ import annotations

@@ -5,7 +5,8 @@ standard input, one JSON object a line: `{"do": "produce", "topic": ..., ...}`. 
 command with one line, `{"ok": {...}}` or `{"error": "..."}`. A driver only translates commands into
 calls of its client; the assertions are in tests/conformance/stock_clients.
 
-The commands (records are objects with partition, offset, timestamp, key, value and headers):
+Each line below has a command, its parameters, and what it does or returns. Records are objects with
+partition, offset, timestamp, key, value and headers.
 
     version                                     version of the client library
     create     topic partitions                 create a topic

@@ -11,7 +11,8 @@ from typing import Any
 def serve(driver: object) -> None:
     """Calls the method that each command names, until standard input ends."""
     # Text that a library prints to standard output must not get between the answers. So the answers
-    # go to a copy of this file descriptor, and the descriptor itself leads to standard error.
+    # go to a copy of the descriptor of standard output. This descriptor itself is then redirected
+    # to standard error.
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "w", buffering=1)
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     for line in sys.stdin:

@@ -77,7 +77,7 @@ class PartitionProduceData:
 
 @structure
 class TopicProduceData:
-    """The partitions of one topic."""
+    """The records for the partitions of one topic."""
 
     name: str
     partition_data: tuple[PartitionProduceData, ...]
@@ -121,7 +121,7 @@ class PartitionProduceResponse:
 
 @structure
 class TopicProduceResponse:
-    """The partitions of one topic."""
+    """The results for the partitions of one topic."""
 
     name: str
     partition_responses: tuple[PartitionProduceResponse, ...]
@@ -140,7 +140,7 @@ class ProduceResponse(Response):
 
 class TopicRecords(NamedTuple):
     """Records for a partition, as a view of the request's frame. `records` is None if the request
-    has null."""
+    has null instead of records."""
 
     topic: str
     partition: int

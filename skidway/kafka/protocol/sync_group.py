@@ -1,5 +1,5 @@
-"""SyncGroup (key 14), versions 0-5: the leader sends all assignments, and every member receives its
-own.
+"""SyncGroup (key 14), versions 0-5: a group's leader sends the assignments of all members, and
+every member receives its own.
 
 What is new in each version:
 
@@ -38,7 +38,8 @@ class SyncGroupRequestAssignment:
 
 @structure
 class SyncGroupRequest(Request):
-    """Asks for the member's assignment. The leader's request contains all members' assignments."""
+    """Asks for the member's assignment. If the member is the group's leader, its request contains
+    the assignments of all members."""
 
     API = ApiKey.SYNC_GROUP
     VERSIONS = VERSIONS

@@ -215,8 +215,8 @@ def _ours(schema: str) -> tuple[str | None, str]:
 
 
 def test_texts_of_generated_schemas_are_javas() -> None:
-    """`canonical` returns the same text as Java's `Schema.toString`. Java parses a normalized text
-    and writes the same text again."""
+    """`canonical` returns the same text as Java's `Schema.toString`. If Java parses a text that
+    `canonical` returned with `normalize=True`, `toString` returns exactly this text."""
     random = Random(7)
     drawn = [made(random) for _ in range(2_500)]
     answers = ask([["parse", text(each)] for each in drawn])

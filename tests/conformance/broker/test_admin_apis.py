@@ -317,8 +317,9 @@ def test_settings_are_described(skidway_broker: SkidwayBroker, version: int) -> 
 def test_the_time_of_appending_is_the_records_time(
     skidway_broker: SkidwayBroker, acks: int
 ) -> None:
-    """With LogAppendTime the append time is in the Produce response and in the stored batch. With
-    CreateTime the response has no append time."""
+    """If a topic's setting message.timestamp.type is LogAppendTime, the append time is in the
+    Produce response and in the stored batch. If it is CreateTime, the response has no append
+    time."""
     topic = create(skidway_broker, message_timestamp_type="LogAppendTime")
     with RawClient(skidway_broker.port) as client:
         before = int(time.time() * 1000)

@@ -154,8 +154,8 @@ def test_a_connection_that_failed_before_it_was_accepted_is_passed_over(number: 
 
     real, fake = listener.socket, SimpleNamespace(accept=accept)
     listener.socket = fake  # type: ignore[assignment]
-    # The fake's `accept` returns a local socket, which does not have the option TCP_NODELAY. The
-    # kernel refuses the option, so the listener closes the connection and continues.
+    # The fake `accept` returns one end of a socket pair, for which the kernel refuses the option
+    # TCP_NODELAY. So the listener closes this connection and continues.
     assert list(listener.accept()) == []
     assert theirs.fileno() == -1
     listener.socket = real

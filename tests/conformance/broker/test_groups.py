@@ -119,8 +119,8 @@ class KafkaPythonMember:
         self.consumer = kafka.KafkaConsumer(
             topic, bootstrap_servers=address, group_id=group, enable_auto_commit=False,
             auto_offset_reset="earliest", session_timeout_ms=6000, heartbeat_interval_ms=300,
-            # asks for metadata often, because a group's leader that does not know the topic yet
-            # assigns no partitions
+            # The client asks for metadata often, because the leader of a group assigns no
+            # partitions while it does not know the topic.
             metadata_max_age_ms=1000,
         )  # fmt: skip
         self.seen: list[tuple[int, int]] = []

@@ -40,9 +40,9 @@ pytestmark = pytest.mark.conformance
 LOGS, MORE = TopicPartition("logs", 0), TopicPartition("more", 1)
 ROUNDS = 200
 REQUESTS_OF_A_DELETION = 9
-"""The deletion of a group makes at most this many requests to ZooKeeper. In the rounds of
-`test_a_deletion_takes_no_registration_with_it` a consumer begins to register before the first, the
-second, the third of these requests, and so on.
+"""The deletion of a group makes at most this many requests to ZooKeeper. In the first round of
+`test_a_deletion_takes_no_registration_with_it`, a consumer begins to register just before the first
+of these requests; in the second round, just before the second request; and so on.
 """
 WEEK_S = 7 * 86_400
 
@@ -68,7 +68,7 @@ def test_offsets_of_many_groups(coordinator: Coordinator) -> None:
     second = {(f"g{number}", LOGS): Committed(2, "words", 7) for number in range(110, 130)}
     for each in (book, Ledger()):
         each.carry_out(coordinator, Job(commits=second))
-    # If another process has deleted a group, the ledger creates the group's nodes again.
+    # If another process has deleted a group, the next commit creates the group's nodes again.
     stored_groups.delete_group(coordinator, "g0")
     report = book.carry_out(
         coordinator,

@@ -61,8 +61,8 @@ def test_segments_wait_for_their_readers(
     """If a topic's setting retention.hold names a group, the broker deletes no record of the topic
     before the group has committed an offset. After the commit, the broker deletes only records
     below the committed offset. When records are older than retention.hold.max.ms, the broker
-    deletes them even if the group has not committed them. Then it logs the group's name, and counts
-    the records that the group has lost."""
+    deletes them even if the group has committed no offset above them. Then it logs the group's
+    name, and counts the records that the group has lost."""
     hold = {"retention.hold": "load", "retention.ms": "1", "segment.bytes": "1024"}
     with Client(broker.address) as client:
         assert client.create_topics([NewTopic("logs", 1, 1, hold)]) == {"logs": None}

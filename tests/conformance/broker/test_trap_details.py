@@ -137,7 +137,7 @@ def test_a_batch_comes_back_as_it_was_sent(client: CoreClient, codec: Codec) -> 
 
 def changed(at: int, content: bytes) -> bytes:
     """Returns a batch of two records in which `content` replaces the bytes from the position `at`
-    on. The CRC is correct again."""
+    on. The batch has the CRC of its new content."""
     made = batch(b"a", b"b")
     made[at : at + len(content)] = content
     struct.pack_into(">I", made, 17, google_crc32c.value(bytes(made[CRC_START:])))
@@ -167,7 +167,7 @@ FAULTS = {
 
 
 DAMAGED = {"length", "magic"}
-"""The keys of `FAULTS` for faults that damage during the transmission may have caused."""
+"""The keys of `FAULTS` whose faults may be caused by damage during the transmission."""
 
 
 @pytest.mark.parametrize("fault", FAULTS)

@@ -25,7 +25,7 @@ Run = Callable[..., int]
 
 @pytest.fixture
 def run(topic: Topic) -> Run:
-    """Returns a function that runs `skidway groups` with the given words, for the test's
+    """Returns a function that runs `skidway groups` with the given arguments, for the test's
     cluster."""
 
     def running(*arguments: str) -> int:

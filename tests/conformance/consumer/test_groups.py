@@ -188,9 +188,9 @@ def test_without_auto_commit_only_commit_commits(topic: Topic) -> None:
 
 
 def test_latest_begins_behind_what_is_there(topic: Topic) -> None:
-    """With `latest`, a new group gets only the records that are produced after it has started. Its
-    starting offsets are stored, so a later member also gets the records that were produced while
-    the group had no member."""
+    """If auto_offset_reset is `latest`, a new group gets only the records that are produced after
+    it has started. Its starting offsets are stored, so a later member also gets the records that
+    were produced while the group had no member."""
     topic.produce(100)
     with consumer(topic, topic.name, topic.name, auto_offset_reset="latest") as member:
         assert member.poll(100) == []
@@ -292,8 +292,8 @@ def test_zookeeper_silent_for_longer_than_a_session(
         late = consumer(topic, GROUP, topic.name, consumer_timeout_ms=4_000)
         with late:
             rest = {(r.partition, r.offset) for r in late}
-        # Only the last record of each reader may be delivered again: the reader had it when its
-        # stream was closed.
+        # Only the last record of each reader may be delivered again: it is not committed, because
+        # the reader did not ask for another record after it.
         assert rest <= {each.found[-1][:2] for each in readings}
 
 

@@ -147,7 +147,7 @@ def test_a_member_stopped_beyond_its_session_cannot_commit(
     first.signal(signal.SIGCONT)
     eventually(lambda: sorted(owners(topic, group).values()) == [2, 2])
     assert committed(topic, group) == ends(topic)
-    # these are only records that the member had polled before it was stopped
+    # After SIGCONT the first member prints only records that it had polled before it was stopped.
     assert len(delivered(first.output())) - before <= 20
     topic.produce(1_000)
     eventually(lambda: topic.is_all(both()))

@@ -182,8 +182,8 @@ def test_a_mirror_of_a_mirror_is_not_made(clusters: Pair) -> None:
 
 
 def test_the_command_shows_what_there_is(clusters: Pair) -> None:
-    """`mirror status` prints a table or JSON, and accepts either a URL or the broker's settings.
-    The broker's metrics show the same state as the command."""
+    """`mirror status` prints a table or JSON. It finds the broker by a URL or by the broker's
+    settings. The broker's metrics show the same state as the command."""
     clusters.source.create("logs", 2)
     clusters.source.produce("logs", 4)
     clusters.mirrored("logs")

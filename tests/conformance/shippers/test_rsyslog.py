@@ -81,8 +81,8 @@ class Rsyslog:
 
     def lose_one_and_double_twenty(self, older: Path) -> None:
         """Writes 21 lines, one of which a rule of rsyslog leaves out. rsyslog sends the other 20
-        lines. Then its state is replaced by `older`, so it sends them again. rsyslog still runs
-        when this method returns."""
+        lines. Then an older copy of rsyslog's state (`older`) replaces the newer state, so rsyslog
+        sends these 20 lines again. rsyslog still runs when this method returns."""
         self.write("swallowed 1", *(f"more {n}" for n in range(20)))
         self.program.start()
         self.wait_shipped(70)
@@ -94,8 +94,8 @@ class Rsyslog:
 
     def compare(self, topic: str, shape: str, *where: str) -> tuple[int, dict[str, Any]]:
         """Runs `skidway audit compare` for a topic. Returns its exit status and its JSON output.
-        `where`: the options that say where the lines are noted; without them, the command reads the
-        log files."""
+        `where` has the options that name the notes of `skidway agent count`. Without these options,
+        the command reads the log files."""
         done = run_skidway(
             "audit", "compare", "--json", "--bootstrap-server", self.broker.address,
             "--topic", topic, "--shape", shape,

@@ -52,8 +52,8 @@ def test_write_needs_the_version_that_was_read(session: Coordinator) -> None:
 
 
 def test_missing_nodes_are_none_and_empty(session: Coordinator) -> None:
-    """Reading a missing node returns None, and listing its children returns an empty list. Deleting
-    it, a node with children, or another version of a node returns False."""
+    """Reading a missing node returns None, and listing its children returns an empty list. `delete`
+    returns False if the node is missing, has children, or does not have the given version."""
     assert session.get("/none") is None
     assert session.children("/none") == []
     assert not session.delete("/none")

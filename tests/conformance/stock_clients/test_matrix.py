@@ -28,8 +28,8 @@ STEPS: dict[str, tuple[Test, str]] = {
     "time": (test_story.test_offsets_are_found_by_time, ""),
     "delete": (test_story.test_topics_are_deleted, ""),
 }
-"""Maps each step to a pair. The first element is the test of the step. The second element is "", or
-the command of a driver that the step needs. If a client's `lacks` contains this command, the test
+"""Maps each step to a pair. The first element is the test of the step. The second element is the
+driver's command that the step needs, or "". If a client's `lacks` contains this command, the test
 uses another client for the step."""
 
 

@@ -110,7 +110,7 @@ class Compressed(Log):
 
 
 class Linked(Log):
-    """A link to the newest of several files."""
+    """A log that is a link to the newest of several files. Rotation links it to a new file."""
 
     def open(self) -> BinaryIO:
         self.generations += 1
@@ -185,9 +185,9 @@ class Writers:
 
 
 def attack(process: AgentProcess, chance: random.Random, seconds: float) -> collections.Counter:
-    """Kills and reloads the agent at random moments. Returns how often it did what (for example
-    "kill"), and under the key "rss" the agent's largest RSS in MB. The pauses have random lengths;
-    they do not wait for a condition."""
+    """Kills and reloads the agent at random moments. Returns how often this function took each
+    action (for example "kill"), and under the key "rss" the agent's largest RSS in MB. The pauses
+    between the actions have random lengths; they do not wait for a condition."""
     done: collections.Counter[str] = collections.Counter()
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:

@@ -1,4 +1,5 @@
-"""A real agent that only counts notes each line once, whatever happens to it and to the files."""
+"""`skidway agent count` stores a note of each line once, whatever happens to this program and to
+the log files. A note has the hash of a line's text, and says where the line is in its file."""
 
 from __future__ import annotations
 
@@ -47,9 +48,9 @@ def write(log: Path, written: list[str], count: int) -> None:
 
 
 def test_kill_9_neither_loses_nor_doubles_a_noted_line(counting: CountProcess, log: Path) -> None:
-    """Each line is noted once, with its file and bytes, even if the agent is killed again and again
-    while it reads and while the log is rotated. The rotated files are deleted after they were
-    noted, and their lines stay noted. The files themselves are only read."""
+    """Each line is noted once even if `skidway agent count` is killed again and again while it
+    reads and while the log is rotated. If a rotated file is deleted after its lines were noted, the
+    notes stay."""
     moments, written, deleted = random.Random(11), list[str](), 0
     for number in range(6):
         write(log, written, 40_000)
@@ -74,8 +75,8 @@ def test_kill_9_neither_loses_nor_doubles_a_noted_line(counting: CountProcess, l
 
 
 def test_one_directory_belongs_to_one_agent(counting: CountProcess, log: Path) -> None:
-    """A second agent does not count into the same directory. It ends with status 65 and says which
-    process uses the directory, and the first agent goes on."""
+    """If one `agent count` uses a directory, a second one with the same directory ends with status
+    65 and says which process uses the directory. The first one continues."""
     written: list[str] = []
     write(log, written, 10)
     counting.start()
@@ -95,16 +96,16 @@ def test_wrong_options_are_refused(tmp_path: Path) -> None:
 
 
 def test_rotations_as_logrotate_makes_them(counting: CountProcess, log: Path) -> None:
-    """Lines of a log are noted once if rotation renames and compresses the log, or copies and
-    truncates it, while the agent runs and while it is down. A shown text is read again from where
-    its line is now."""
+    """Each line of a log is noted once if rotation renames and compresses the log, or copies and
+    truncates it. This holds while `agent count` runs and while it is down. `text_at` still finds
+    the text of a noted line after the line's file was compressed."""
     written: list[str] = []
     for number in range(4):
         counting.start()
         write(log, written, 3_000)
         counting.wait_noted(len(written))
         old = log.with_name(f"app.log.{number}")
-        if number in (1, 3):  # while the agent is down
+        if number in (1, 3):  # these rotations happen while `agent count` is down
             counting.program.kill()
         if number < 2:
             if number:
@@ -129,8 +130,8 @@ def test_rotations_as_logrotate_makes_them(counting: CountProcess, log: Path) ->
 
 
 def test_more_files_than_the_process_may_open_are_noted(tmp_path: Path, log: Path) -> None:
-    """If there are more log files than the process may have open files, it closes some and opens
-    others, and notes the lines of all."""
+    """If there are more log files than a process may have open, `agent count` closes some and opens
+    others, and notes the lines of all of them."""
     for number in range(200):
         (log.parent / f"app-{number}.log").write_text(f"line of {number}\n" * 5)
     counting = CountProcess(tmp_path / "notes", f"{log.parent}/*.log")
@@ -145,8 +146,8 @@ def test_more_files_than_the_process_may_open_are_noted(tmp_path: Path, log: Pat
 def test_an_agent_beside_it_is_not_disturbed(
     agent: Make, counting: CountProcess, log: Path, own_broker: SkidwayBroker
 ) -> None:
-    """An agent that sends the same log, and an agent that only counts it, do not notice each other:
-    each line is sent once and noted once."""
+    """If `agent run` and `agent count` read the same log at the same time, each line is sent once
+    and noted once."""
     written: list[str] = []
     write(log, written, 2_000)
     sending = agent({"topic": "logs", "paths": [str(log)]})

@@ -127,8 +127,8 @@ def test_replays_that_are_killed_and_run_again_double_nothing(
     found: list[str] = []
 
     def have_come() -> bool:
-        # A value has 5 bytes with the schema id, one byte with twice the length of the text, and
-        # the text.
+        # A value consists of 5 bytes with the schema id, one byte with the length of the text as a
+        # zigzag varint (twice the length), and the text.
         texts = (value[6 : 6 + value[5] // 2] for value in values(own_broker.address, "logs"))
         found[:] = sorted(text.decode() for text in texts)
         return len(found) >= len(wanted)
