@@ -30,7 +30,7 @@ HEARD: list[Message] = [*good(), seal(AGENT, 3, NOW - 1, 1), Heartbeat(BROKER, 1
 
 
 def collector(messages: list[Message], policy: Policy = POLICY) -> Collector:
-    """Returns a collector that has read these messages."""
+    """Returns a collector that has read `messages`."""
     ledger = ledger_of(map(encode, messages))
 
     def get(url: str, query: Mapping[str, str]) -> Any:
@@ -84,9 +84,9 @@ def test_the_last_judgements_come_by_hour() -> None:
 
 
 def test_what_is_no_collector_is_named() -> None:
-    """If no program listens at the collector's address, the error says that the collector does not
-    answer. If another program answers at this address, the error says that no collector is
-    there."""
+    """If no program listens at the address in the loader's settings, the error says that the
+    collector does not answer. If a program other than a collector answers there, the error says
+    that this is no collector."""
     url = f"http://127.0.0.1:{free_port()}"
     with pytest.raises(Unreachable, match="collector does not answer"):
         Collector(url).judged(LOGS, FIRST, THIRD)

@@ -100,9 +100,9 @@ def test_a_commit_that_fails_because_another_won_is_a_lost_race() -> None:
 
 @pytest.mark.parametrize("winner", ["", "c" * 32], ids=["not there", "there"])
 def test_a_commit_that_fails_otherwise_says_why_and_deletes_nothing(winner: str) -> None:
-    """If a commit fails for another reason than a lost race, the load reports that reason. It keeps
-    the files that its tasks have written to the staging directory for the next start, because
-    nobody knows whether the load is committed."""
+    """If a commit fails for another reason than a lost race, the load reports that reason. Nobody
+    knows then whether the load is committed. So the files that its tasks have written stay in the
+    staging directory, until the next start of a loader."""
     store = Swept(winner=winner)
     mine = replace(WHOLE, number=1, topic="logs", files=(), uuid="c" * 32)
     store.put(f"{layout.staging('logs', 1, mine.uuid)}/rows", b"rows")

@@ -52,8 +52,8 @@ def lines(count: int, **changes) -> list[Record]:
 
 
 def test_every_record_becomes_a_row_with_its_columns() -> None:
-    """Each record becomes a row with the schema's columns, origin, host and path, time, partition
-    and offset."""
+    """Each record becomes a row. The row has the columns of the schema, and columns for the
+    record's origin, host, path, time, partition and offset."""
     store, result = run([Record(first=30, length=12, time_ms=START_MS + 5)])
     (row,) = rows_of(store, result)
     assert row["line"] == "7/1/30+12"
@@ -115,8 +115,8 @@ def test_a_straddle_is_rejected_and_counts_once() -> None:
     ],
 )
 def test_what_cannot_be_decoded_is_rejected_whole(value: bytes, reason: str) -> None:
-    """A value that cannot be decoded is rejected, and the reject has the value's bytes and origin.
-    The other records become rows."""
+    """A record whose value cannot be decoded is rejected. The reject has the record's bytes and
+    origin. The other records become rows."""
     store, result = run([Record(), Record(first=10, value=value), Record(first=20)])
     assert [row["_offset"] for row in rows_of(store, result)] == [0, 20]
     (reject,) = rows_of(store, result, "rejects")
@@ -184,8 +184,8 @@ def test_a_range_ends_before_a_file_that_is_not_announced() -> None:
 
 
 def test_the_batch_in_which_nothing_was_taken_is_not_the_one_below() -> None:
-    """If the loaded offsets of a slice end before the first record of a batch, the manifest keeps
-    the previous batch, so that the next load can compare this previous batch with the log."""
+    """If a slice's task stops before the first record of a batch, the result names the batch before
+    it as the last loaded batch. The next load compares this batch with the log."""
     _, result = run([*lines(3), Record(agent=8)])
     assert result.end == 3
     assert result.below is not None

@@ -30,7 +30,8 @@ def settings(above: int) -> LoaderSettings:
 
 
 class Places(SparkRunner):
-    """A runner that runs no tasks and only records where they would run."""
+    """A runner that runs no tasks. It only records where each task would run: in its own process
+    ("here") or on Spark."""
 
     def __init__(self, above: int) -> None:
         super().__init__(settings(above), lambda: False)

@@ -341,7 +341,7 @@ def test_lossless_inputs_are_brought_to_the_schemas_types() -> None:
 
 
 def test_numbers_out_of_range_refuse_their_rows_only() -> None:
-    """If a number is too large for the field's int or long, only its row is refused."""
+    """If a number is too large for the type of its field (int or long), only its row is refused."""
     codec = Codec(record(("n", "long"), ("m", "int")))
     batch = pa.record_batch(
         {"n": pa.array([1, 2**63, 3], pa.uint64()), "m": pa.array([1, 2, 2**31], pa.int64())}
