@@ -1,6 +1,6 @@
-"""Tests when the Ansible role `agent` reloads a running agent and when it restarts the agent. It
-reloads if only files have changed that the agent can reload. The tests evaluate the expressions in
-the role's steps as Ansible does."""
+"""Tests when the Ansible role `agent` reloads a running agent and when it restarts the agent. The
+role reloads the agent if all changed files are files that an agent can reload. The tests evaluate
+the expressions in the role's steps as Ansible does."""
 
 from __future__ import annotations
 

@@ -66,8 +66,8 @@ def test_rejected_lines_are_of_the_files_of_their_topic() -> None:
 
 def test_own_numbers_are_noted() -> None:
     """From the audit topic the loader learns, for each output, the highest number of a message that
-    was published for the output. If the number in the output's own state is lower, the output is an
-    older copy (for example from a backup)."""
+    a load has published for the output. If the number in the output's own state is lower, the
+    output is an older copy (for example from a backup)."""
     feed = Feed()
     feed.take(delta(Tier.HDFS, 4))
     feed.take(delta(Tier.HDFS, 2))

@@ -44,7 +44,7 @@ def collector(messages: list[Message], policy: Policy = POLICY) -> Collector:
 
 @promise("5 success file")
 def test_an_hour_is_complete_if_the_audit_says_so_of_its_rows() -> None:
-    """The loader counts an hour as complete if the audit says so, and if the audit also compared
+    """The loader counts an hour as complete if the audit calls it complete, and has also compared
     the counts of the tier hdfs. The collector's answer also has the number of the output's newest
     message that the audit has read."""
     assert collector(HEARD).complete(LOGS, FIRST, HDFS.producer) == Answer(True, NOW, (1, 1))

@@ -154,8 +154,8 @@ def test_slices_cover_each_range_once(ranges: list[tuple[int, int]], records: in
 
 
 def test_partitions_are_cut_in_turn() -> None:
-    """The list of slices takes the partitions in turn, so that a large partition does not delay the
-    other partitions."""
+    """In the list of slices, the slices of different partitions alternate, so that a large
+    partition does not delay the other partitions."""
     slices = plan.cut([Planned(0, 0, 0, 40), Planned(1, 100, 100, 120)], 20)
     assert slices == [Slice(0, 0, 20), Slice(1, 100, 120), Slice(0, 20, 40)]
 
@@ -204,7 +204,7 @@ def test_named_gaps_come_from_all_who_name() -> None:
 
 @promise("5 gaps")
 def test_a_gap_that_was_named_once_stays_named() -> None:
-    """A gap stays listed in the manifest until a load has passed it, even if its source no longer
+    """A gap stays listed in the manifest until a load has skipped it, even if its source no longer
     lists it. The mirror may drop the gap earlier, because its list has a limited length, and the
     operator may remove the setting that accepted the gap."""
     before = replace(AT_100, ahead=(Gap(200, 210, "a"),), gaps=(Gap(90, 100, "passed"),))

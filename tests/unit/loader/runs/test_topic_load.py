@@ -221,8 +221,8 @@ def _range(loading: MemoryLoading, number: int) -> PartitionRange:
 
 
 def test_gaps_that_were_named_are_kept_until_they_are_passed() -> None:
-    """If the mirror or the operator has listed a gap, the manifests keep the gap until a load has
-    passed it."""
+    """If the mirror or the operator has listed a gap (a range of missing offsets), the manifests
+    keep the gap until a load has skipped it."""
     loading = MemoryLoading()
     loading.write(100)
     names = [f"{TOPIC}/0/20-50", f"{TOPIC}/0/60-70", f"{TOPIC}/0/200-300"]

@@ -79,9 +79,9 @@ def test_what_looked_unknown_may_be_a_repeat() -> None:
 
 @promise("5 slices")
 def test_what_a_second_run_sees_first_may_be_a_repeat_too() -> None:
-    """If the second run of a slice gets further than the first run, it may read records of further
-    log files. Then a third run follows, because a slice must run with the marks of all its
-    files."""
+    """The second run of a slice may get further than the first run, and read records of log files
+    that the first run did not reach. Then a third run follows, with the marks of these files,
+    too."""
     records = [Record(agent=8), *lines(2), Record(agent=8), *lines(3)[1:]]
     known = job(locations={(7, 1): ("h", "/1")}, unannounced=frozenset())
     run = Runner(MemoryStore(), {0: log(records)}, known)
@@ -91,8 +91,8 @@ def test_what_a_second_run_sees_first_may_be_a_repeat_too() -> None:
 
 
 def test_what_is_behind_an_early_end_is_not_used() -> None:
-    """If a slice ends early, the results of the slices after it are not used: no rows, marks or
-    gaps."""
+    """If a slice ends early, nothing of the results of the slices after it is used: neither rows
+    nor marks nor gaps."""
     records = [*lines(3), Record(agent=8), *lines(5)[3:]]
     (result,) = run_all(pieces(records, 2), {}, runner(records))
     assert result.end == 3
