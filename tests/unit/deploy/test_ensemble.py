@@ -49,9 +49,9 @@ def ordered(*seen: Any) -> str:
 def test_servers_with_data_come_before_new_ones_and_as_many_as_a_quorum_at_once(
     seen: list[Any], steps: str
 ) -> None:
-    """A run of the playbook starts the servers in such an order that it never waits for a server
-    that cannot be healthy yet because there is no quorum. If a server has data, servers without
-    data never form a quorum among themselves."""
+    """A ZooKeeper server is healthy only while a quorum runs. A run of the playbook starts the
+    servers in an order in which it waits for no server's health before there is a quorum. If a
+    server has data, servers without data never form a quorum among themselves."""
     assert ordered(*seen) == steps
 
 

@@ -48,8 +48,8 @@ def received(data: bytes, sizes: list[int], limit: int = 1 << 20) -> list[bytes]
 
 @given(st.lists(st.binary(max_size=300), max_size=8), st.lists(st.integers(1, 400)))
 def test_frames_come_out_however_they_come_in(frames: list[bytes], sizes: list[int]) -> None:
-    """The frames that the client has sent come out unchanged and in order, whether they arrive
-    whole, in pieces, or many at once."""
+    """`Inbound` returns the frames that the client has sent, unchanged and in order. It does so
+    whether the frames arrive whole, in pieces, or many at once."""
     assert received(framed(*frames), sizes) == frames
 
 

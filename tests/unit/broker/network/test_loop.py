@@ -153,7 +153,7 @@ def test_an_answer_that_fails_is_alone(core: BrokerCore, monkeypatch: pytest.Mon
     connection that waits for this answer. The other connections get their answers."""
     unlucky, lucky = core.connect(), core.connect()
     for each in (unlucky, lucky):
-        assert each.ask(produce_frame(1))  # the broker learns the layout of later requests
+        assert each.ask(produce_frame(1))  # now the broker knows the layout of such requests
     unlucky.send(produce_frame(1))
     lucky.send(produce_frame(-1))
     monkeypatch.setattr(produce_run, "_when_written", mistake)

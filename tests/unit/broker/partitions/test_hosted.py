@@ -170,8 +170,9 @@ def test_a_partition_dropped_during_its_flush_is_nobodys(world: World) -> None:
 
 
 def test_a_stop_waits_for_the_last_flush(world: World) -> None:
-    """When the broker stops, it calls `flush_all`. `flush_all` calls back when all records are
-    flushed, including records that were written after its call."""
+    """When the broker stops, it calls `flush_all`, which calls back when all records are flushed.
+    In this test one record is written while another is being flushed, so `flush_all` waits for a
+    second flush."""
     idle = []
     world.produce(b"a")
     world.advance(0.05)

@@ -217,8 +217,8 @@ def test_a_topic_that_vanishes_is_dropped(tmp_path: Path) -> None:
 
 
 def test_a_topic_made_again_while_its_predecessor_was_being_made(tmp_path: Path) -> None:
-    """If a topic is deleted and created again before the broker leads the partitions of the first
-    topic, the partitions of the second topic are served."""
+    """If a topic is deleted and created again before the broker has become the leader of the first
+    topic's partitions, the partitions of the second topic are served."""
     old, new = topic(uuid.uuid4()), topic(uuid.uuid4())
     world = World(tmp_path, catalog())
     world.start()

@@ -566,7 +566,7 @@ def test_only_records_of_the_chosen_hours_are_written_and_counted() -> None:
     hour = START_MS // HOUR_MS
     records = [
         *lines(3, time_ms=START_MS + HOUR_MS),
-        Record(first=0),  # a repeat
+        Record(first=0),  # a repeat of the first record
         Record(first=25, length=10),  # begins below its file's mark and ends above it
         Record(first=40),
         Record(first=50, value=b"no schema id"),

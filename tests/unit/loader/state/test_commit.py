@@ -92,8 +92,8 @@ def test_a_commit_moves_everything_and_tidies_up() -> None:
 
 
 def test_a_staged_file_of_another_length_is_never_committed() -> None:
-    """If the length of a file in the staging directory differs from its task's report, the load
-    stops before anything is visible."""
+    """If a file in the staging directory has another length than its task has reported, the load
+    stops before anything is visible to readers."""
     store = MemoryStore()
     mine = staged(store, manifest(), b"row")
     with pytest.raises(StateRefused, match="3 bytes instead of 4"):

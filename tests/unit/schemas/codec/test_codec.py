@@ -405,8 +405,8 @@ def test_items_out_of_range_refuse_their_rows_only() -> None:
     [({"type": "bytes", "logicalType": "decimal", "precision": 2}, "\x7f\xff")],
 )
 def test_a_default_that_is_no_value_is_refused_in_a_sentence(avro: Any, default: Any) -> None:
-    """If a column is missing, its field's default is used. If this default fits the base type but
-    not the logical type, ColumnsRefused is raised."""
+    """The default of a field may fit the field's base type but not its logical type. If the field's
+    column is missing, so that the default would be encoded, ColumnsRefused is raised."""
     schema = record(("a", avro), ("b", "int"))
     schema["fields"][0]["default"] = default
     with pytest.raises(ColumnsRefused, match="default does not fit"):
