@@ -113,8 +113,8 @@ def test_a_batch_that_is_repeated_is_the_same_batch(queried: Queried) -> None:
 @promise("5 stream")
 def test_the_first_batch_that_is_repeated_is_the_same_batch(queried: Queried) -> None:
     """If a stream is killed in its first batch, Spark asks for the initial positions again. If the
-    stream begins at `latest`, the initial positions are now larger. The repeated batch nevertheless
-    has the same rows."""
+    stream begins at `latest`, and records came meanwhile, these positions are now larger. The
+    repeated batch nevertheless has the same rows."""
     start = stream(queried).initialOffset()
     queried.send(record(1))
     end = stream(queried).latestOffset(start, ReadAllAvailable())

@@ -95,7 +95,7 @@ def test_gaps_cover_a_hole_together(gaps: list[tuple[int, int]], covered: bool) 
     st.integers(0, 30), st.integers(1, 10),
 )  # fmt: skip
 def test_cover_is_what_sets_say(spans: list[tuple[int, int]], first: int, length: int) -> None:
-    """`cover` returns a gap exactly if each missing offset lies in one of the given gaps."""
+    """`cover` returns a gap if and only if each missing offset lies in one of the given gaps."""
     gaps = [Gap(min(span), max(span), "x") for span in spans]
     named = {offset for gap in gaps for offset in range(gap.first, gap.end)}
     expected = named.issuperset(range(first, first + length))

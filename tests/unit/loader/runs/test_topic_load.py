@@ -232,8 +232,8 @@ def test_gaps_that_were_named_are_kept_until_they_are_passed() -> None:
 
 
 def test_a_load_that_passes_nothing_but_a_gap_keeps_the_batch_below() -> None:
-    """A load that only skips a gap reads no batch. Its manifest keeps the last batch before the
-    gap, so that the next load can compare this batch with the log."""
+    """A load that only skips a gap (a range of missing offsets) reads no batch. Its manifest keeps
+    the last batch before the gap, so that the next load can compare this batch with the log."""
     loading = MemoryLoading()
     loading.write(50)
     loading.run()
@@ -253,8 +253,9 @@ def test_a_load_that_passes_nothing_but_a_gap_keeps_the_batch_below() -> None:
 
 @promise("4 readers compare")
 def test_a_load_that_ends_in_a_gap_keeps_the_batch_below() -> None:
-    """A load whose slices all lie in a gap reads no batch. Its manifest keeps the last batch before
-    the gap, so that the next load can compare this batch with the log."""
+    """A load whose slices all lie in a gap (a range of missing offsets) reads no batch. Its
+    manifest keeps the last batch before the gap, so that the next load can compare this batch with
+    the log."""
     loading = MemoryLoading()
     loading.write(50)
     loading.run()
@@ -446,7 +447,8 @@ def test_marks_hold_however_many_loads_there_were() -> None:
 
 
 def test_gaps_inside_of_a_range_stand_in_its_manifest() -> None:
-    """A manifest lists the gaps inside its offset ranges."""
+    """A manifest lists the gaps (ranges of missing offsets) inside the offset ranges that its load
+    has read."""
     loading = MemoryLoading()
     loading.write(5)
     loading.cluster.log(DATA).end = 10

@@ -122,8 +122,8 @@ def test_a_partition_of_which_nothing_can_be_read_has_no_batch_below() -> None:
 
 
 def test_the_batch_below_is_that_of_the_last_slice_with_batches() -> None:
-    """A slice inside a gap has no batch. So the batch that the next load compares with the log is
-    the last batch of the last slice that has batches."""
+    """A slice whose offsets are all missing has no batch. So the batch that the next load compares
+    with the log is the last batch of the last slice that has batches."""
     batches = [*log(lines(3)), *log(lines(1), base=30)]
     run = Runner(MemoryStore(), {0: batches}, job(gaps={0: (gap(3, 30),)}))
     (result,) = run_all([Slice(0, 0, 3), Slice(0, 3, 10), Slice(0, 10, 20)], {}, run)
