@@ -30,8 +30,8 @@ def tasks() -> list[Path]:
 
 
 def test_the_readme_has_every_variable_as_the_specs_describe_it() -> None:
-    """The README's table of variables equals the output of `make docs-ansible`, which reads the
-    argument specs."""
+    """The table of variables in the collection's README equals the output of `make docs-ansible`,
+    which reads the argument specs."""
     page = variables.README.read_text()
     assert variables.updated(page) == page
     for role in variables.ROLES:

@@ -40,8 +40,8 @@ def test_a_load_tells_one_record_that_it_rejected(loading: MemoryLoading) -> Non
 
 
 def test_each_load_tells_its_rows_files_and_duration(loading: MemoryLoading) -> None:
-    """After the counts of a load, the loader sends a note with the load's number, offsets, rows,
-    files and bytes. A run that loads nothing sends no note."""
+    """After the loader has published the counts of a load, it sends a note with the load's number,
+    offsets, rows, files and bytes. A run that loads nothing sends no note."""
     for count in (10, 25):
         loading.write(count)
         loading.run()

@@ -1,5 +1,5 @@
-"""Tests which hours the loader chooses in a run. It asks the audit's collector whether the chosen
-hours are complete."""
+"""Tests which hours the loader chooses in a run. The loader asks the audit's collector whether the
+chosen hours are complete."""
 
 from __future__ import annotations
 

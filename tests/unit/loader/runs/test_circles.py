@@ -35,7 +35,7 @@ def schema(tree: Any) -> str:
 
 
 def write(loading: MemoryLoading, *trees: Any) -> None:
-    """Appends lines with the given trees to the topic, in the newest schema."""
+    """Appends lines whose field `tree` has the given values to the topic, in the newest schema."""
     avro = fastavro.parse_schema(json.loads(loading.versions[-1]))
     datums = []
     for at, tree in enumerate(trees, loading.lines):

@@ -313,8 +313,8 @@ def test_announcements_are_waited_for_as_long_as_is_set(
 
 def test_the_columns_beside_the_rows_are_always_those_of_the_newest_load() -> None:
     """Each topic has a Parquet file without rows that has the columns of the newest load. If this
-    file is gone, or if its bytes differ from those for the load's schema, the next load writes the
-    file again. Otherwise the next load does not touch it."""
+    file is gone, or has other bytes than the next load would write, the next load writes the file
+    again. Otherwise the next load does not touch it."""
     loading = MemoryLoading()
     path, store = layout.columns(TOPIC), loading.store
 

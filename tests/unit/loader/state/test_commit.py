@@ -76,7 +76,7 @@ def performed(steps: operations.Steps[Any], store: MemoryStore) -> list[operatio
 )
 def test_a_move_into_place(source: int | None, target: int | None, expected: Settle) -> None:
     """A file whose length differs from the length in the manifest is never moved or deleted. Even
-    if it is at the final path of a committed file, it does not count as this file."""
+    at the final path of a committed file, such a file does not count as the committed file."""
     assert settle(Move("s", "t", 5), source, target) is expected
 
 

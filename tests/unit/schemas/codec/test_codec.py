@@ -254,8 +254,8 @@ def test_a_few_bad_datums_among_many_cost_only_themselves() -> None:
     ],
 )
 def test_what_lenient_readers_let_pass_is_refused(avro: Any, datum: bytes, reason: str) -> None:
-    """Datums with numbers out of range, negative branch numbers, wrong block sizes or duplicate
-    keys are refused, although some Avro libraries accept them."""
+    """Datums with numbers out of range, negative numbers of union branches, wrong block sizes or
+    duplicate keys are refused, although some Avro libraries accept them."""
     decoded = Codec(record(("a", avro))).decode(pa.array([datum]))
     assert decoded.batch.num_rows == 0
     ((index, found),) = decoded.refused
@@ -414,8 +414,8 @@ def test_a_default_that_is_no_value_is_refused_in_a_sentence(avro: Any, default:
 
 
 def test_a_fixed_of_another_size_is_refused() -> None:
-    """A fixed column is refused with an error message if its size differs from the size in the
-    schema."""
+    """The column of a field of the type fixed is refused with an error message if its size differs
+    from the size in the schema."""
     codec = Codec(record(("a", {"type": "fixed", "name": "F", "size": 3})))
     with pytest.raises(ColumnsRefused, match="fixed_size_binary"):
         codec.encode(pa.record_batch({"a": pa.array([b"ab"], pa.binary(2))}))
