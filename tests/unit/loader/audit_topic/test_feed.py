@@ -213,8 +213,8 @@ class Audit:
 def test_a_feed_goes_on_where_the_last_run_ended() -> None:
     """A feed is an object that reads the audit topic and keeps what it says. If the same feed is
     used for many runs, it reads only new messages of the audit topic, and remembers what earlier
-    runs read. It reads no message twice, even if a source topic needs messages from an old position
-    on (for example a topic without loads)."""
+    runs read. It reads no message twice, even if a source topic (for example one without loads)
+    needs old messages."""
     audit = Audit()
     _publish(audit.cluster, 1, 2)
     assert audit.run({}) == {1, 2}
