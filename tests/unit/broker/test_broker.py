@@ -15,10 +15,10 @@ LOGS = TopicPartition("logs", 0)
 
 
 def test_batches_refused_on_a_full_disk_are_counted_so(tmp_path: Path) -> None:
-    """If the disk is full, refused batches are counted under the reason DiskFull. This includes
-    batches that are out of order only because the batch before them did not fit. A batch that would
-    be refused on any disk, because it is invalid, is counted under its own reason, as are all
-    refused batches when the disk has space again."""
+    """While the disk is full, refused batches are counted under the reason DiskFull. This includes
+    a batch that is out of order only because the batch before it did not fit. An invalid batch,
+    which would be refused on any disk, is counted under its own reason. When the disk has space
+    again, every refused batch is counted under its own reason."""
     with broker_core(tmp_path) as core:
         wanted = CreateTopicsRequest(topics=(CreatableTopic(name="logs", num_partitions=1),))
         assert core.connect().ask(request_frame(wanted.API, 5, 1, "test", encode(wanted, 5)))

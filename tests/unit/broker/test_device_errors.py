@@ -136,7 +136,8 @@ def test_a_client_that_is_gone_is_no_error_of_the_device(
 def test_a_read_error_in_recovery_takes_the_directory_offline(
     core: BrokerCore, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """After an EIO during recovery the log is not truncated, and the log's directory is offline."""
+    """If a read fails with EIO during recovery, the broker does not truncate the log, and the log's
+    directory goes offline."""
     path = tmp_path / "logs-0" / names.segment_file(0, names.LOG)
     before = path.read_bytes()
     core.broker.logs.release()

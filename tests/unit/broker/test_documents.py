@@ -48,8 +48,8 @@ def test_every_setting_of_a_topic_is_there() -> None:
 
 
 def test_a_setting_that_is_shown_in_parts_says_so() -> None:
-    """A setting's value may be so long that it is shown as several settings. The row of such a
-    setting also names the second setting, such as `mirror.gaps.2`."""
+    """Answers to DescribeConfigs divide a very long value of a setting among several settings. In
+    docs/broker.md, the row of such a setting also names the second one, such as `mirror.gaps.2`."""
     second = list(gaps.shown("0:1-2:expired,0:3-4:expired", size_max=20))[1]
     (words,) = (words for name, *_, words in rows("topic settings") if name == f"`{gaps.CONFIG}`")
     assert f"`{second}`" in words
@@ -57,7 +57,7 @@ def test_a_setting_that_is_shown_in_parts_says_so() -> None:
 
 @pytest.mark.parametrize("key", registry.SERVED, ids=lambda key: key.name)
 def test_every_api_is_there_with_its_versions(key: ApiKey) -> None:
-    """docs/broker.md lists the versions of each API that the broker serves."""
+    """For each API that the broker serves, docs/broker.md lists the served versions."""
     name = key.name.title().replace("_", "")
     lowest, highest = registry.SERVED[key].versions
     lowest = max(lowest, PRODUCE_SERVED_SINCE) if key is ApiKey.PRODUCE else lowest

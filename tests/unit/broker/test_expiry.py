@@ -102,8 +102,9 @@ def test_an_offset_behind_the_end_is_another_topics(tmp_path: Path) -> None:
 
 
 def test_an_offset_that_is_gone_is_not_believed_any_more(tmp_path: Path) -> None:
-    """If a topic is created again or a group is deleted, the group's offset for the topic no longer
-    exists. The group then counts as a group that has committed nothing."""
+    """A group's committed offset no longer exists after the topic was created again, or after the
+    group was deleted. The broker then does not use the offset that it read before. The group counts
+    as a group that has committed nothing."""
     world = World(tmp_path, HELD)
     assert world.look({"mirror": 1, "load": 3}) == 1
     assert world.look({"mirror": 3}) == 1
@@ -111,8 +112,9 @@ def test_an_offset_that_is_gone_is_not_believed_any_more(tmp_path: Path) -> None
 
 
 def test_a_group_named_while_others_were_asked_for_holds_at_once(tmp_path: Path) -> None:
-    """An operator may add a group to retention.hold while the broker reads the offsets of other
-    groups. The broker then reads the offset of this group, too, before it deletes any segment."""
+    """An operator may add a group to retention.hold while the broker reads the committed offsets of
+    other groups. The broker then deletes no segment before it has also read the offset of the added
+    group."""
     world = World(tmp_path, replace(HELD, held_by=("mirror",)))
     answers: list[Callable[[], None]] = []
     world.session.submit = (  # type: ignore[method-assign]

@@ -29,8 +29,8 @@ class World:
 
 
 def test_the_same_words_get_the_same_answer() -> None:
-    """A request with the same bytes and the same version gets the cached answer. A request in
-    another version, or with other bytes, does not get it."""
+    """A request with the same bytes and the same version as an earlier one gets the cached answer.
+    A request with another version, or with other bytes, does not."""
     world = World()
     answer = b"answer"
     world.keep(5, b"words", answer)
@@ -90,8 +90,7 @@ def test_the_bytes_of_answers_are_bounded() -> None:
 
 def test_what_is_too_large_is_not_kept_and_costs_the_others_nothing() -> None:
     """An answer is not cached if it is as large as the cache, or if its request is very long (such
-    a request hardly ever comes twice). An answer that is not cached does not displace other
-    answers."""
+    a request hardly ever comes twice). Such an answer does not displace cached answers."""
     world = World()
     world.keep(5, b"words", b"answer")
     world.keep(5, b"all", bytes(BYTES_MAX))

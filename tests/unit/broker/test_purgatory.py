@@ -89,8 +89,8 @@ def test_a_stop_completes_everything() -> None:
 
 def test_what_waits_is_bounded() -> None:
     """An operation waits in the purgatory even after its connection has closed. So there is a limit
-    to the number of partitions for which operations wait. An operation that was removed (`forget`)
-    is no longer counted."""
+    to the number of partitions for which operations wait, summed over all operations. An operation
+    that was removed (`forget`) is no longer counted."""
     timers = Timers()
     purgatory, operation = Purgatory(timers), Operation()
     assert purgatory.has_room(WATCHED_MAX)

@@ -16,7 +16,7 @@ def load(*sets: str) -> BrokerSettings:
 
 
 def test_the_example_is_the_defaults(tmp_path: Path) -> None:
-    """If all settings of the example file are uncommented, the file sets every setting to its
+    """If all settings in the broker's example configuration are uncommented, each setting has its
     default."""
     path = tmp_path / "broker.yml"
     path.write_text(settings.example(BrokerSettings, active=True))

@@ -69,9 +69,9 @@ def test_a_cluster_without_brokers_has_no_addresses(brokers: list[dict[str, Any]
 
 
 def test_a_broker_without_a_cluster_is_of_the_first_one() -> None:
-    """A broker whose host does not set skidway_cluster belongs to the first cluster. The filter
-    applies this default itself, because Ansible does not show it the role's defaults for another
-    host."""
+    """A broker whose host does not set skidway_cluster belongs to the first cluster of
+    skidway_clusters. The Ansible filter that derives the addresses has this default in its code,
+    because Ansible does not pass it a role's defaults for another host."""
     assert addresses.bootstrap_servers(CLUSTERS, [host("b1")]) == {"dc1": "b1:9092"}
 
 

@@ -1,6 +1,6 @@
-"""Tests when the Ansible role `agent` reloads a running agent and when it restarts the agent. It
-reloads if only files have changed that the agent can reload. The tests evaluate the expressions in
-the role's steps as Ansible does."""
+"""Tests when the Ansible role `agent` reloads a running agent and when it restarts the agent. The
+role reloads the agent if all changed files are files that an agent can reload. The tests evaluate
+the expressions in the role's steps as Ansible does."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def block() -> dict[str, Any]:
 
 
 def step(words: str) -> dict[str, Any]:
-    """Returns the step of this block whose name begins with the given words."""
+    """Returns the step of `block()` whose name begins with `words`."""
     (found,) = (each for each in block()["block"] if each["name"].startswith(words))
     return dict(found)
 
@@ -172,8 +172,8 @@ def test_a_command_that_cannot_run_fails_the_play() -> None:
 
 
 def test_the_role_names_what_a_reload_takes() -> None:
-    """A reload reads agent.yml, files of `sources.dir` and schemas. The agent does not read keys
-    and certificates again."""
+    """The role knows which files a reload reads: agent.yml, the files of `sources.dir` and the
+    schemas. A reload does not read keys and certificates again."""
     names = ["nginx.avsc", "shop.yml", "ca.pem", "hash.key"]
     assert services.taken_by_reload(names) == ["nginx.avsc", "shop.yml"]
     role = yaml.safe_load(ROLE.read_text())

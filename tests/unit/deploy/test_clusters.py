@@ -35,7 +35,7 @@ def test_a_mirrored_cluster_without_brokers_is_refused() -> None:
 
 
 def test_every_cluster_has_a_counter_of_its_own() -> None:
-    """Mirrored records are counted in the cluster that has the mirror. Each counter has its own
+    """Mirrored records are counted in the cluster that has the copies. Each counter has its own
     port and directory."""
     counters = clusters.counters(CLUSTERS, SERVERS, 9114)
     assert {name: each["tier"] for name, each in counters.items()} == {

@@ -30,8 +30,8 @@ def tasks() -> list[Path]:
 
 
 def test_the_readme_has_every_variable_as_the_specs_describe_it() -> None:
-    """The README's table of variables equals the output of `make docs-ansible`, which reads the
-    argument specs."""
+    """The table of variables in the collection's README equals the output of `make docs-ansible`,
+    which reads the argument specs."""
     page = variables.README.read_text()
     assert variables.updated(page) == page
     for role in variables.ROLES:
@@ -153,8 +153,8 @@ def test_what_an_interrupted_uninstalling_leaves_cannot_run_in_place_of_the_agen
     """Before an agent is uninstalled, a separate systemd unit "drains" the agent: it delivers all
     lines that the agent has not delivered yet. If the uninstallation is interrupted, the agent's
     own unit is unchanged, and the separate unit stops when the agent starts. Its output settings
-    use neither `append:` nor `truncate:`, which older versions of systemd (before 240 and 248) do
-    not have."""
+    use neither `append:` (new in systemd 240) nor `truncate:` (new in systemd 248), so that the
+    unit also runs on older versions."""
     drain = (COLLECTION / "roles/agent/tasks/drain.yml").read_text()
     assert "skidway-agent.service.d" not in drain
     assert "skidway-agent-drain.service" not in units.names()

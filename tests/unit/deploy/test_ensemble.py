@@ -40,7 +40,7 @@ def ordered(*seen: Any) -> str:
         ([NEVER, NEVER, ALONE], "second new first"),  # here the last server has the data
         ([member(3)] * 3 + [NEVER] * 2, "rest rest rest new new"),  # new servers join a quorum
         ([member(3)] * 2 + [NEVER], "rest rest new"),  # one server has lost its disk
-        ([member(3, runs=False)] * 2 + [NEVER], "first first new"),  # after a power cut
+        ([member(3, runs=False)] * 2 + [NEVER], "first first new"),  # none runs after a power cut
         ([member(3)] * 3, "rest rest rest"),
         ([member(3), UNSEEN, UNSEEN], "rest"),  # the run is limited to a healthy server
         ([member(3, runs=False), UNSEEN, UNSEEN], "first"),
@@ -49,8 +49,9 @@ def ordered(*seen: Any) -> str:
 def test_servers_with_data_come_before_new_ones_and_as_many_as_a_quorum_at_once(
     seen: list[Any], steps: str
 ) -> None:
-    """A run of the playbook starts the servers in such an order that it never waits for a server
-    that cannot be healthy yet because there is no quorum. New servers alone never form a quorum."""
+    """A ZooKeeper server is healthy only while a quorum runs. A run of the playbook starts the
+    servers in an order in which it waits for no server's health before there is a quorum. If a
+    server has data, servers without data never form a quorum among themselves."""
     assert ordered(*seen) == steps
 
 
@@ -65,8 +66,9 @@ def test_servers_with_data_come_before_new_ones_and_as_many_as_a_quorum_at_once(
     ],
 )
 def test_what_could_lose_the_ensemble_s_data_is_refused(seen: list[Any], said: str) -> None:
-    """A start of the ensemble is refused if servers without data alone could form a quorum, because
-    the ensemble would then continue without the old data."""
+    """The start of an ensemble is refused if it could lose data. For example, if a server may have
+    data but is not part of the run, servers without data could form a quorum and continue without
+    this data."""
     assert said in ordered(*seen)
 
 

@@ -145,8 +145,9 @@ def test_the_example_scrapes_every_program() -> None:
 
 
 def test_the_collection_has_the_rules_and_boards() -> None:
-    """The files in deploy/monitoring are the role's files, because a collection cannot contain
-    files outside its folder."""
+    """The rules and boards in deploy/monitoring are the files of the role `monitoring`
+    (deploy/monitoring has links to them). An Ansible collection cannot contain files outside its
+    folder."""
     files = COLLECTION / "roles" / "monitoring" / "files"
     assert RULES.resolve() == (files / "rules").resolve()
     assert boards.FOLDER.resolve() == (files / "boards").resolve()

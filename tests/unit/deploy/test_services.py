@@ -36,8 +36,8 @@ def test_a_service_that_cannot_come_up_is_restarted_from_newer_files() -> None:
 
 def test_a_roll_back_leaves_a_service_alone_that_was_not_stopped() -> None:
     """A roll-back does not restart a service that still runs the version to which the roll-back
-    returns. If the service is a server of an ensemble, and others are unhealthy, stopping it could
-    end the quorum."""
+    returns. Otherwise the roll-back could stop a healthy ZooKeeper server while other servers of
+    its ensemble are unhealthy, and so end the quorum."""
     assert services.runs_since_before(status(), BEGAN + 60.5)
     assert not services.runs_since_before(status(), BEGAN)  # the process runs the new version
     assert not services.runs_since_before(status("activating"), BEGAN + 60)

@@ -18,7 +18,8 @@ OFFLINE: dict[str, Any] = {"mirrors": ["dc1", "dc2"]}
 def exempt(
     clusters: dict[str, Any], loaders: list[dict[str, Any]] | None = None, agents: str = ""
 ) -> dict[str, list[str]]:
-    """Returns the topics that are exempt from each tier. `agents` lists the agents' clusters."""
+    """Returns, for each tier, the topics that are exempt from it. `agents` has the cluster of each
+    agent, separated by blanks."""
     hosts: dict[str, Any] = {f"a{n}": {"skidway_cluster": c} for n, c in enumerate(agents.split())}
     groups = {"agents": list(hosts)}
     if loaders is not None:
@@ -43,8 +44,8 @@ def at(cluster: str, **variables: Any) -> dict[str, Any]:
 
 def test_where_every_cluster_is_mirrored_and_loaded_nothing_is_exempt() -> None:
     """With the example inventory, audit.yml exempts no topic from any tier. The same holds for an
-    inventory without mirror or without loaders, because then the audit does not compare this tier
-    at all."""
+    inventory without a mirror or without loaders: the audit then does not compare the tier mirror
+    or hdfs at all."""
     clusters = {"dc1": {}, "dc2": None, "offline": OFFLINE}
     assert exempt(clusters, [at("offline")], "dc1 dc2") == {}
     assert exempt({"dc1": {}}, [at("dc1")], "dc1") == {}
@@ -110,7 +111,7 @@ def test_topics_that_nobody_loads_are_exempt_from_hdfs(variables: dict[str, Any]
 
 def test_what_one_of_two_loaders_loads_is_loaded() -> None:
     """One loader may load from a cluster itself, and another loader from the cluster that mirrors
-    it. Then a topic counts as loaded if at least one of the two loaders loads it."""
+    it. A topic then counts as loaded if at least one of the two loaders loads it."""
     clusters = {"dc1": {}, "offline": {"mirrors": ["dc1"]}}
     loaders = [at("dc1", loader_topics=["a"]), at("offline", loader_topics=["dc1.b"])]
     found = exempt(clusters, loaders, "dc1")
@@ -171,9 +172,9 @@ def test_a_tier_is_not_lost_without_a_word() -> None:
 
 
 def test_tiers_may_come_and_those_that_are_named_may_go() -> None:
-    """Tiers may be added. An operator may drop a tier that the audit has compared until now by
-    naming it, with Ansible's option -e, as a string of names with commas. If no audit was installed
-    before, no tier can be lost."""
+    """Tiers may be added. To drop a tier that the audit has compared until now, an operator names
+    the tier with Ansible's option -e (several tiers are separated by commas). If no audit was
+    installed before, no tier can be lost."""
     two = ["agent", "broker"]
     assert tiers.lost_tiers_problem({"tiers": two}, [*two, "hdfs"], []) == ""
     assert tiers.lost_tiers_problem({"tiers": [*two, "hdfs"]}, two, "hdfs") == ""

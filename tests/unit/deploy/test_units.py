@@ -7,8 +7,8 @@ from deploy.ansible.plugins.plugin_utils import units
 
 def test_a_drop_in_has_what_the_role_derives_and_what_was_given_over_it() -> None:
     """In a systemd drop-in, values that the operator gives override values of [Service] that the
-    role derives. The operator's other sections are in the drop-in, too. A list becomes several
-    lines: for each element, a line with the key and the element. Empty values are left out."""
+    role derives. The operator's other sections are in the drop-in, too. A value that is a list
+    becomes one line for each element, with the key and the element. Empty values are left out."""
     sections = units.drop_in(
         {"Service": {"MemoryMax": "1G"}, "Unit": {"After": ["a", "b"]}},
         MemoryMax="512M",

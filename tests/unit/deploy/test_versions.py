@@ -67,8 +67,8 @@ def test_wheels_for_another_python_are_refused(found: str, good: bool) -> None:
 )
 def test_going_back_is_told_by_the_numbers(version: object, than: str, older: bool) -> None:
     """To find out whether a change of the version is a downgrade, the roles compare versions as
-    numbers, not as texts (0.9 is older than 0.10). In a downgrade, the audit is changed last. On a
-    host without an installed version, no version is a downgrade."""
+    numbers, not as texts (0.9 is older than 0.10). On a host without an installed version, no
+    version is a downgrade."""
     assert versions.is_older(version, than) is older
 
 

@@ -10,8 +10,8 @@ from deploy.ansible.plugins.plugin_utils import waves
 
 
 class Reads(Mapping[str, Mapping[str, Any]]):
-    """The variables of several hosts, some of which have failed. Counts how often the variables of
-    a host are read."""
+    """The variables of several hosts, some of which have failed. This mapping counts how often the
+    variables of each host are read."""
 
     def __init__(self, **failures: list[str]) -> None:
         self.failures = failures

@@ -51,8 +51,8 @@ def wished(given: list[str], *words: str, result: Reloaded | None = None) -> tup
     ],
 )
 def test_hours_are_given_as_times(given: list[str], begin: str, end: str) -> None:
-    """The user gives hours in the same forms as other times. The command converts them to hours in
-    UTC."""
+    """The user gives hours as times, with or without minutes, seconds and time zone. The command
+    converts them to hours in UTC."""
     code, wish = wished(given, "logs", "--from", begin, "--to", end)
     assert (code, wish) == (0, Wish("logs", "2026-01-31T10", "2026-01-31T12"))
 

@@ -118,8 +118,9 @@ def test_a_file_begins_again_where_its_sync_does_not_return(
 
 
 def test_how_long_a_writer_waits_for_syncs_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """After some hsyncs that did not return, the writer waits longer for the next hsyncs, up to a
-    limit. If a DataNode refuses at once, the next wait does not become longer."""
+    """After every three hsyncs that did not return, the writer waits twice as long for the next
+    ones, up to a limit. Attempts that fail at once, because a DataNode refuses the connection, do
+    not make the wait longer."""
     waits: list[float] = []
 
     def never(_call: object, within_s: float) -> None:

@@ -70,7 +70,8 @@ def test_other_stores_are_refused(url: str) -> None:
 def test_a_move_killed_between_its_steps_leaves_both_names(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A move that is killed between link and unlink leaves the complete file under both names."""
+    """If a process is killed during a move, between link and unlink, the complete file has both
+    names afterwards."""
     store = LocalStore(str(tmp_path))
     put(store, "source", b"rows")
     monkeypatch.setattr(Path, "unlink", _dies)

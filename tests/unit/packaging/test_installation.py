@@ -49,7 +49,7 @@ def test_silence_is_explained() -> None:
 @pytest.mark.parametrize(("lock", "extra"), [("demo", "demo"), ("test", "dev")])
 def test_what_is_announced_is_what_is_needed(lock: str, extra: str) -> None:
     """A lock file lists all distributions that this machine needs for the build and for one extra
-    in pyproject.toml, whose name is in the lock file's name."""
+    (a list of optional dependencies in pyproject.toml)."""
     named = {_key(name) for name in locked((LOCKS / f"{lock}.txt").read_text())}
     wanted = set(needed("skidway", frozenset({extra, "build"}), {})) - {"skidway"}
     assert wanted <= named

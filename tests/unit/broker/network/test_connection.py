@@ -48,7 +48,8 @@ def test_answers_go_out_in_the_order_of_the_requests() -> None:
 
 
 def test_an_empty_answer_lets_the_next_one_pass() -> None:
-    """An empty answer, as for acks=0, does not hold up the answers after it."""
+    """The answer to a Produce request with acks=0 is empty. An empty answer does not hold up the
+    answers after it."""
     sock = Socket()
     client = connection(sock)
     silent, loud = client.reserve(), client.reserve()
@@ -59,8 +60,8 @@ def test_an_empty_answer_lets_the_next_one_pass() -> None:
 
 
 def test_a_full_socket_is_taken_up_where_it_stopped() -> None:
-    """When the socket accepts no more bytes, sending continues later at the same byte. No byte is
-    sent twice or left out."""
+    """If the socket accepts no more bytes, the connection later continues to send at the first byte
+    that was not sent. No byte is sent twice or left out."""
     data = [bytes([n]) * 7 for n in range(200)]
     for room in range(1, 40):
         sock = Socket(room)
@@ -89,8 +90,8 @@ def test_a_connection_is_full_by_requests_and_by_bytes() -> None:
 
 
 def test_requests_answered_together_count_each() -> None:
-    """If several requests of a connection are answered together, each of them counts towards the
-    connection's limit of unanswered requests until the answer is sent."""
+    """Several requests of a connection may get one common answer. Until this answer is ready, each
+    of them counts towards the connection's limit of unanswered requests."""
     client = connection(Socket(), 3)
     slot = client.reserve()
     client.reserve_in(slot)

@@ -42,26 +42,27 @@ def received(data: bytes, sizes: list[int], limit: int = 1 << 20) -> list[bytes]
         inbound.keep()
         arena.space()[:] = b"\xee" * len(arena.space())
         arena.reset()
-        arena.space()[:] = b"\xee" * len(arena.space())  # this turn's frames are no longer valid
+        arena.space()[:] = b"\xee" * len(arena.space())  # overwrites this turn's frames
     return found
 
 
 @given(st.lists(st.binary(max_size=300), max_size=8), st.lists(st.integers(1, 400)))
 def test_frames_come_out_however_they_come_in(frames: list[bytes], sizes: list[int]) -> None:
-    """The frames that the client has sent come out unchanged and in order, whether they arrive
-    whole, in pieces, or many at once."""
+    """`Inbound` returns the frames that the client has sent, unchanged and in order. It does so
+    whether the frames arrive whole, in pieces, or many at once."""
     assert received(framed(*frames), sizes) == frames
 
 
 def test_frames_come_out_byte_by_byte() -> None:
-    """Frames are received correctly even if they arrive one byte at a time."""
+    """A frame is received correctly even if its bytes arrive one at a time."""
     frames = [b"", b"a", b"b" * 300]
     assert received(framed(*frames), [1] * 1000) == frames
 
 
 def test_a_frame_larger_than_the_arena_is_received() -> None:
     """Each turn of the loop receives into one buffer, the arena. A frame that is larger than the
-    arena is received whole, and its memory grows with the bytes that have arrived."""
+    arena gets memory of its own, which grows with the bytes that have arrived. The frame is
+    received whole."""
     frame = bytes(range(256)) * 2000
     assert received(framed(b"x", frame, b"y"), [100_000] * 20) == [b"x", frame, b"y"]
 
@@ -70,8 +71,8 @@ def test_a_frame_larger_than_the_arena_is_received() -> None:
     "start", [b"GET / HTTP/1.1\r\n", b"\x16\x03\x01\x02\x00", b"\xff\xff\xff\xff"]
 )
 def test_lengths_that_cannot_be_are_refused(start: bytes) -> None:
-    """A length that cannot be right (the first bytes of HTTP or TLS, or a negative number) is
-    refused before any memory is allocated."""
+    """Each frame begins with its length. A length that cannot be right (the first bytes of HTTP or
+    TLS, or a negative number) is refused before any memory is allocated for the frame."""
     for sizes in ([], [4], [1] * 20):
         with pytest.raises(FrameTooLarge):
             received(start, list(sizes))
@@ -85,8 +86,8 @@ def test_a_frame_at_the_limit_is_taken_and_one_above_not() -> None:
 
 
 def test_what_was_left_of_a_stream_is_handled_with_what_comes_next() -> None:
-    """If a receive ends in the middle of a frame, that frame and the frames after it come out when
-    the rest is received."""
+    """If one receive from the socket ends in the middle of a frame, the bytes of this frame are
+    kept. The frame and the frames after it are handled after the next receive."""
     frames = [b"%d" % n * 5000 for n in range(6)]
     sock, inbound, arena = Socket(framed(*frames), [12_000]), Inbound(1 << 20), Arena()
     turns = []
@@ -102,8 +103,8 @@ def test_what_was_left_of_a_stream_is_handled_with_what_comes_next() -> None:
 
 
 def test_nothing_received_leaves_what_was_held_as_it_was() -> None:
-    """If the loop wakes up and there are no new bytes, the part of a frame that was received before
-    is kept."""
+    """If only a part of a frame has been received, and the next receive from the socket gets no
+    bytes, this part is kept."""
     sock, inbound, arena = Socket(framed(b"a", b"bcd"), [8]), Inbound(100), Arena()
 
     class Empty:
@@ -157,9 +158,8 @@ def test_requests_held_back_are_kept() -> None:
 
 
 def test_a_receive_goes_on_behind_what_was_handled_in_between() -> None:
-    """If more bytes are received while some of the frames that came before are not handled yet, no
-    frame is lost and none is handled twice. This also holds for a frame of which only a part has
-    arrived."""
+    """If more bytes are received before all earlier frames are handled, no frame is lost and none
+    is handled twice. This also holds for a frame of which only a part has arrived."""
     frames = [b"%d" % n * 50 for n in range(60)]
     sock = Socket(framed(*frames), [1003] * 20)
     inbound, arena, found = Inbound(1000), Arena(1 << 17), []

@@ -72,7 +72,8 @@ def code_of(answer: bytes | None) -> int:
 
 
 def stored(client: CoreClient) -> bool:
-    """Returns whether the broker stores a batch, which it does only if its loop still works."""
+    """Sends a batch to the broker, and returns whether the broker stores it. The broker does so
+    only if its loop still works."""
     answer = client.ask(produce_frame(-1))
     assert answer is not None
     body = response_body(memoryview(answer), ApiKey.PRODUCE, 7)
@@ -80,8 +81,9 @@ def stored(client: CoreClient) -> bool:
 
 
 def test_a_call_that_fails_is_alone(core: BrokerCore, capfd: pytest.CaptureFixture[str]) -> None:
-    """If a function that a timer calls, or a function that another thread has posted, raises an
-    exception, the broker logs and counts the exception. The functions after it still run."""
+    """If a function that a timer calls, or a function that another thread has posted to the loop,
+    raises an exception, the broker logs and counts the exception. The loop still calls the
+    functions that are due after it."""
     called: list[str] = []
     core.loop.post(mistake)
     core.loop.post(lambda: called.append("posted"))
@@ -113,9 +115,9 @@ def test_what_is_done_again_and_again_is_done_again_after_a_failure(core: Broker
 def test_a_parked_request_that_fails_is_alone(
     core: BrokerCore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A parked request is a request that waits for records. If an exception is raised while the
-    broker answers a parked request, the broker closes the request's connection. It still answers
-    other requests for the partition."""
+    """A parked request is a request that waits for records. If the broker's code raises an
+    exception while it answers a parked request, the broker closes the connection of this request.
+    It still answers other requests for the partition."""
     unlucky, lucky = core.connect(), core.connect()
     unlucky.send(fetch_frame(0, 30_000))
     core.advance(0)
@@ -132,8 +134,9 @@ def test_a_parked_request_that_fails_is_alone(
 def test_a_parked_request_that_fails_at_its_deadline_is_alone(
     core: BrokerCore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If an exception is raised when a parked request (a request that waits for records) expires,
-    the request's connection is closed, and the broker continues."""
+    """A parked request is a request that waits for records until its deadline. If the broker's code
+    raises an exception at the deadline, the broker closes the connection of this request, and
+    continues."""
     unlucky = core.connect()
     unlucky.send(fetch_frame(0, 1000))
     core.advance(0)
@@ -146,11 +149,11 @@ def test_a_parked_request_that_fails_at_its_deadline_is_alone(
 
 
 def test_an_answer_that_fails_is_alone(core: BrokerCore, monkeypatch: pytest.MonkeyPatch) -> None:
-    """If an exception is raised while an answer is made, the connection that waits for this answer
-    is closed. The other connections are answered."""
+    """If the broker's code raises an exception while it makes an answer, the broker closes the
+    connection that waits for this answer. The other connections get their answers."""
     unlucky, lucky = core.connect(), core.connect()
     for each in (unlucky, lucky):
-        assert each.ask(produce_frame(1))  # the broker learns the layout of later requests
+        assert each.ask(produce_frame(1))  # now the broker knows the layout of such requests
     unlucky.send(produce_frame(1))
     lucky.send(produce_frame(-1))
     monkeypatch.setattr(produce_run, "_when_written", mistake)
@@ -164,9 +167,9 @@ def test_an_answer_that_fails_is_alone(core: BrokerCore, monkeypatch: pytest.Mon
 def test_a_flush_that_cannot_be_finished_stops_its_partition(
     core: BrokerCore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If the end of a flush raises an exception, the broker does not know what is on disk. So it
-    stops the partition, whose requests then get KAFKA_STORAGE_ERROR. The broker itself
-    continues."""
+    """If the broker's code raises an exception after the fsync of a flush, the broker does not know
+    what is on disk. So it stops the partition, and requests for the partition get
+    KAFKA_STORAGE_ERROR. The broker itself continues."""
     monkeypatch.setattr(PartitionLog, "finish_flush", mistake)
     client = core.connect()
     answer = client.ask(produce_frame(-1))
@@ -212,7 +215,7 @@ def test_a_request_that_waits_lets_its_bytes_go(core: BrokerCore) -> None:
     that it does not know. Otherwise one connection could fill the machine's memory with waiting
     requests of 100 MB each."""
     client = core.connect()
-    client.send(with_unknown_field(fetch_frame(0, 30_000, version=12), 1000))  # warms up all caches
+    client.send(with_unknown_field(fetch_frame(0, 30_000, version=12), 1000))  # fills all caches
     core.advance(0)
     tracemalloc.start()
     try:
@@ -227,10 +230,9 @@ def test_a_request_that_waits_lets_its_bytes_go(core: BrokerCore) -> None:
 
 
 def test_a_connection_that_is_full_behind_a_parked_request_wakes_nobody(core: BrokerCore) -> None:
-    """On a connection with a parked request (a request that waits for records), later answers wait
-    until the parked request is answered. If the connection is full of waiting answers, it no longer
-    wakes the loop. Requests that the client sends meanwhile are read after the waiting answers have
-    been sent."""
+    """A connection has a parked request (a request that waits for records), so later answers wait
+    until the parked request is answered. If these answers fill the connection, new bytes from its
+    client do not wake the loop. The broker reads them after it has sent the answers."""
     client = core.connect()
     client.send(fetch_frame(0, 30_000))
     core.advance(0)

@@ -38,7 +38,7 @@ def joined(names: str, turn_cost: int = 4000, allowance_min: int = 250) -> Share
 
 
 def test_one_that_is_alone_has_the_whole_turn() -> None:
-    """If only one connection has requests, it may use the whole cost of a turn."""
+    """If only one connection has requests, it may use the whole turn."""
     shares = joined("a")
     shares.begin_turn()
     assert shares.next() == "a"
@@ -93,7 +93,7 @@ def test_a_turn_has_a_bound_and_the_next_one_goes_on() -> None:
 
 def test_who_was_away_has_saved_nothing_up() -> None:
     """If a connection sends requests again after a long time without requests, it gets a share as
-    large as the others, and nothing extra for this time."""
+    large as the others. It gets nothing extra for the time without requests."""
     shares, costs = joined("ab"), {"a": 500, "b": 500}
     shares.leave("b")
     for _ in range(100):
@@ -141,8 +141,8 @@ def test_what_was_overdrawn_is_paid_back() -> None:
 
 
 def test_what_is_sent_counts_while_it_waits() -> None:
-    """If a cost is charged to a connection while it waits to be served, the connection moves back
-    in the order."""
+    """The cost of sending an answer may be charged to a connection while it waits to be served. The
+    connection is then served later, after connections with lower costs."""
     shares = joined("ab")
     shares.charge("a", 100)
     shares.begin_turn()

@@ -68,8 +68,9 @@ def test_many_records_do_not_wait(tmp_path: Path) -> None:
 
 @promise("4 flush")
 def test_somebody_waits_so_the_flush_is_at_once(world: World) -> None:
-    """If a request waits for the flush of its records, the flush begins in the turn of the write.
-    When the flush ends, the broker checks whether the request can be answered."""
+    """If a request waits for the flush of its records, the flush begins in the same turn of the
+    broker's loop in which the records are written. When the flush ends, the broker checks whether
+    the request can be answered."""
     waiting = Waiting()
     world.purgatory.watch(waiting, [PARTITION], 1e9)
     world.produce(b"a")
@@ -85,8 +86,8 @@ def test_somebody_waits_so_the_flush_is_at_once(world: World) -> None:
 
 @promise("4 failed fsync")
 def test_a_failed_flush_takes_the_directory_offline(world: World) -> None:
-    """A failed fsync takes the log directory offline, whatever the error is. A second fsync of the
-    same pages could succeed although they are not on disk."""
+    """A failed fsync takes the log directory offline, whatever the error is. The fsync is not
+    repeated: a second fsync of the same pages could succeed although they are not on disk."""
     waiting = Waiting()
     world.purgatory.watch(waiting, [PARTITION], 1e9)
     world.produce(b"a")
@@ -106,8 +107,8 @@ def test_a_failed_flush_takes_the_directory_offline(world: World) -> None:
 def test_a_device_that_fails_before_the_first_fsync_is_not_asked_for_ever(
     world: World, number: int
 ) -> None:
-    """If a device fails before the first fsync of a flush, its directory goes offline, as it does
-    after a failed fsync. The flush is not repeated forever."""
+    """If the disk fails after a flush has begun and before its first fsync, the log directory goes
+    offline, as it does after a failed fsync. The flush is not repeated forever."""
     world.produce(b"a")
     world.advance(0.05)
     world.worker.finish(NothingSynced(number, "the file of leader epochs"))
@@ -126,8 +127,8 @@ def test_a_device_that_fails_before_the_first_fsync_is_not_asked_for_ever(
     ],
 )
 def test_a_flush_that_could_not_begin_is_put_off(world: World, error: OSError) -> None:
-    """If a flush could not begin, no fsync was tried and nothing is lost. The broker tries the
-    flush again. The high watermark moves only after a flush that succeeds."""
+    """If a flush cannot begin, no fsync has failed and no data is lost. So the broker tries the
+    flush again later. The high watermark moves only after a flush that succeeds."""
     world.produce(b"a")
     world.advance(0.05)
     world.produce(b"b")
@@ -143,7 +144,7 @@ def test_a_flush_that_could_not_begin_is_put_off(world: World, error: OSError) -
 
 
 def test_a_full_disk_leaves_the_directory_online(world: World) -> None:
-    """After a write that failed because the disk is full, the partition and its directory stay
+    """If a write fails because the disk is full, the partition and its log directory stay
     online."""
     path = world.logs.directories[0].path / "logs-0"
     failure = StorageFailed("append to", path, OSError(errno.ENOSPC, "full"))
@@ -159,8 +160,8 @@ def test_a_broken_disk_takes_its_partitions_with_it(world: World) -> None:
 
 
 def test_a_partition_dropped_during_its_flush_is_nobodys(world: World) -> None:
-    """If a partition is deleted while it is flushed, the end of the flush does not raise its high
-    watermark, and causes no check of waiting requests."""
+    """If a partition is deleted while it is flushed, the end of the flush does not raise the
+    partition's high watermark, and the broker checks no waiting requests."""
     world.produce(b"a")
     world.advance(0.05)
     world.hosted.drop(PARTITION)
@@ -169,8 +170,9 @@ def test_a_partition_dropped_during_its_flush_is_nobodys(world: World) -> None:
 
 
 def test_a_stop_waits_for_the_last_flush(world: World) -> None:
-    """When the broker stops, it calls `flush_all`. `flush_all` calls back when all records are
-    flushed, including records that were written after its call."""
+    """When the broker stops, it calls `flush_all`, which calls back when all records are flushed.
+    In this test one record is written while another is being flushed, so `flush_all` waits for a
+    second flush."""
     idle = []
     world.produce(b"a")
     world.advance(0.05)

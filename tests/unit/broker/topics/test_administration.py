@@ -99,9 +99,9 @@ LED = PartitionState(1, 3, (1,), 7)
 
 
 def test_this_broker_is_always_alive(tmp_path: Path) -> None:
-    """This broker's catalog always contains this broker, even if the catalog was read while the
-    broker's registration was gone. Otherwise the broker would answer to its clients that other
-    brokers, and not itself, are alive."""
+    """The catalog (what the broker has read from ZooKeeper) always contains this broker itself,
+    even if it was read while the broker's registration was gone. Otherwise the broker would answer
+    to its clients that other brokers, and not itself, are alive."""
     world = World(tmp_path, catalog())
     world.topics.apply(catalog())
     assert world.topics.catalog.brokers == {1: OWN}
@@ -141,7 +141,7 @@ def made(directory: Path, topic_id: uuid.UUID) -> None:
 
 def test_an_unclean_start_raises_the_epoch(tmp_path: Path) -> None:
     """After an unclean shutdown, records that were not flushed may be lost, and new records may get
-    their offsets. So the partition gets a higher leader epoch at the start."""
+    their offsets. So each partition gets a higher leader epoch when the broker starts again."""
     topic_id = uuid.uuid4()
     made(tmp_path, topic_id)
     world = World(tmp_path, catalog(topic(topic_id, LED)))
@@ -217,8 +217,8 @@ def test_a_topic_that_vanishes_is_dropped(tmp_path: Path) -> None:
 
 
 def test_a_topic_made_again_while_its_predecessor_was_being_made(tmp_path: Path) -> None:
-    """If a topic is deleted and created again before the broker leads the partitions of the first
-    topic, the partitions of the second topic are served."""
+    """If a topic is deleted and created again before the broker has become the leader of the first
+    topic's partitions, the partitions of the second topic are served."""
     old, new = topic(uuid.uuid4()), topic(uuid.uuid4())
     world = World(tmp_path, catalog())
     world.start()
@@ -310,8 +310,8 @@ def test_a_stopped_partition_goes_with_its_topic(tmp_path: Path) -> None:
 
 
 def test_a_partition_that_does_not_say_whose_it_is_stops_alone(tmp_path: Path) -> None:
-    """A partition with a damaged partition.metadata is stopped with the reason and left untouched;
-    the other partitions are served."""
+    """If the file partition.metadata of a partition is damaged, the partition is stopped, its files
+    stay, and the reason names the file. The other partitions are served."""
     two = Topic("logs", uuid.uuid4(), {n: TopicPartitionInfo((1,), LED) for n in range(2)})
     for number in range(2):
         (tmp_path / f"logs-{number}").mkdir()
@@ -325,8 +325,8 @@ def test_a_partition_that_does_not_say_whose_it_is_stops_alone(tmp_path: Path) -
 
 
 def test_a_directory_that_is_there_already_is_not_removed(tmp_path: Path) -> None:
-    """If the directory of a new partition already exists with unknown data, the broker does not
-    serve the partition, and the data stays."""
+    """If the directory of a new partition already exists and has unknown data, the broker neither
+    serves the partition nor removes the data."""
     world = World(tmp_path, catalog())
     world.start()
     (tmp_path / "logs-0").mkdir()

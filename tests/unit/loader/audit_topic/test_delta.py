@@ -24,8 +24,8 @@ def counted(*sums: tuple[int, int, Sums]) -> Counts:
 
 
 def test_messages_come_back_from_the_manifest() -> None:
-    """A manifest stores the audit messages of its load. If the manifest is written and read again,
-    exactly the same messages come back."""
+    """A manifest stores the audit messages of its load. After a manifest is written and read again,
+    it has exactly the same messages."""
     counts = counted((7, 0, Sums(3, 30, -5, 1, 2)), (8, 60_000, Sums(1, 10, 1 << 62)))
     ranges = [PartitionRange(0, 5, 9, (Gap(6, 7, "lost"),)), PartitionRange(1, 4, 4)]
     numbered, audit = delta.make(

@@ -66,8 +66,8 @@ def test_rejected_lines_are_of_the_files_of_their_topic() -> None:
 
 def test_own_numbers_are_noted() -> None:
     """From the audit topic the loader learns, for each output, the highest number of a message that
-    was published for the output. If the number in the output's own state is lower, the output is an
-    older copy (for example from a backup)."""
+    a load has published for the output. If the number in the output's own state is lower, the
+    output is an older copy (for example from a backup)."""
     feed = Feed()
     feed.take(delta(Tier.HDFS, 4))
     feed.take(delta(Tier.HDFS, 2))
@@ -97,8 +97,8 @@ def _publish(cluster: MemoryCluster, *files: int) -> None:
 @promise("6 audit topic made again")
 def test_an_audit_topic_made_again_and_longer_than_before_is_read_from_its_start() -> None:
     """An audit topic that was deleted and created again is read from its start, even if the new
-    topic's end is beyond the stored position. The position is stored with the id of the audit
-    topic, so the loader notices the new topic."""
+    topic's end is beyond the position that the loader has stored. The loader stores the position
+    together with the id of the audit topic, so it notices the new topic."""
     cluster, clock = MemoryCluster(), ManualClock()
     client: Any = MemoryClient(cluster, clock)
     cluster.create(TOPIC)
@@ -128,8 +128,9 @@ def seal(number: int, offset: int, *, tier: Tier = Tier.AGENT, source: Source = 
 def test_the_newest_seal_counts_from_where_it_was_first_read() -> None:
     """A seal is a message which says that all lines up to a time have arrived. After a crash, an
     agent may send its newest seal again. The loader uses the position of the first copy in the
-    audit topic. A later copy may come after the message that a file was closed, although the first
-    copy came before it. So the later copy proves nothing about the closed file."""
+    audit topic, because only this position shows which closures of files (messages that a file was
+    closed) the agent had sent before the seal. A later copy may follow a closure that the agent
+    sent after the first copy."""
     feed = Feed()
     messages = [seal(4, 10), seal(5, 20), announce(1, "/a", length=9), seal(4, 10), seal(5, 20)]
     for offset, message in enumerate(messages):
@@ -175,10 +176,10 @@ def test_only_agents_seal() -> None:
 
 
 def test_a_name_is_new_to_a_topic_once() -> None:
-    """The loader stores, for each source topic, a position in the audit topic. A run may read the
-    audit topic from an earlier message on, for its other topics. The loader then ignores, for this
-    source topic, the announcements before the stored position. So the names (host and path) of
-    closed files, which the loader has dropped for the source topic, do not come back."""
+    """The loader stores, for each source topic, a position in the audit topic. A run may begin to
+    read the audit topic before this position, because another source topic needs older messages.
+    For the first topic, the loader then ignores the announcements before its position. So the names
+    (host and path) of closed files, which the loader has dropped, do not come back."""
     feed = Feed()
     feed.take(announce(1, "/a"), Place("log", 3))
     feed.take(announce(2, "/b"), Place("log", 4))
@@ -212,8 +213,8 @@ class Audit:
 def test_a_feed_goes_on_where_the_last_run_ended() -> None:
     """A feed is an object that reads the audit topic and keeps what it says. If the same feed is
     used for many runs, it reads only new messages of the audit topic, and remembers what earlier
-    runs read. It reads no message twice, even if a source topic needs messages from an old position
-    on (for example a topic without loads)."""
+    runs read. It reads no message twice, even if a source topic (for example one without loads)
+    needs old messages."""
     audit = Audit()
     _publish(audit.cluster, 1, 2)
     assert audit.run({}) == {1, 2}
@@ -224,9 +225,9 @@ def test_a_feed_goes_on_where_the_last_run_ended() -> None:
 
 
 def test_a_topic_that_needs_older_messages_gets_them() -> None:
-    """The loader reads the audit topic from a certain position on. If the newest load of a source
-    topic needs messages before this position, the loader reads the audit topic again from the
-    load's position on. If a source topic has no load, the loader reads the audit topic from its
+    """A feed that has read the audit topic from some position on may later need older messages. If
+    the newest load of a source topic has stored an earlier position, the feed reads the audit topic
+    again from there. If a source topic has no load, the feed reads the audit topic from its
     start."""
     audit = Audit()
     _publish(audit.cluster, 1, 2, 3)

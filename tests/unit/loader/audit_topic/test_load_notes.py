@@ -26,8 +26,8 @@ def told(loading: MemoryLoading) -> list[Load]:
 
 
 def test_a_load_tells_one_record_that_it_rejected(loading: MemoryLoading) -> None:
-    """If a load has rejected records, its note names the first record of one of its files of
-    rejects: the hour of its event time, its partition and its offset."""
+    """If a load has rejected records, its note identifies one of them, the first record of a file
+    of rejects, by the hour of its event time, its partition and its offset."""
     loading.write(4)
     time_ms = START_MS + 2 * HOUR_MS
     loading.append(*(Record(AGENT, 9, at * 10, 10, time_ms) for at in range(3)))
@@ -40,8 +40,8 @@ def test_a_load_tells_one_record_that_it_rejected(loading: MemoryLoading) -> Non
 
 
 def test_each_load_tells_its_rows_files_and_duration(loading: MemoryLoading) -> None:
-    """After the counts of a load, the loader sends a note with the load's number, offsets, rows,
-    files and bytes. A run that loads nothing sends no note."""
+    """After the loader has published the counts of a load, it sends a note with the load's number,
+    offsets, rows, files and bytes. A run that loads nothing sends no note."""
     for count in (10, 25):
         loading.write(count)
         loading.run()

@@ -48,8 +48,8 @@ def test_names_of_offsets_follow_the_log() -> None:
 
 
 def test_given_ids_are_kept() -> None:
-    """If positions already contain a topic's id, they keep it. So the source notices a topic that
-    was deleted and created again."""
+    """If the given positions contain a topic's id, this id stays, even if the topic now has another
+    id. So the data source notices that the topic was deleted and created again."""
     given = {"logs": TopicPositions(OTHER, {0: 7})}
     found = resolved("o", given, [topic((5, 9))])
     assert found == given

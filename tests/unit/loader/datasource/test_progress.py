@@ -25,7 +25,7 @@ def at(*offsets: int, topic_id: str = ID) -> dict[str, TopicPositions]:
 
 
 def offsets(positions: Positions) -> dict[str, TopicPositions]:
-    """Returns the given positions without the offsets at which their batch begins."""
+    """Returns `positions` without the offsets at which their batch begins."""
     return {name: replace(topic, begins=None) for name, topic in positions.items()}
 
 
@@ -104,8 +104,8 @@ def test_what_is_missing_is_named() -> None:
 
 
 def test_an_expired_end_of_a_quiet_partition_moves_on() -> None:
-    """If all unread records of a partition have expired and no new records came, the next position
-    is the log start. So the loss is reported only once."""
+    """If all unread records of a partition have expired and no new records came, the stream's next
+    position in the partition is the log start. So the loss is reported only once."""
     assert offsets(next_positions(at(3), [topic((7, 7))], 10)) == at(7)
 
 

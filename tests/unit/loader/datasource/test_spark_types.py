@@ -15,8 +15,8 @@ COLUMNS = StructType().add("at", "timestamp", nullable=False).add("local", "time
 
 
 def test_timestamps_are_in_utc() -> None:
-    """Timestamps have microseconds and the time zone UTC, as Spark needs them. Local timestamps
-    have no time zone."""
+    """Columns of timestamps have microseconds as unit and the time zone UTC, as Spark needs them.
+    Columns of Avro's local timestamps have no time zone."""
     found = arrow_schema(COLUMNS)
     assert found.field("at").type == pa.timestamp("us", "UTC")
     assert found.field("local").type == pa.timestamp("us")

@@ -31,8 +31,8 @@ def stream(queried: Queried, **options: str) -> Any:
 
 
 def batch(queried: Queried, reader: Any, start: Any, end: Any) -> list[str]:
-    """Returns the lines of the batch between two positions. Before, it writes the positions as JSON
-    and reads them again, as Spark does with its checkpoint."""
+    """Returns the lines of the batch from `start` to `end`. The positions are written as JSON and
+    read again first, as Spark does with its checkpoint."""
     start, end = json.loads(json.dumps([start, end]))
     return [
         row["line"] for part in reader.partitions(start, end) for row in queried.read(reader, part)
@@ -112,9 +112,9 @@ def test_a_batch_that_is_repeated_is_the_same_batch(queried: Queried) -> None:
 
 @promise("5 stream")
 def test_the_first_batch_that_is_repeated_is_the_same_batch(queried: Queried) -> None:
-    """If a stream is killed in its first batch, Spark asks for the initial positions again. With
-    `latest` as the start, the initial positions are then larger, but the repeated batch still has
-    the same rows."""
+    """If a stream is killed in its first batch, Spark asks for the initial positions again. If the
+    stream begins at `latest`, and records came meanwhile, these positions are now larger. The
+    repeated batch nevertheless has the same rows."""
     start = stream(queried).initialOffset()
     queried.send(record(1))
     end = stream(queried).latestOffset(start, ReadAllAvailable())

@@ -1,6 +1,7 @@
 """Tests the offset ranges of a load: where they begin, which missing offsets they may skip, and how
-they are divided into slices. In the names of the tests, "the batch below" is the last batch before
-the offset at which the load begins."""
+they are divided into slices. A gap is a range of missing offsets that a load may skip, because the
+mirror or an operator has listed it. In the names of the tests, "the batch below" is the last batch
+before the offset at which the load begins."""
 
 from __future__ import annotations
 
@@ -53,8 +54,8 @@ def test_a_partition_never_loaded_may_not_begin_late() -> None:
 
 
 def test_a_named_gap_in_front_is_passed() -> None:
-    """Offsets may be missing at the beginning of a load. If a mirror has listed them as a gap, the
-    load begins after them and lists this gap in its manifest."""
+    """If offsets are missing where a load begins, and a mirror has listed them as a gap, the load
+    begins after them and lists this gap in its manifest."""
     planned = plan.plan_partition("t", Bounds(0, 120, 150), AT_100, [Gap(90, 130, "expired")])
     assert (planned.first, planned.end, planned.gap) == (120, 150, Gap(100, 120, "expired"))
 
@@ -81,7 +82,8 @@ def test_a_log_that_got_shorter_stops_the_partition() -> None:
     ],
 )
 def test_gaps_cover_a_hole_together(gaps: list[tuple[int, int]], covered: bool) -> None:
-    """A range of missing offsets may be skipped if adjacent gaps together cover the whole range."""
+    """Missing offsets may be skipped if one gap covers all of them, or if several gaps do so
+    together."""
     found = plan.cover(2, 5, [Gap(first, end, "x") for first, end in gaps])
     assert (found is not None) == covered
     if found is not None:
@@ -93,8 +95,7 @@ def test_gaps_cover_a_hole_together(gaps: list[tuple[int, int]], covered: bool) 
     st.integers(0, 30), st.integers(1, 10),
 )  # fmt: skip
 def test_cover_is_what_sets_say(spans: list[tuple[int, int]], first: int, length: int) -> None:
-    """Gaps cover a range of missing offsets exactly when each offset of this range lies in a
-    gap."""
+    """`cover` returns a gap if and only if each missing offset lies in one of the given gaps."""
     gaps = [Gap(min(span), max(span), "x") for span in spans]
     named = {offset for gap in gaps for offset in range(gap.first, gap.end)}
     expected = named.issuperset(range(first, first + length))
@@ -135,8 +136,8 @@ def test_a_batch_below_that_is_gone_is_named() -> None:
 
 @given(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 100)), max_size=4), st.integers(1, 30))
 def test_slices_cover_each_range_once(ranges: list[tuple[int, int]], records: int) -> None:
-    """The slices of a partition cover the partition's range exactly once, and no slice is larger
-    than requested."""
+    """The slices of a partition together have each offset of the partition's range exactly once. No
+    slice has more offsets than requested."""
     planned = [
         Planned(number, first, first, first + length)
         for number, (first, length) in enumerate(ranges)
@@ -153,8 +154,8 @@ def test_slices_cover_each_range_once(ranges: list[tuple[int, int]], records: in
 
 
 def test_partitions_are_cut_in_turn() -> None:
-    """The list of slices takes the partitions in turn, so that a large partition does not delay the
-    other partitions."""
+    """In the list of slices, the slices of different partitions alternate, so that a large
+    partition does not delay the other partitions."""
     slices = plan.cut([Planned(0, 0, 0, 40), Planned(1, 100, 100, 120)], 20)
     assert slices == [Slice(0, 0, 20), Slice(1, 100, 120), Slice(0, 20, 40)]
 
@@ -177,8 +178,8 @@ def test_an_unknown_id_is_not_compared() -> None:
 
 
 def test_accepted_gaps_are_parsed() -> None:
-    """An accepted gap is written as topic/partition/first-end. The topic's name may contain
-    dots."""
+    """A gap that an operator has accepted is written as topic/partition/first-end. The topic's name
+    may contain dots."""
     assert plan.parse_accepted(["dc1.logs/2/10-20"]) == {
         ("dc1.logs", 2): [Gap(10, 20, "accepted by the operator")]
     }
@@ -203,7 +204,7 @@ def test_named_gaps_come_from_all_who_name() -> None:
 
 @promise("5 gaps")
 def test_a_gap_that_was_named_once_stays_named() -> None:
-    """A gap stays listed in the manifest until a load has passed it, even if its source no longer
+    """A gap stays listed in the manifest until a load has skipped it, even if its source no longer
     lists it. The mirror may drop the gap earlier, because its list has a limited length, and the
     operator may remove the setting that accepted the gap."""
     before = replace(AT_100, ahead=(Gap(200, 210, "a"),), gaps=(Gap(90, 100, "passed"),))
@@ -211,8 +212,8 @@ def test_a_gap_that_was_named_once_stays_named() -> None:
 
 
 def test_a_partition_that_is_no_longer_there_stops_by_name() -> None:
-    """If a topic no longer has a partition, the manifest keeps the partition's position, nothing of
-    it is loaded, and the run reports the partition."""
+    """If a topic no longer has a partition, the run reports this partition and loads nothing of it.
+    The manifest keeps the partition's position."""
     before = {0: AT_100, 2: PartitionRange(2, 0, 70, ahead=(Gap(80, 90, "x"),), below=BELOW)}
     (missing,) = plan.missing_partitions("t", before, [Bounds(0, 0, 100), Bounds(1, 0, 5)], {})
     assert (missing.partition, missing.first, missing.end, missing.below) == (2, 70, 70, BELOW)

@@ -102,7 +102,7 @@ def test_a_text_follows_avros_resolution() -> None:
     """A field whose type contains itself is stored as JSON text. For a reader with another schema,
     the text is converted to the text that the same value has in the reader's schema. If the value
     does not fit the reader's schema, its row is rejected. If no value can fit, the two schemas are
-    irreconcilable. The old text is never used unchanged."""
+    irreconcilable (no row can be converted). The old text is never used unchanged."""
     old = record(field("v", "int"), field("next", ["null", "R"]))
     new = record(field("w", "double", aliases=["v"]), field("next", ["null", "R"]))
     texts: list[object] = ['{"v":2,"next":null}', None]
@@ -302,7 +302,7 @@ def test_types_that_have_a_cast_for_no_rows_only_make_schemas_irreconcilable() -
 
 
 def test_a_number_that_is_no_time_of_day_is_set_apart() -> None:
-    """A long that is larger than a day is rejected if the reader's field is a time of day."""
+    """If the reader's field is a time of day, a long that stands for a day or more is rejected."""
     reader = record(field("x", {"type": "long", "logicalType": "time-micros"}))
     assert project(record(field("x", "long")), reader, x=[1, -5, 10**12])[1] == [True, False, False]
 

@@ -117,8 +117,8 @@ def test_records_of_the_first_load(store: MemoryStore) -> None:
 def test_manifests_that_are_not_kept_are_named(store: MemoryStore) -> None:
     """A reload needs the manifests of the loads that read the records from the log, and of the load
     before them. If one of these manifests has been deleted, the reload is refused. Without the
-    manifest's marks (the last loaded position in each log file) the reload could not recognize
-    repeated records."""
+    marks that belong to these manifests (the last loaded position in each log file), the reload
+    could not recognize repeated records."""
     with pytest.raises(ReloadRefused, match="has records of load 2 or earlier loads") as refused:
         operations.run(lineage(TOPIC, [part(6, 0, 10)], 3), store)
     assert refused.value.hours == {layout.hour_text(HOUR)}

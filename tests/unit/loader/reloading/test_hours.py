@@ -1,6 +1,6 @@
-"""A reload reads hours again, in one or several loads. The tests check which hours belong to one of
-these loads, and that a reload is refused if it does not find the same records as the original
-loads."""
+"""A reload reads the records of hours again, in one or several loads. The tests check which hours
+belong to one of these loads. They also check that a reload is refused if it does not find the same
+records as the original loads."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def hour(rows: tuple[int, int], everything: tuple[int, int]) -> dict[str, HourCo
 
 
 def test_the_content_of_an_hour_is_that_of_its_rows_and_rejects() -> None:
-    """The content of an hour is the number and the checksum (modulo 2^64) of the records in its
-    files of rows and rejects. Other files do not count."""
+    """The content of an hour is the number of records in the hour's files of rows and rejects, and
+    the sum of these files' checksums (modulo 2^64). Other files do not count."""
     most = (1 << 63) - 1
     files = [file(7, 3, most), file(7, 2, 2, REJECTS), file(8, 1, 5), file(8, 9, 9, MARKS)]
     found = contents(files)
@@ -70,8 +70,8 @@ def test_a_group_has_whole_hours() -> None:
     ],
 )
 def test_other_records_are_refused(new: dict[str, HourContent], words: str) -> None:
-    """A reload is refused if it finds more or fewer records in an hour than the original loads,
-    other records, or fewer rows. The error names the hour."""
+    """A reload is refused if the log has more, fewer or other records of an hour than the original
+    loads committed, or if fewer of the records would become rows. The error names the hour."""
     with pytest.raises(ReloadRefused, match=words) as refused:
         check_same("logs", hour((3, 8), (5, 9)), new, may_reject=False)
     assert refused.value.hours == {SEVEN}
@@ -90,8 +90,8 @@ def test_every_hour_with_other_records_is_named() -> None:
 
 
 def test_the_same_records_are_accepted() -> None:
-    """A reload may turn rejected records into rows. It may turn rows into rejected records only if
-    the operator allows this."""
+    """If the log has the same records, a reload may turn rejected records into rows. It may turn
+    rows into rejected records only if the operator allows this."""
     old = hour((3, 8), (5, 9))
     check_same("logs", old, hour((5, 9), (5, 9)), may_reject=False)
     check_same("logs", old, hour((0, 0), (5, 9)), may_reject=True)

@@ -72,7 +72,8 @@ def test_a_lost_file_s_rejects_are_those_that_its_load_counted(
     store: MemoryStore, damage: str
 ) -> None:
     """If a file of rejects is gone or damaged, its number of rejects is calculated. It is the
-    number that the file's load counted in the hour, less the rejects in the load's other files."""
+    number of rejects that the file's load counted in the hour, less those in the load's other files
+    of this hour."""
     files = [file(store, 1, 0, 3, 3, 4), file(store, 1, 10, 3), file(store, 2, 20, 5)]
     if damage == "gone":
         store.delete(files[0].file.path)
@@ -85,9 +86,9 @@ def test_a_lost_file_s_rejects_are_those_that_its_load_counted(
 
 
 def test_a_lost_file_of_a_reload_is_named(store: MemoryStore) -> None:
-    """The manifest of a load that replaced files has only the differences of the counts. So if a
-    file of rejects of such a load is lost, its number of rejects is unknown. The result lists the
-    file's path."""
+    """The manifest of a load that replaced files has only the changes of the counts, not the counts
+    themselves. So if a file of rejects of such a load is lost, its number of rejects is unknown.
+    The result lists the file's path."""
     (lost,) = [file(store, 2, 0, 3)]
     store.delete(lost.file.path)
     _, unknown = rejects_before(store, [lost], {2: counted(2, 3, removed=("x",))}, BUCKET_MS)

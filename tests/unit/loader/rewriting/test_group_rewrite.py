@@ -209,8 +209,8 @@ def test_a_number_is_never_rounded(folder: Folder, old: Any, new: Any, value: An
 
 @pytest.mark.parametrize("error", [StoreFailed("no room"), MemoryError()])
 def test_a_file_whose_writing_fails_is_given_up(folder: Folder, error: Exception) -> None:
-    """If the new file cannot be written, it is abandoned, and the error goes to the caller, who may
-    make another attempt."""
+    """If the new file cannot be written, the loader leaves it unfinished, and the error is raised
+    to the caller, who may try again."""
     folder.add([1])
     abandoned: list[str] = []
 

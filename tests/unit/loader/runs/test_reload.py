@@ -147,9 +147,8 @@ def unannounced(loading: MemoryLoading, time_ms: int = START_MS) -> None:
 @pytest.mark.parametrize("lost", ["nothing", "a file of rejects"])
 def test_rejects_become_rows(loading: MemoryLoading, lost: str) -> None:
     """Records that were rejects because their log file was not announced become rows if a reload
-    runs after the announcement. The counts that the loader publishes to the audit then have fewer
-    rejects and as many records as before for each bucket, even if a file of rejects has been
-    lost."""
+    runs after the announcement. For each bucket, the loader then publishes counts with fewer
+    rejects and as many records as before. This holds even if a file of rejects has been lost."""
     unannounced(loading)
     assert sorted(rejects(loading).values()) == [0, 1, 1, 1]
     if lost != "nothing":
@@ -182,8 +181,8 @@ def folded_often() -> Iterator[None]:
 
 
 def closed(loading: MemoryLoading) -> None:
-    """Loads the message that the agent has closed the first log file, and drops the marks and the
-    name of this file. Then loads lines of another file."""
+    """Makes two loads after the agent has closed the first log file. The loads drop the marks and
+    the name of this file, and load two lines of another file."""
     known = ("host", "/log/1", 1, 1, b"", 0, SOURCE)
     loading.say(Announcement(0, AGENT, 1, *known, length=60 * LENGTH))
     loading.say(Announcement(0, AGENT, 2, "host", "/log/2", 1, 2, b"", 0, SOURCE))

@@ -40,7 +40,7 @@ class Waiting(Shutdown):
 
 
 class Resident:
-    """A resident loader whose runs are functions that the test passes."""
+    """A resident loader. Its runs call the functions that a test has given."""
 
     def __init__(self, textfile: Path, *runs: Callable[[], Report]) -> None:
         self.clock = ManualClock()

@@ -263,9 +263,9 @@ def test_a_compaction_does_not_hide_files_that_were_not_rewritten(loading: Memor
 
 
 def test_files_are_never_rewritten_to_an_older_version(loading: MemoryLoading) -> None:
-    """If somebody deletes the newest schema version, some files have a newer version than the
-    registry. These files stay as they are, and each run reports them. When the deleted version is
-    registered again, the loader rewrites the files that have the older version."""
+    """If somebody deletes the newest version of a schema from the registry, files of this version
+    stay as they are, and each run reports them. When the version is registered again, the loader
+    rewrites the files of older versions."""
     loading.versions.append(CHOICE)
     loading.write(5)
     loading.run()

@@ -74,8 +74,8 @@ def test_a_run_is_shown_with_its_figures() -> None:
 
 @pytest.mark.parametrize("silent_ms", [0, SILENT_MS * 10])
 def test_a_killed_run_is_never_shown_as_running(silent_ms: int) -> None:
-    """If the process of a run no longer exists, the run is shown as killed, however recent its note
-    is. The table then shows neither a rate nor the time left."""
+    """If the process of a run no longer exists, `load status` shows the run as killed, however
+    recent its note is. The printed table then has neither a rate nor the time left for the run."""
     row = World(DEAD, silent_ms).row()
     assert row["state"] == KILLED
     assert f"the run of host {HERE.host}, pid {HERE.pid}, last heard at 2023" in row["sentence"]

@@ -96,8 +96,8 @@ def settings() -> LoaderSettings:
     ("gone", "sentence"), [(False, "bad-0 has no leader now"), (True, "has no partitions now")]
 )
 def test_a_topic_in_trouble_does_not_stop_the_others(gone: bool, sentence: str) -> None:
-    """If a topic has no leader, or is deleted while the run reads the cluster's metadata, this is a
-    problem of that topic alone. It does not stop the other topics."""
+    """If a partition of a topic has no leader, or if a topic is deleted while the run reads the
+    cluster's metadata, this is a problem of that topic alone. It does not stop the other topics."""
     session = look(settings(), Client(gone=gone))  # type: ignore[arg-type]
     (good,) = session.topics
     assert (good.name, good.bounds[0].high_watermark) == ("good", 7)

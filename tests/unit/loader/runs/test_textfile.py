@@ -66,8 +66,8 @@ def test_the_last_success_outlives_runs_that_fail(path: Path, clock: ManualClock
 def test_other_ends_have_the_status_that_the_process_has(
     path: Path, clock: ManualClock, error: BaseException, status: int
 ) -> None:
-    """A run that ends with an interrupt or an unexpected exception writes the status with which the
-    process exits to the metrics file."""
+    """If a run ends with an interrupt or an unexpected exception, the metrics file has the exit
+    status of the process."""
     with pytest.raises(type(error)), Recorded(path, clock):
         raise error
     assert LastRun.read(path).status == status

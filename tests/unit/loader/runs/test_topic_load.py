@@ -100,9 +100,9 @@ def test_a_commit_that_fails_because_another_won_is_a_lost_race() -> None:
 
 @pytest.mark.parametrize("winner", ["", "c" * 32], ids=["not there", "there"])
 def test_a_commit_that_fails_otherwise_says_why_and_deletes_nothing(winner: str) -> None:
-    """If a commit fails for another reason than a lost race, the load reports that reason. It keeps
-    the files that its tasks have written to the staging directory for the next start, because
-    nobody knows whether the load is committed."""
+    """If a commit fails for another reason than a lost race, the load reports that reason. Nobody
+    knows then whether the load is committed. So the files that its tasks have written stay in the
+    staging directory, until the next start of a loader."""
     store = Swept(winner=winner)
     mine = replace(WHOLE, number=1, topic="logs", files=(), uuid="c" * 32)
     store.put(f"{layout.staging('logs', 1, mine.uuid)}/rows", b"rows")
@@ -221,8 +221,8 @@ def _range(loading: MemoryLoading, number: int) -> PartitionRange:
 
 
 def test_gaps_that_were_named_are_kept_until_they_are_passed() -> None:
-    """If the mirror or the operator has listed a gap, the manifests keep the gap until a load has
-    passed it."""
+    """If the mirror or the operator has listed a gap (a range of missing offsets), the manifests
+    keep the gap until a load has skipped it."""
     loading = MemoryLoading()
     loading.write(100)
     names = [f"{TOPIC}/0/20-50", f"{TOPIC}/0/60-70", f"{TOPIC}/0/200-300"]
@@ -232,8 +232,8 @@ def test_gaps_that_were_named_are_kept_until_they_are_passed() -> None:
 
 
 def test_a_load_that_passes_nothing_but_a_gap_keeps_the_batch_below() -> None:
-    """A load that only skips a gap reads no batch. Its manifest keeps the last batch before the
-    gap, so that the next load can compare this batch with the log."""
+    """A load that only skips a gap (a range of missing offsets) reads no batch. Its manifest keeps
+    the last batch before the gap, so that the next load can compare this batch with the log."""
     loading = MemoryLoading()
     loading.write(50)
     loading.run()
@@ -253,8 +253,9 @@ def test_a_load_that_passes_nothing_but_a_gap_keeps_the_batch_below() -> None:
 
 @promise("4 readers compare")
 def test_a_load_that_ends_in_a_gap_keeps_the_batch_below() -> None:
-    """A load whose slices all lie in a gap reads no batch. Its manifest keeps the last batch before
-    the gap, so that the next load can compare this batch with the log."""
+    """A load whose slices all lie in a gap (a range of missing offsets) reads no batch. Its
+    manifest keeps the last batch before the gap, so that the next load can compare this batch with
+    the log."""
     loading = MemoryLoading()
     loading.write(50)
     loading.run()
@@ -295,9 +296,9 @@ def test_a_partition_that_is_kept_back_passes_no_gap() -> None:
 def test_announcements_are_waited_for_as_long_as_is_set(
     wait_ms: int, rejects: int, waiting: int
 ) -> None:
-    """If the announcement of a log file (an agent's message with host and path) is missing, the
-    file's records are not loaded until announce.wait.ms is over, and are then rejected. If this
-    setting is zero, the records are rejected at once."""
+    """If the announcement of a log file (an agent's message with host and path) is missing, loads
+    wait for it for the time announce.wait.ms before they load the file's records. After this time
+    the records are rejected. If the setting is zero, they are rejected at once."""
     loading = MemoryLoading()
     full = np.ones(50, np.int64)
     values = pa.array([datum("line")] * 50, pa.binary())
@@ -312,8 +313,8 @@ def test_announcements_are_waited_for_as_long_as_is_set(
 
 def test_the_columns_beside_the_rows_are_always_those_of_the_newest_load() -> None:
     """Each topic has a Parquet file without rows that has the columns of the newest load. If this
-    file is gone, or if its bytes differ from those for the load's schema, the next load writes the
-    file again. Otherwise the next load does not touch it."""
+    file is gone, or has other bytes than the next load would write, the next load writes the file
+    again. Otherwise the next load does not touch it."""
     loading = MemoryLoading()
     path, store = layout.columns(TOPIC), loading.store
 
@@ -446,7 +447,8 @@ def test_marks_hold_however_many_loads_there_were() -> None:
 
 
 def test_gaps_inside_of_a_range_stand_in_its_manifest() -> None:
-    """A manifest lists the gaps inside its offset ranges."""
+    """A manifest lists the gaps (ranges of missing offsets) inside the offset ranges that its load
+    has read."""
     loading = MemoryLoading()
     loading.write(5)
     loading.cluster.log(DATA).end = 10

@@ -47,7 +47,7 @@ def test_only_slices_that_overlap_run_again() -> None:
 
 
 def test_marks_of_earlier_loads_count() -> None:
-    """A record that an earlier load contains counts as a repeat in this load."""
+    """A record that an earlier load has loaded counts as a repeat in this load."""
     records = lines(6)
     (result,) = run_all(pieces(records, 3), {0: {(7, 1): 30}}, runner(records))
     assert sum(each.repeats for each in result.results) == 3
@@ -79,9 +79,9 @@ def test_what_looked_unknown_may_be_a_repeat() -> None:
 
 @promise("5 slices")
 def test_what_a_second_run_sees_first_may_be_a_repeat_too() -> None:
-    """If the second run of a slice gets further than the first run, it may read records of further
-    log files. Then a third run follows, because a slice must run with the marks of all its
-    files."""
+    """The second run of a slice may get further than the first run, and read records of log files
+    that the first run did not reach. Then a third run follows, with the marks of these files,
+    too."""
     records = [Record(agent=8), *lines(2), Record(agent=8), *lines(3)[1:]]
     known = job(locations={(7, 1): ("h", "/1")}, unannounced=frozenset())
     run = Runner(MemoryStore(), {0: log(records)}, known)
@@ -91,8 +91,8 @@ def test_what_a_second_run_sees_first_may_be_a_repeat_too() -> None:
 
 
 def test_what_is_behind_an_early_end_is_not_used() -> None:
-    """If a slice ends early, the results of the slices after it are not used: no rows, marks or
-    gaps."""
+    """If a slice ends early, nothing of the results of the slices after it is used: neither rows
+    nor marks nor gaps."""
     records = [*lines(3), Record(agent=8), *lines(5)[3:]]
     (result,) = run_all(pieces(records, 2), {}, runner(records))
     assert result.end == 3
@@ -122,8 +122,8 @@ def test_a_partition_of_which_nothing_can_be_read_has_no_batch_below() -> None:
 
 
 def test_the_batch_below_is_that_of_the_last_slice_with_batches() -> None:
-    """A slice inside a gap has no batch. So the batch that the next load compares with the log is
-    the last batch of the last slice that has batches."""
+    """A slice whose offsets are all missing has no batch. So the batch that the next load compares
+    with the log is the last batch of the last slice that has batches."""
     batches = [*log(lines(3)), *log(lines(1), base=30)]
     run = Runner(MemoryStore(), {0: batches}, job(gaps={0: (gap(3, 30),)}))
     (result,) = run_all([Slice(0, 0, 3), Slice(0, 3, 10), Slice(0, 10, 20)], {}, run)

@@ -52,8 +52,8 @@ def lines(count: int, **changes) -> list[Record]:
 
 
 def test_every_record_becomes_a_row_with_its_columns() -> None:
-    """Each record becomes a row with the schema's columns, origin, host and path, time, partition
-    and offset."""
+    """Each record becomes a row. The row has the columns of the schema, and columns for the
+    record's origin, host, path, time, partition and offset."""
     store, result = run([Record(first=30, length=12, time_ms=START_MS + 5)])
     (row,) = rows_of(store, result)
     assert row["line"] == "7/1/30+12"
@@ -115,8 +115,8 @@ def test_a_straddle_is_rejected_and_counts_once() -> None:
     ],
 )
 def test_what_cannot_be_decoded_is_rejected_whole(value: bytes, reason: str) -> None:
-    """A value that cannot be decoded is rejected, and the reject has the value's bytes and origin.
-    The other records become rows."""
+    """A record whose value cannot be decoded is rejected. The reject has the record's whole value
+    and its origin. The other records become rows."""
     store, result = run([Record(), Record(first=10, value=value), Record(first=20)])
     assert [row["_offset"] for row in rows_of(store, result)] == [0, 20]
     (reject,) = rows_of(store, result, "rejects")
@@ -184,8 +184,8 @@ def test_a_range_ends_before_a_file_that_is_not_announced() -> None:
 
 
 def test_the_batch_in_which_nothing_was_taken_is_not_the_one_below() -> None:
-    """If the loaded offsets of a slice end before the first record of a batch, the manifest keeps
-    the previous batch, so that the next load can compare this previous batch with the log."""
+    """If a slice's task stops before the first record of a batch, the result names the batch before
+    it as the last loaded batch. The next load compares this batch with the log."""
     _, result = run([*lines(3), Record(agent=8)])
     assert result.end == 3
     assert result.below is not None
@@ -234,8 +234,9 @@ def test_a_repeat_needs_no_announcement() -> None:
 
 
 def test_a_hole_that_nobody_named_ends_the_range() -> None:
-    """A slice's task stops before missing offsets that are not in a listed gap. The result says why
-    it stops, and names these offsets."""
+    """A gap is a range of missing offsets that a mirror or an operator has listed. A slice's task
+    stops before missing offsets that are not in a gap. The result says why the task stops, and
+    names these offsets."""
     store = MemoryStore()
     batches = [*log(lines(3)), *log([Record(first=30)], base=7)]
     result = Runner(store, {0: batches}).one(Slice(0, 0, 8))
@@ -247,9 +248,9 @@ def test_a_hole_that_nobody_named_ends_the_range() -> None:
 
 @promise("5 gaps")
 def test_a_hole_over_the_end_of_a_slice_ends_its_range() -> None:
-    """Missing offsets may begin in a slice and continue after the slice's end. If no listed gap
-    covers all of them, the slice's task stops before them. So no offset is skipped between two
-    slices."""
+    """Missing offsets may begin in a slice and continue after its end. If a mirror or an operator
+    has not listed all of them as a gap, the slice's task stops before them. So no offset is skipped
+    between two slices."""
     store = MemoryStore()
     batches = [*log(lines(3)), *log([Record(first=30)], base=7)]
     result = Runner(store, {0: batches}).one(Slice(0, 0, 5))
@@ -272,8 +273,8 @@ def test_a_named_gap_is_passed_and_noted() -> None:
 
 
 def test_a_slice_inside_of_a_gap_is_covered() -> None:
-    """A slice whose offsets all lie in a listed gap counts as completely read, although it has no
-    batches."""
+    """If a mirror has listed all offsets of a slice as missing (as a gap), the slice counts as
+    completely read, although it has no batches."""
     batches = [*log(lines(3)), *log([Record(first=30)], base=20)]
     runner = Runner(MemoryStore(), {0: batches}, job(gaps={0: (gap(3, 20),)}))
     result = runner.one(Slice(0, 5, 10))
@@ -399,8 +400,9 @@ def test_a_fetch_that_cannot_go_on_ends_the_range(error: SkidwayError) -> None:
 
 
 def test_a_gap_behind_the_end_of_a_range_is_not_noted() -> None:
-    """If a slice's task stops early, the load does not write a later listed gap to its manifest.
-    The next load skips the gap and writes it to its own manifest."""
+    """If a slice's task stops before it reaches a gap (a listed range of missing offsets), the load
+    does not write this gap to its manifest. The next load skips the gap and writes it to its own
+    manifest."""
     batches = [*log([*lines(2), Record(agent=8)]), *log([Record(first=30)], base=7)]
     runner = Runner(MemoryStore(), {0: batches}, job(gaps={0: (gap(3, 7),)}))
     result = runner.one(Slice(0, 0, 8))
@@ -418,8 +420,8 @@ def test_a_slice_of_control_batches_is_covered() -> None:
 
 @pytest.fixture
 def chunks(monkeypatch: pytest.MonkeyPatch) -> list[pa.BinaryArray]:
-    """Returns a list of the values that the decoder gets for each chunk (batches that are decoded
-    together)."""
+    """Returns a list, to which each call of the decoder adds its values. They are the values of one
+    chunk (batches that are decoded together)."""
     found: list[pa.BinaryArray] = []
     decode = Decoder.decode
 
@@ -434,8 +436,9 @@ def chunks(monkeypatch: pytest.MonkeyPatch) -> list[pa.BinaryArray]:
 def test_chunks_are_bounded_by_what_batches_unpack_to(
     chunks: list[pa.BinaryArray], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A chunk (batches that are decoded together) is limited by its uncompressed size, because
-    compression may make batches a hundred times smaller."""
+    """The uncompressed size of a chunk (batches that are decoded together) is limited. A limit to
+    the compressed size would not bound the memory, because compression may make batches a hundred
+    times smaller."""
     monkeypatch.setattr("skidway.loader.slices.chunk.CHUNK_BYTES", 100_000)
     run([Record(first=10 * index, value=datum("x" * 50_000)) for index in range(12)])
     assert len(chunks) >= 4
@@ -445,8 +448,8 @@ def test_chunks_are_bounded_by_what_batches_unpack_to(
 def test_chunks_are_bounded_by_their_batches(
     chunks: list[pa.BinaryArray], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A chunk (batches that are decoded together) is limited by its number of batches, because each
-    batch costs memory even if it has only a record or two."""
+    """The number of batches in a chunk (batches that are decoded together) is limited, because each
+    batch costs memory even if it has only one or two records."""
     monkeypatch.setattr("skidway.loader.slices.chunk.CHUNK_BATCHES", 2)
     run(lines(15))
     assert [len(values) for values in chunks] == [6, 6, 3]
@@ -566,7 +569,7 @@ def test_only_records_of_the_chosen_hours_are_written_and_counted() -> None:
     hour = START_MS // HOUR_MS
     records = [
         *lines(3, time_ms=START_MS + HOUR_MS),
-        Record(first=0),  # a repeat
+        Record(first=0),  # a repeat of the first record
         Record(first=25, length=10),  # begins below its file's mark and ends above it
         Record(first=40),
         Record(first=50, value=b"no schema id"),

@@ -30,7 +30,8 @@ def settings(above: int) -> LoaderSettings:
 
 
 class Places(SparkRunner):
-    """A runner that runs no tasks and only records where they would run."""
+    """A runner that runs no tasks. It only records where each task would run: in its own process
+    ("here") or on Spark."""
 
     def __init__(self, above: int) -> None:
         super().__init__(settings(above), lambda: False)
@@ -66,8 +67,8 @@ def test_the_offsets_of_all_slices_decide(
 
 
 def test_the_rows_of_rewritten_files_decide() -> None:
-    """The number of rows in the files to rewrite decides whether they are rewritten in the loader's
-    own process or on Spark."""
+    """If the files to rewrite have together at most `spark.above.offsets` rows, the loader's own
+    process rewrites them. Otherwise Spark does."""
     runner = Places(10)
     for rows in (10, 11):
         runner.run_work([lambda _attempt: None], told, rows)
@@ -168,8 +169,8 @@ def test_connections_are_not_used_again_after_a_failure(monkeypatch: pytest.Monk
 
 def test_spark_ends_when_runs_do_not_need_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """A resident loader (a process that makes one run after another) stops Spark after several
-    consecutive runs without a task for Spark. After each run that needs Spark, the loader counts
-    these runs anew."""
+    consecutive runs without a task for Spark. A run that needs Spark sets the number of these runs
+    back to zero."""
     runner, stopped = SparkRunner(settings(0), lambda: False), []
 
     def stop() -> None:

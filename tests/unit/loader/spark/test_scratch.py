@@ -46,7 +46,7 @@ def test_a_run_that_lives_keeps_its_directory() -> None:
 
 
 def test_strange_directories_are_left_alone(tmp_path: Path) -> None:
-    """A run deletes only directories that have both the name of a scratch directory and the
+    """A run deletes only directories that have the name of a scratch directory and contain the
     loader's lock file. It does not follow symbolic links."""
     (tmp_path / "skidway-spark-new").mkdir()
     (tmp_path / "other").mkdir()

@@ -90,7 +90,7 @@ def test_a_load_without_counts_changes_nothing() -> None:
 def test_spans_name_the_load_that_wrote_them() -> None:
     """The table `buckets` is divided into spans (some hours of event time), with a file for each
     span. The name of a span's file ends with the number of the load that wrote it, with 20 digits.
-    So the loader can find, and delete, old files that no kept manifest names."""
+    So the loader can find, and delete, old files that are in no kept manifest."""
     output = Output()
     for number in range(60):
         output.load(hour(number))

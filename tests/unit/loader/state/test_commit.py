@@ -76,7 +76,7 @@ def performed(steps: operations.Steps[Any], store: MemoryStore) -> list[operatio
 )
 def test_a_move_into_place(source: int | None, target: int | None, expected: Settle) -> None:
     """A file whose length differs from the length in the manifest is never moved or deleted. Even
-    if it is at the final path of a committed file, it does not count as this file."""
+    at the final path of a committed file, such a file does not count as the committed file."""
     assert settle(Move("s", "t", 5), source, target) is expected
 
 
@@ -92,8 +92,8 @@ def test_a_commit_moves_everything_and_tidies_up() -> None:
 
 
 def test_a_staged_file_of_another_length_is_never_committed() -> None:
-    """If the length of a file in the staging directory differs from its task's report, the load
-    stops before anything is visible."""
+    """If a file in the staging directory has another length than its task has reported, the load
+    stops before anything is visible to readers."""
     store = MemoryStore()
     mine = staged(store, manifest(), b"row")
     with pytest.raises(StateRefused, match="3 bytes instead of 4"):

@@ -1,4 +1,5 @@
-"""Tests whether all bytes of a column are ASCII, so that its texts need no further check."""
+"""Tests the check whether all bytes of a column are ASCII. If they are, the column's texts need no
+UTF-8 check."""
 
 from __future__ import annotations
 

@@ -254,8 +254,8 @@ def test_a_few_bad_datums_among_many_cost_only_themselves() -> None:
     ],
 )
 def test_what_lenient_readers_let_pass_is_refused(avro: Any, datum: bytes, reason: str) -> None:
-    """Datums with numbers out of range, negative branch numbers, wrong block sizes or duplicate
-    keys are refused, although some Avro libraries accept them."""
+    """Datums with numbers out of range, negative numbers of union branches, wrong block sizes or
+    duplicate keys are refused, although some Avro libraries accept them."""
     decoded = Codec(record(("a", avro))).decode(pa.array([datum]))
     assert decoded.batch.num_rows == 0
     ((index, found),) = decoded.refused
@@ -341,7 +341,7 @@ def test_lossless_inputs_are_brought_to_the_schemas_types() -> None:
 
 
 def test_numbers_out_of_range_refuse_their_rows_only() -> None:
-    """If a number is too large for the field's int or long, only its row is refused."""
+    """If a number is too large for the type of its field (int or long), only its row is refused."""
     codec = Codec(record(("n", "long"), ("m", "int")))
     batch = pa.record_batch(
         {"n": pa.array([1, 2**63, 3], pa.uint64()), "m": pa.array([1, 2, 2**31], pa.int64())}
@@ -405,8 +405,8 @@ def test_items_out_of_range_refuse_their_rows_only() -> None:
     [({"type": "bytes", "logicalType": "decimal", "precision": 2}, "\x7f\xff")],
 )
 def test_a_default_that_is_no_value_is_refused_in_a_sentence(avro: Any, default: Any) -> None:
-    """If a column is missing, its field's default is used. If this default fits the base type but
-    not the logical type, ColumnsRefused is raised."""
+    """The default of a field may fit the field's base type but not its logical type. If the field's
+    column is missing, so that the default would be encoded, ColumnsRefused is raised."""
     schema = record(("a", avro), ("b", "int"))
     schema["fields"][0]["default"] = default
     with pytest.raises(ColumnsRefused, match="default does not fit"):
@@ -414,8 +414,8 @@ def test_a_default_that_is_no_value_is_refused_in_a_sentence(avro: Any, default:
 
 
 def test_a_fixed_of_another_size_is_refused() -> None:
-    """A fixed column is refused with an error message if its size differs from the size in the
-    schema."""
+    """The column of a field of the type fixed is refused with an error message if its size differs
+    from the size in the schema."""
     codec = Codec(record(("a", {"type": "fixed", "name": "F", "size": 3})))
     with pytest.raises(ColumnsRefused, match="fixed_size_binary"):
         codec.encode(pa.record_batch({"a": pa.array([b"ab"], pa.binary(2))}))
