@@ -17,7 +17,8 @@ def fleet() -> Iterator[Fleet]:
     """Three hosts without any of our programs, and a control node with Skidway's wheels (Python
     packages).
 
-    If the hosts of an earlier run still exist, its wheels exist too and are not built again.
+    If the environment variable SKIDWAY_HOSTS names hosts that already run, the wheels of the
+    earlier test run are used and not built again.
     """
     if "SKIDWAY_HOSTS" not in os.environ:
         make_versions()

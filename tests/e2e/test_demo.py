@@ -72,7 +72,7 @@ def processes_in(folder: Path) -> list[str]:
 @promise("6 two ways")
 def test_every_line_is_a_row_although_four_programs_are_killed(tmp_path: Path) -> None:
     """The default demo uses three log formats, rotates logs and kills four programs. Still, every
-    line becomes a row. If what the demo prints goes to a file, it is plain text."""
+    line becomes a row. If the demo's output goes to a file, it is plain text."""
     done = run_demo(tmp_path, "--lines", "60000")
     expect_complete(done.stdout + done.stderr, done.returncode)
     assert not {"\r", "\x1b"} & set(done.stdout + done.stderr)

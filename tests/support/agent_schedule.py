@@ -117,8 +117,8 @@ class Schedule(ABC):
         """Lets the agent run until no batch is in flight, and then runs the final checks."""
 
     def settle(self) -> None:
-        """Lets the agent work, without further crashes, so long that no batch is in flight any
-        more."""
+        """Lets the agent work without further crashes, long enough that no batch is in flight
+        afterwards."""
         self.kills = 0
         if self.world.loop is None:
             self.start()

@@ -157,8 +157,8 @@ class StoredFleet(AuditFleet):
 
 
 def narrow_some(fleet: AuditFleet, ledger: Ledger) -> int:
-    """Lets the ledger shorten the stored checksums of some buckets. Returns the number of these
-    buckets.
+    """Lets the ledger shorten the stored checksums of randomly chosen buckets. Returns the number
+    of these buckets.
     """
     counted = [(x, key) for x, keys in ledger.buckets().items() for key in sorted(keys)]
     chosen = [each for each in counted if fleet.random.random() < 0.3]

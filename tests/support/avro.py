@@ -61,7 +61,8 @@ def leaves() -> st.SearchStrategy[Typed]:
 
 
 def enums(number: Callable[[], int]) -> st.SearchStrategy[Typed]:
-    """Returns a strategy for enum types. `number` gives a new number for each enum's name."""
+    """Returns a strategy for enum types. `number` returns a new number at each call, so that each
+    enum gets a different name."""
     symbols = ["A", "B", "C"]
     return st.builds(
         lambda: (

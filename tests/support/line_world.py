@@ -83,8 +83,8 @@ class LineWorld:
         self.messages += deltas
 
     def append(self, data: bytearray, *, only: str | None = None, suffix: str = "") -> int:
-        """Appends a batch to the topic in dc1 and to its mirror. only: the name of the cluster, to
-        append it in one cluster only. Returns the batch's base offset."""
+        """Appends a batch to the topic in dc1 and to its mirror, or only in the cluster `only`.
+        `suffix` is added to the topic's name. Returns the batch's base offset."""
         base = -1
         for name, topic in NAMES.items():
             if only in (None, name):

@@ -170,8 +170,8 @@ def job(**changes: Any) -> Job:
 
 
 class Locations(dict[FileKey, tuple[str, str]]):
-    """The host and path of each log file that is known from announcements. All files of agent 7 are
-    known, and the files of other agents that a test adds."""
+    """The host and path of each log file, as announcements would contain them. All files of agent 7
+    have an entry. A test adds entries for files of other agents."""
 
     def __missing__(self, key: FileKey) -> tuple[str, str]:
         if key[0] != 7:

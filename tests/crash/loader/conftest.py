@@ -280,7 +280,8 @@ def serving(
     zookeeper: ZooKeeper, folder: Path, proxy_port: int | None = None
 ) -> Iterator[tuple[Cluster, int]]:
     """Starts a broker and a registry. Yields their addresses, and the port on which the broker
-    listens. If `proxy_port` is given, the broker advertises this port to its clients instead."""
+    listens. If `proxy_port` is given, the broker tells its clients to connect to this port, and not
+    to its own."""
     chroot = f"{zookeeper.address}/{uuid.uuid4().hex}"
     ports = [free_port() for _ in range(4)]
     address = f"127.0.0.1:{proxy_port or ports[0]}"
@@ -381,8 +382,8 @@ def spark_rows(loading: Loading, folder: Path) -> list[dict[str, Any]]:
 
 
 def _column(value: Any, arrow: pa.DataType) -> pa.Array:
-    """Returns an Arrow column with the one value. If the column is a union, which Arrow has as a
-    struct of alternatives, only the alternative of the value's type is set."""
+    """Returns an Arrow column with the one value. Arrow stores a union as a struct with one field
+    for each type; in such a column, only the field for the value's type is set."""
     if pa.types.is_struct(arrow) and not isinstance(value, dict):
         fits = [each for each in arrow if _is_of(value, each.type)]
         value = {fits[0].name: value}
@@ -415,7 +416,8 @@ def fill(loading: Loading, first: int, count: int) -> None:
 
 
 def counted(loading: Loading) -> int:
-    """Returns how many records the published counts of the loader say are in the output."""
+    """Returns the number of records in the output, according to the counts that the loader has
+    published."""
     deltas = loading.cluster.deltas(f"{loading.output}/{loading.topic}")
     found = judge(deltas, Policy(tiers=(Tier.HDFS,)), SystemClock().time_ms())
     return sum(bucket.count(Tier.HDFS) or 0 for bucket in found)

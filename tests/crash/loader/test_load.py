@@ -131,8 +131,8 @@ def test_what_is_not_loaded_is_held(loading: Loading) -> None:
             for topic in (loading.topic, other):
                 for partition in (0, 1):
                     cluster.send(topic, partition, first, count)
-            # The topic `other` has no retention.hold. When the broker has deleted its records,
-            # retention has run.
+            # The topic `other` has no retention.hold. As soon as its records are deleted, retention
+            # has run, so the records of the loaded topic could have been deleted too.
             eventually(lambda end=first + count: expired(client, other, end))  # type: ignore[misc]
             assert expired(client, loading.topic, first)
             loading.loaded()
@@ -145,9 +145,9 @@ LIMIT = "max.offsets.per.load=700"
 
 @promise("5 several loads")
 def test_a_first_load_is_made_in_several(loading: Loading) -> None:
-    """A run loads all records below the high watermarks at its start. If these are more than
-    max.offsets.per.load, the run makes several loads, each with its own manifest. Rows, repeats and
-    counts are the same as with a single load."""
+    """A run loads all records below the high watermarks that the partitions have when the run
+    starts. If these are more than max.offsets.per.load, the run makes several loads, each with its
+    own manifest. Rows, repeats and counts are the same as with a single load."""
     fill(loading, 0, 1000)
     fill(loading, 900, 600)
     summary = loading.loaded(LIMIT)
@@ -390,8 +390,8 @@ def test_the_last_run_is_left_for_prometheus(loading: Loading, tmp_path: Path) -
 def without_a_broker(
     cluster: Cluster, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Program]:
-    """Starts a run at whose address no broker listens. It gives up after half a minute; meanwhile
-    other tests run."""
+    """Starts a run whose setting bootstrap.servers names an address at which no broker listens. The
+    run gives up after half a minute; meanwhile other tests run."""
     folder = tmp_path_factory.mktemp("alone")
     alone = Cluster(f"127.0.0.1:{free_port()}", cluster.registry)
     program = Loading(alone, SharedSpark(folder), "logs", str(folder / "out"), folder).start()

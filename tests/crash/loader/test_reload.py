@@ -153,8 +153,8 @@ def test_a_reload_killed_and_begun_again(loading: Loading, moment: str) -> None:
 
 @promise("5 reload")
 def test_loads_beside_a_reload(loading: Loading) -> None:
-    """If loads run at the same time as a reload, either the reload commits first, or another load
-    commits first and the reload begins again. In the end every row exists once."""
+    """If loads run at the same time as a reload, either the reload commits first, or a load commits
+    first and the reload begins again. In the end every row exists once."""
     fill(loading, 0, 1000)
     loading.loaded()
     program = loading.start_verb("reload", loading.topic, *hours(2))

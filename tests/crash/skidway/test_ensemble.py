@@ -101,7 +101,8 @@ def test_ensemble_serves_on_when_its_leader_is_killed(tmp_path: Path) -> None:
 
 def create(broker: SkidwayBroker, topic: str) -> None:
     """Creates a topic. While ZooKeeper elects a leader, the broker answers with a retriable error,
-    and this function tries again. An attempt that timed out may already have created the topic."""
+    and this function tries again. An attempt that timed out may already have created the topic, so
+    the option --if-not-exists makes a further attempt succeed."""
     said = ""
 
     def there() -> bool:
