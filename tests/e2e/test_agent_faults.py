@@ -287,8 +287,8 @@ def rotation_out_of_the_pattern(trial: Trial) -> Told:
 
 @STORIES.add(pattern="app.log")
 def rotations_out_of_the_pattern_in_quick_succession(trial: Trial) -> Told:
-    """The agent has not found some files yet when they are renamed to names that its pattern does
-    not match. It still reads each of these files once."""
+    """If files are renamed before the agent has found them, and their new names do not match the
+    agent's pattern, the agent still reads each of these files once."""
     path = trial.write("app.log", 500)
     trial.settle()
     for _ in range(ROTATIONS):

@@ -64,7 +64,7 @@ def expect_complete(text: str, status: int | None) -> None:
 
 
 def processes_in(folder: Path) -> list[str]:
-    """Returns the command lines of all processes that were started for this folder."""
+    """Returns the command lines of all running processes that contain the path of this folder."""
     found = subprocess.run(["ps", "-ww", "-eo", "args"], capture_output=True, text=True, check=True)
     return [line for line in found.stdout.splitlines() if str(folder) in line]
 

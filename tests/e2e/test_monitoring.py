@@ -91,8 +91,8 @@ def settle(pipeline: Pipeline, logs: Oracle) -> None:
 
 
 def targets(pipeline: Pipeline, textfile: str) -> dict[str, tuple[list[str], dict[str, str]]]:
-    """Maps each job of deploy/monitoring/prometheus.yml to the addresses of the pipeline's programs
-    and to the labels of these targets."""
+    """Maps each job of deploy/monitoring/prometheus.yml to its targets (addresses of the pipeline's
+    programs) and to the labels of these targets. `textfile` is the target of the job `node`."""
     site = pipeline.site
 
     def at(*programs: str) -> list[str]:

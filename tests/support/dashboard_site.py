@@ -84,9 +84,9 @@ class Site:
     has_recount: whether a recount of the Parquet files has sent its results. held_up: for each host
     whose agent cannot deliver, by how many minutes the time in its last seal is behind the clock.
     copied: a file that the recount of the first topic found twice. backlogs: for each host, the
-    last message of the host's agent about bytes that are not safe yet. kept_ms: how long the
-    brokers keep records, according to the counters. records: by topic, a record that the loader
-    rejected.
+    last message of the host's agent about its backlog (bytes that are not read or not acknowledged
+    yet). kept_ms: how long the brokers keep records, according to the counters. records: by topic,
+    a record that the loader rejected.
     """
 
     silent: dict[str, float] = field(default_factory=dict)

@@ -99,8 +99,9 @@ class LineWorld:
         self, *lines: tuple[int, bytes], offset: int, agent: int = AGENT, file: int = FILE,
         time_ms: int = NOW_MS, suffix: str = "",
     ) -> str:  # fmt: skip
-        """Commits a load that wrote one Parquet file with these lines. Each line is given as its
-        first byte in the log file, and its text. Returns the path of the Parquet file."""
+        """Commits a load that wrote one Parquet file with these lines. Each line is given as the
+        position of its first byte in the log file, and its text. Returns the path of the Parquet
+        file."""
         topic = f"{NAMES['offline']}{suffix}"
         number = self._loads[topic] = self._loads.get(topic, 0) + 1
         hour = f"dt=1970-01-{1 + time_ms // (24 * HOUR_MS):02}/hour={time_ms // HOUR_MS % 24:02}"

@@ -544,7 +544,7 @@ class LocalBroker:
 
     def reopen(self, partition: TopicPartition, point: int = 0) -> Replica:
         """Opens a partition's log again from its files, as a broker does after a crash. point: the
-        offset before which recovery trusts the log."""
+        recovery point, that is, the offset up to which the log is known to be flushed."""
         old = self.replicas[partition]
         topic = self.catalog[partition.topic]
         config = log_config(self._defaults, self.zookeeper[partition.topic])

@@ -140,9 +140,10 @@ def refused(broker: SkidwayBroker, *words: str, status: int = 65) -> str:
 
 
 def test_a_partition_goes_to_another_broker(pair: Pair) -> None:
-    """The partition keeps its records, offsets, log start offset and leader epochs. Between
-    hand-over and take-over, no broker serves it. After the new broker has taken over the partition,
-    the old broker cannot take over the copy that it still has."""
+    """A partition that is moved to another broker keeps its records, offsets, log start offset and
+    leader epochs. Between hand-over and take-over, no broker serves the partition. After the new
+    broker has taken over the partition, the old broker cannot take over the copy that it still
+    has."""
     before = stored(pair.old.logs / "logs-0")
     hand_over(pair.old)
     hand_over(pair.old)  # repeating the command is harmless

@@ -414,8 +414,8 @@ def test_damaged_indexes_are_made_again(
 
 
 def test_a_clean_stop_is_not_believed_about_a_torn_file(tmp_path: Path) -> None:
-    """Recovery notices and cuts off bytes after the last batch of a log, even if a marker says that
-    the broker was stopped cleanly."""
+    """Recovery notices and cuts off bytes after the last batch of a log, even if the broker has
+    noted that it was stopped cleanly."""
     log = write_log(tmp_path)
     log.close_cleanly()
     before = stored(tmp_path)

@@ -261,8 +261,7 @@ class Loading:
         return Program(skidway(*arguments), log, env=env).start()
 
     def rows(self) -> list[dict[str, Any]]:
-        """Returns the rows of all Parquet files in a local output, whether or not a manifest lists
-        the files."""
+        """Returns all rows in a local output. Also reads Parquet files that no manifest lists."""
         folder = Path(self.output) / self.topic
         if not folder.exists():
             return []
@@ -271,7 +270,8 @@ class Loading:
         return list(table.sort_by(order).to_pylist())
 
     def state(self, name: str) -> list[Path]:
-        """Returns the files below `_skidway/<topic>/` whose names match the pattern `name`."""
+        """Returns the files in the output's folder `_skidway/<topic>/` whose paths there match the
+        pattern `name`."""
         return sorted((Path(self.output) / "_skidway" / self.topic).glob(name))
 
 
@@ -424,8 +424,8 @@ def counted(loading: Loading) -> int:
 
 
 def hdfs_identities(loading: Loading) -> list[tuple[int, int]]:
-    """Returns the pairs (file id, line number) of the rows of all Parquet files in an output on
-    HDFS, sorted, whether or not a manifest lists the files."""
+    """Returns the sorted pairs (file id, line number) of all rows in an output on HDFS. Also reads
+    Parquet files that no manifest lists."""
     store = open_store(loading.output)
     rows = [
         row

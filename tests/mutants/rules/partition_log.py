@@ -120,7 +120,7 @@ MUTANTS: tuple[Mutant, ...] = (
         assert""",
         (f"{_LOG}::test_a_roll_while_a_flush_runs_keeps_the_old_segment_for_the_next",),
     ),
-    # These mutants break the rule that a batch is a duplicate only if its CRC is the same.
+    # These mutants concern duplicate batches, the epochs of producers, and writes that fail.
     Mutant(
         "a duplicate is known by its sequences alone",
         "broker/log/producer_state.py",

@@ -30,8 +30,8 @@ MUTANTS: tuple[Mutant, ...] = (
         "",
         (f"{_CONNECTION}::test_on_apache_kafka_nothing_may_expire_by_event_time",),
     ),
-    # These mutants break the rule that the agent replaces event times that are more than an hour
-    # ahead.
+    # These mutants break the rule that the agent replaces an event time that is more than an hour
+    # later than the time at which the agent has read the line.
     Mutant(
         "an event time is believed however far it is ahead",
         "agent/batches/press.py",
