@@ -1,5 +1,5 @@
-"""The agent can be installed without Ansible on a real Debian host, either as a Debian package or
-by hand with the commands that `skidway agent install-snippet` prints."""
+"""The agent can be installed without Ansible on a real Debian host. It can be installed as a Debian
+package, or by hand with the commands that `skidway agent install-snippet` prints."""
 
 from __future__ import annotations
 

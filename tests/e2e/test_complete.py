@@ -24,7 +24,7 @@ LOADS_MAX = 5
 @promise("6 complete before a time", "5 success file")
 @pytest.mark.parametrize("story", STORIES, ids=str)
 def test_a_job_asks(stage: Stage, story: Story) -> None:
-    """Runs one story. A story is a function of this module that asks whether a topic is complete,
+    """Runs one story. A story is a function of this module. It asks whether a topic is complete,
     before and after a load, and checks that the answers are as its docstring says."""
     stage.result(story)
 
@@ -39,8 +39,8 @@ def asked(trial: Trial, until: datetime, wait: str) -> dict[str, Any]:
 @STORIES.add()
 def rows_that_are_asked_for_before_and_after_the_load(trial: Trial) -> Told:
     """As long as some rows of the requested time are not loaded, `skidway audit complete` answers
-    "no", and says how many rows are missing in the output. After the load the command answers
-    "yes", and reports exactly as many rows as the output's files have."""
+    "no". The answer also says how many rows are missing in the output. After the load the command
+    answers "yes", and reports exactly as many rows as the output's files have."""
     trial.write("app.log", 200)
     trial.settle()
     until = datetime.fromtimestamp(time.time() + 1, UTC)

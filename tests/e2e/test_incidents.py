@@ -236,8 +236,8 @@ def test_an_agent_was_killed(site: Incidents) -> None:
 
 def test_a_loader_was_killed(site: Incidents) -> None:
     """If a loader was killed before it loaded some records, `skidway audit why` names the
-    partitions and offsets of these records, the first line, and a command that loads the
-    records."""
+    partitions and offsets of these records, and the first of their lines. It also names a command
+    that loads the records."""
     log = site.log("late-load")
     log.write("app.log", 100)
     site.settle(log)
@@ -293,7 +293,7 @@ def test_lines_were_rejected(site: Incidents) -> None:
 
 def test_a_pattern_was_wrong(site: Incidents) -> None:
     """If most lines of a topic are rejected, `skidway audit why` says that the topic's regular
-    expression is wrong, and names a command that shows which lines do not match it."""
+    expression is wrong. It names a command that shows which lines do not match the expression."""
     log = site.log("wrong-pattern")
     log.write("app.log", 50)
     site.settle(log)
@@ -423,7 +423,7 @@ def test_the_clock_of_a_host_is_wrong(site: Incidents) -> None:
 
 def test_a_partition_was_lost(site: Incidents) -> None:
     """If a broker acknowledged records and then lost them, `skidway audit why` says that these
-    records are missing in the tier broker, because the counter could not read them. Nothing can
+    records are missing in the tier broker: the broker's counter could not read them. Nothing can
     restore the records, so a person accepts the bucket."""
     log = site.log("lost-partition")
     # These programs are stopped, so that neither the counter nor the mirror reads the records
@@ -506,8 +506,9 @@ def of_the_mirror(header: RequestHeader, body: memoryview) -> bool:
 
 
 def accept_all(site: Incidents, topic: str, cause: str | None) -> None:
-    """Runs the commands that `skidway audit why` names for accepting a cause (or for every cause,
-    if `cause` is None), until `why` names no bucket any more."""
+    """For each bucket with the cause `cause`, runs the command with which `skidway audit why` says
+    that the cause can be accepted. If `cause` is None, accepts every cause. Repeats this until
+    `why` names no bucket."""
 
     def accepted() -> bool:
         document = site.why(topic)

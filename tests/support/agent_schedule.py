@@ -338,9 +338,9 @@ class Schedule(ABC):
         return {cell for cell, wall in self.written.items() if wall < wall_ms}
 
     def load(self) -> tuple[collections.Counter[str], int, Sums]:
-        """Returns what a loader would count in the brokers' logs: how often it finds each cell
-        (unique piece of text), the number of straddles, and the sums for each topic and bucket. A
-        straddle is a record of which only a part is a repeat."""
+        """Returns what a loader would count in the brokers' logs: the number of times that each
+        cell (unique piece of text) occurs, the number of straddles, and the sums of each topic and
+        bucket. A straddle is a record of which only a part is a repeat. Repeats are not counted."""
         rows: collections.Counter[str] = collections.Counter()
         sums: Sums = collections.defaultdict(lambda: [0, 0, 0])
         straddles = 0

@@ -43,8 +43,8 @@ def loaded(
     store: MemoryStore, manifest: Manifest, keep: int = KEEP, every: int = EVERY
 ) -> Manifest:
     """Commits a load whose files are all in their final places. If a checkpoint is due, writes it
-    and deletes the old manifests. keep, every: as for `fold`, that is, how many manifests are kept
-    at least, and how many loads lie between two checkpoints."""
+    and deletes the old manifests. keep: how many manifests are kept at least. every: how many loads
+    lie between two checkpoints."""
     for file in manifest.files:
         store.put(file.path, b"x")
     store.put(manifest.path, manifest.to_json())

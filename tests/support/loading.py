@@ -147,8 +147,8 @@ def fetched(batches: Sequence[memoryview], first: int) -> Iterator[memoryview]:
 
 
 def job(**changes: Any) -> Job:
-    """Returns a `Job` (the description of a load for its tasks) for TOPIC, in which host and path
-    of all log files of agent 7 are known."""
+    """Returns a `Job` for TOPIC. A `Job` describes a load to the load's tasks. In this one, the
+    host and path of all log files of agent 7 are known. `changes` replaces single fields."""
     given: dict[str, Any] = {
         "topic": TOPIC,
         "source": SOURCE,

@@ -1,10 +1,10 @@
 """A world for tests of the real `MirrorSource`, the broker's part that mirrors another cluster (the
 source). In this world, the source is in memory, and a simulated network loses and delays messages.
 
-All code that decides is the real code: the MirrorSource with its rounds over the source's topics,
-the follower of each partition, the fetcher, and the logs, which are in files. The source's brokers,
-the network, ZooKeeper and the disk's errors are simulated. Events happen only when a test causes
-them. `settle` lets all messages arrive until there is nothing left to do.
+All code that decides is the real code, that is, the MirrorSource, the follower of each partition,
+the fetcher, and the logs, which are in files. The source's brokers, the network, ZooKeeper and the
+disk's errors are simulated. Events happen only when a test causes them. `settle` lets all messages
+arrive until there is nothing left to do.
 """
 
 from __future__ import annotations

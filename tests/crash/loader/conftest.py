@@ -409,8 +409,8 @@ def lines(count: int, files: Sequence[int] = (1, 2)) -> list[tuple[int, int]]:
 
 
 def fill(loading: Loading, first: int, count: int) -> None:
-    """Sends `count` lines of each of the files 1 and 2, from line number `first` on: file 1 to
-    partition 0, and file 2 to partition 1."""
+    """Sends `count` lines of each of the files 1 and 2, beginning with line number `first`. Sends
+    file 1 to partition 0, and file 2 to partition 1."""
     for partition in (0, 1):
         loading.cluster.send(loading.topic, partition, first, count)
 

@@ -168,9 +168,9 @@ def test_a_quota_of_space_is_exceeded(troubled: Troubled) -> None:
 
 @promise("5 real loader", "5 manifest")
 def test_a_quota_of_names_is_exceeded_at_each_step(troubled: Troubled) -> None:
-    """A quota on the number of files and directories can stop a run while it writes, and also after
-    its commit, when it creates the directories of nine hours. At whatever step the run stops, no
-    line is lost or doubled."""
+    """A quota on the number of files and directories can stop a run before or after its commit.
+    After the commit, the run still has to create a directory for each hour. At whatever step the
+    run stops, no line is lost or doubled."""
     loading = troubled.loading
     fill(loading, 0, 10)
     loading.loaded()
@@ -248,9 +248,9 @@ def test_one_of_three_data_nodes_dies_in_the_middle(
 
 @promise("5 real loader")
 def test_a_resident_loader_outlives_the_trouble(troubled: Troubled) -> None:
-    """If HDFS is in safe mode or its only DataNode dies, a resident loader (a process that makes
-    one run after another) reports the problem on /health. When the problem is solved, the loader
-    continues to load without help."""
+    """A resident loader is a process that makes one run after another. If HDFS is in safe mode or
+    its only DataNode dies, a resident loader reports the problem on /health. When the problem is
+    solved, the loader continues to load without help."""
     port = free_port()
     troubled.fill()
     program = troubled.loading.start_resident(f"metrics.listener=127.0.0.1:{port}")

@@ -70,9 +70,9 @@ def test_load_by_load(loading: Loading) -> None:
 
 @promise("5 slices")
 def test_both_ways_give_the_same(loading: Loading) -> None:
-    """A load on Spark and a load in the loader's own process write the same rows to the same files,
-    and have the same counts and the same marks. A mark says up to which position a log file is
-    loaded."""
+    """A load on Spark and a load in the loader's own process write the same rows to the same files.
+    They also make the same counts and the same marks. A mark says up to which position a log file
+    is loaded."""
     fill(loading, 0, 2500)
     fill(loading, 2000, 1000)
     found = []
@@ -212,8 +212,9 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.quick
 @pytest.mark.usefixtures("_impatient")
 def test_records_wait_for_the_announcement_of_their_file(loading: Loading) -> None:
-    """The loader loads the records of a file only when it knows the file's host and path from an
-    announcement (a message of the agent to the audit). No record is lost or doubled."""
+    """The loader loads the records of a file only when it knows the file's host and path. It learns
+    them from an announcement, which is a message of the agent to the audit. No record is lost or
+    doubled."""
     fill(loading, 0, 10)
     loading.cluster.send(loading.topic, 0, 0, 10, file=3)
     loading.cluster.send(loading.topic, 0, 10, 10)
@@ -362,7 +363,8 @@ def test_what_is_missing_is_one_sentence(
     loading: Loading, setting: str, code: int, sentence: str
 ) -> None:
     """If the registry does not answer, a topic does not exist, or a setting is wrong, the run
-    prints one sentence without a traceback, and exits with the status for this kind of error."""
+    fails. It prints one sentence without a traceback, and exits with the status for this kind of
+    error."""
     loading.cluster.send(loading.topic, 0, 0, 3)
     done = loading.run(setting.format(port=free_port()))
     assert done.returncode == code, done.stderr

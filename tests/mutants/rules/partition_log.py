@@ -187,8 +187,8 @@ MUTANTS: tuple[Mutant, ...] = (
         "            os.fstat(file.descriptor)\n",
         (f"{_LOG}::test_a_full_disk_takes_nothing_by_half",),
     ),
-    # These mutants break the rule that the append time decides when segments are rolled, when they
-    # expire, and when producers are forgotten.
+    # These mutants concern the times at which segments are rolled, segments are deleted and
+    # producers are forgotten, and the readers for which segments are kept.
     Mutant(
         "a segment expires by the event times of its records",
         "broker/log/expiration.py",

@@ -1,5 +1,6 @@
-"""Mutants of the checks that the agent, the loader and the counters make when they read from
-brokers and mirrors, and of the rules about event times on Apache Kafka."""
+"""Mutants of two kinds of rules. The first kind are the checks that the loader and the counters
+make when they read from brokers and mirrors. The second kind are the agent's rules about event
+times, which Apache Kafka makes necessary."""
 
 from mutants.mutant import Mutant
 
