@@ -73,9 +73,9 @@ class FileNotes:
             known[key] = min(known.get(key, first), first)
 
     def files(self) -> Iterator[list[FileNote]]:
-        """Yields, for each file, the notes of all its file ids. File ids with the same creation
-        time belong to one file. File ids with the same first bytes also belong to one file if the
-        creation time of at least one of these ids is unknown.
+        """Yields, for each file, the notes of all its file ids. File ids with the same host, inode
+        and creation time belong to one file. File ids with the same first bytes also belong to one
+        file if the creation time of at least one of these ids is unknown.
         """
         by_birth: dict[tuple[str, int, int], list[FileNote]] = {}
         for key, known in self._ids.items():

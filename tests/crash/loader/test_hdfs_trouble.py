@@ -169,8 +169,8 @@ def test_a_quota_of_space_is_exceeded(troubled: Troubled) -> None:
 @promise("5 real loader", "5 manifest")
 def test_a_quota_of_names_is_exceeded_at_each_step(troubled: Troubled) -> None:
     """A quota on the number of files and directories can stop a run before or after its commit.
-    After the commit, the run still has to create a directory for each hour. At whatever step the
-    run stops, no line is lost or doubled."""
+    After the commit, the run still has to create a directory for each hour of its rows. At whatever
+    step the run stops, no line is lost or doubled."""
     loading = troubled.loading
     fill(loading, 0, 10)
     loading.loaded()

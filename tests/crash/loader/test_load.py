@@ -146,8 +146,8 @@ LIMIT = "max.offsets.per.load=700"
 @promise("5 several loads")
 def test_a_first_load_is_made_in_several(loading: Loading) -> None:
     """A run loads all records below the high watermarks that the partitions have when the run
-    starts. If these are more than max.offsets.per.load, the run makes several loads, each with its
-    own manifest. Rows, repeats and counts are the same as with a single load."""
+    starts. If these records are more than max.offsets.per.load, the run makes several loads, each
+    with its own manifest. Rows, repeats and counts are the same as with a single load."""
     fill(loading, 0, 1000)
     fill(loading, 900, 600)
     summary = loading.loaded(LIMIT)
