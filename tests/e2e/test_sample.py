@@ -1,5 +1,5 @@
 """Tests `skidway audit sample` with real programs. Agents report the content of sampled lines, and
-the command finds rows and records with different content."""
+the command finds rows and records whose content differs from that of the lines."""
 
 from __future__ import annotations
 
@@ -209,8 +209,8 @@ def is_complete(site: Samples, topic: str) -> bool:
 
 
 def content_differs(site: Samples, topic: str) -> dict[str, Any]:
-    """Waits until `skidway audit why` names changed content as the cause why a bucket of the topic
-    is incomplete. Returns the cause in the JSON document."""
+    """Waits until `skidway audit why` says that a bucket of the topic is incomplete because content
+    was changed. Returns this cause's entry in the JSON document."""
     seen: list[Any] = []
 
     def named() -> dict[str, Any] | None:

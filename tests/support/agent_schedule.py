@@ -265,7 +265,7 @@ class Schedule(ABC):
 
     def crashes(self) -> Iterator[tuple[Any, float]]:
         """Yields the crashes that may happen now, each with its relative frequency. Yields nothing
-        if the schedule has had all its crashes."""
+        if the agent has crashed as often as this schedule allows."""
         if self.kills:
             yield self.kill, 2
             if "power" in self.faults:

@@ -170,7 +170,7 @@ class Files:
         self._directories[path.rpartition("/")[0]] = self._now_ns()
 
     def _now_ns(self) -> int:
-        """Returns the present time as the time of a change. No two changes get the same time."""
+        """Returns the time of a change that happens now. No two changes get the same time."""
         self._tick += 1
         return self._clock.time_ms() * 1_000_000 + self._tick
 

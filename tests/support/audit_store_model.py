@@ -55,7 +55,8 @@ class StoredFleet(AuditFleet):
         return fate()
 
     def old(self) -> list[OldBucket]:
-        """Returns the buckets whose verdicts allow their deletion, however old the buckets are."""
+        """Returns the buckets that may be deleted according to their verdicts. Ignores how old the
+        buckets are."""
         evidence = self.ledger.evidence()
         found = []
         for each in verdicts(evidence, self.policy, self.clock.time_ms()):

@@ -162,8 +162,9 @@ class Site:
         yield Seal(sender, number, at - 2_000, sealed)
 
     def starts(self) -> Iterator[int]:
-        """Yields the starts of the buckets: first one minute of each earlier hour, then every
-        minute of the last two hours. One hour has no bucket."""
+        """Yields the starts of the buckets. Each of the earlier hours has one bucket, except one
+        hour that has none. The present hour and the hour before it have a bucket for every
+        minute."""
         first = NOW // HOUR * HOUR - HOUR
         yield from (first - back * HOUR for back in range(HOURS_BEFORE, 0, -1) if back != 20)
         yield from range(first, NOW // MINUTE * MINUTE, MINUTE)

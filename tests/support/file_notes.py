@@ -53,7 +53,7 @@ class _Known(NamedTuple):
 
 
 class FileNotes:
-    """The notes of all files of one topic."""
+    """Makes the `FileNote` of each file id of one topic."""
 
     def __init__(self) -> None:
         self._ids: dict[_Key, _Known] = {}

@@ -1,5 +1,6 @@
-"""Commits loads to a loader's output in memory. As in a real output, a checkpoint (a file that
-lists the output's files up to one load) from time to time replaces old manifests."""
+"""Commits loads to a loader's output in memory. As in a real output, old manifests are replaced by
+a checkpoint from time to time. Here a checkpoint is a file that lists the output's files up to one
+load."""
 
 from __future__ import annotations
 

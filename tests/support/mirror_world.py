@@ -103,7 +103,8 @@ class SourceLog:
     staged: list[bytes] = field(default_factory=list)
 
     def append(self, count: int = 3, *, skip: int = 0, salt: int = 0) -> None:
-        """Skips `skip` offsets after the log end and then appends a batch of `count` records."""
+        """Skips `skip` offsets after the log end and then appends a batch of `count` records.
+        Batches with different `salt` have different bytes."""
         self.numbers += 1
         base = self.end + skip
         self.batches.append(batch(self.numbers + salt, base, count, self.epoch))

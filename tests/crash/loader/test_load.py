@@ -119,8 +119,8 @@ def expired(client: Client, topic: str, count: int) -> bool:
 @promise("4 readers")
 def test_what_is_not_loaded_is_held(loading: Loading) -> None:
     """The loader commits the end offsets in the newest manifest as the offsets of its consumer
-    group. A manifest is the file that makes a load valid. If a topic's retention.hold names this
-    group, the broker keeps expired records until they are loaded, and then deletes them."""
+    group. A manifest is the file by which a load is committed. If a topic's retention.hold names
+    this group, the broker keeps expired records until they are loaded, and then deletes them."""
     cluster = loading.cluster
     other = cluster.topic()
     with Client(cluster.broker) as client:

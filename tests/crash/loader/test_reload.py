@@ -88,7 +88,7 @@ def test_lost_files_come_back(loading: Loading) -> None:
     assert (loading.rows(), faults(loading.output)) == (before, [])
     assert done["hours"] == [layout.hour_text(FIRST)]
     for each in files(loading, 0, "*.parquet"):
-        each.unlink()  # so the next load ends with status 65
+        each.unlink()  # without these files, the next load ends with status 65
     assert loading.run().returncode == 65
     assert reloaded(loading, 2)["problems"] == []
     assert (loading.rows(), faults(loading.output)) == (before, [])
@@ -166,7 +166,7 @@ def test_loads_beside_a_reload(loading: Loading) -> None:
     loading.loaded()
     assert identities(loading.rows()) == lines(sent)
     assert faults(loading.output) == []
-    in_hours = min(sent, HOUR_LINES + 3600)  # on a slow machine, lines of a third hour exist
+    in_hours = min(sent, HOUR_LINES + 3600)  # a slow machine also sends lines of a third hour
     assert reloaded(loading, 2)["records"] == 2 * in_hours
     assert (identities(loading.rows()), faults(loading.output)) == (lines(sent), [])
 
