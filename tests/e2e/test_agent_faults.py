@@ -54,8 +54,8 @@ def agent_killed_while_it_sends(trial: Trial) -> Told:
 @STORIES.add()
 def agent_killed_between_intent_and_send(trial: Trial) -> Told:
     """An intent is the agent's durable note about lines that it will send. If the agent is killed
-    after it has written an intent, but before it has sent the lines, it sends these lines once
-    after its restart."""
+    before the lines of an intent have reached the broker, it sends these lines once after its
+    restart."""
     trial.write("app.log", 10)
     trial.settle()
     held = trial.proxy.inject(Fault.HOLD_REQUEST, produces(trial.topic))

@@ -209,8 +209,8 @@ def is_complete(site: Samples, topic: str) -> bool:
 
 
 def content_differs(site: Samples, topic: str) -> dict[str, Any]:
-    """Waits until `skidway audit why` says that a bucket of the topic is incomplete because content
-    was changed. Returns this cause's entry in the JSON document."""
+    """Waits until `skidway audit why` says that a bucket of the topic is incomplete because of the
+    cause "content differs". Returns this cause's entry in the JSON document."""
     seen: list[Any] = []
 
     def named() -> dict[str, Any] | None:

@@ -1725,8 +1725,8 @@ MUTANTS = (
         'path = topic.paths.get((note.loss.file, note.loss.agent), "")',
         (f"{_JUDGEMENT}rules/test_losses.py::test_a_loss_is_told_by_its_host_and_path",),
     ),
-    # These mutants concern the times that the audit and the agents allow for late lines, and for
-    # event times that are ahead of the clock.
+    # These mutants concern how late a line may be, and how far its event time may be ahead of the
+    # clock. Both the audit and the agents have such limits.
     Mutant(
         "a loss reaches back by the agent's lateness, though ours is larger",
         "audit/judgement/rules/losses.py",
