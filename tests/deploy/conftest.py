@@ -17,7 +17,8 @@ def fleet() -> Iterator[Fleet]:
     """Three hosts without any of our programs, and a control node with Skidway's wheels (Python
     packages).
 
-    If the hosts of an earlier run still exist, its wheels exist too and are not built again.
+    If the environment variable SKIDWAY_HOSTS is set, the tests use hosts that already run. The
+    wheels then exist from an earlier test run, and are not built again.
     """
     if "SKIDWAY_HOSTS" not in os.environ:
         make_versions()

@@ -1,5 +1,5 @@
-"""The agent can be installed without Ansible on a real Debian host, either as a Debian package or
-by hand with the commands that `skidway agent install-snippet` prints."""
+"""The agent can be installed without Ansible on a real Debian host. It can be installed as a Debian
+package, or by hand with the commands that `skidway agent install-snippet` prints."""
 
 from __future__ import annotations
 
@@ -141,7 +141,8 @@ def test_the_snippet_installs_by_hand(run: Run, host: Host) -> None:
 
 
 def commands(printed: str) -> list[str]:
-    """Returns the commands that follow the snippet's three numbered lines."""
+    """Returns the three parts of the snippet. Each part is a comment that begins with a number, and
+    a command."""
     blocks = printed.split("\n\n")
     found = [block for block in blocks if block.startswith(("# 1.", "# 2.", "# 3."))]
     assert len(found) == 3

@@ -1,9 +1,9 @@
 """Skidway can be installed at a site whose operator already has ZooKeeper, Apache Kafka, a
 registry, HDFS and Spark.
 
-The inventory names these services. The playbooks install the missing programs on Debian 12 hosts,
-that is, an agent, the audit, a loader, and the broker of another cluster. Each test continues where
-the previous test ended.
+The inventory names these services. On Debian 12 hosts, the playbooks install the missing programs:
+an agent, the audit, a loader, and the broker of another cluster. Each test continues where the
+previous test ended.
 """
 
 from __future__ import annotations

@@ -157,8 +157,9 @@ def test_an_alert_names_the_agent_that_is_down(fleet: Fleet) -> None:
 
 
 def on_the_server(up: int) -> dict[tuple[str, str], int]:
-    """Maps the pair (job, instance) of each Prometheus target on the server to `up`, the expected
-    value of the target's metric `up`: 1 if Prometheus can scrape the target, and 0 if not."""
+    """Returns, for the pair (job, instance) of each Prometheus target on the server, the expected
+    value of the target's metric `up`. The value is the parameter `up`: 1 if Prometheus can scrape
+    the targets, and 0 if not."""
     ports = {
         "zookeeper": 9106,
         "broker": 9102,
@@ -332,9 +333,9 @@ def test_an_upgrade_goes_through_the_whole_fleet(fleet: Fleet) -> None:
 
 
 def test_a_version_that_cannot_run_is_rolled_back(fleet: Fleet) -> None:
-    """If the agent of the new version does not start, upgrade.yml stops after the first wave (the
-    first group of hosts, here one host) and reports the failure. The playbook rolls this host back
-    to the old version, and does not change the other hosts."""
+    """If the agent of the new version does not start, upgrade.yml stops after the first wave and
+    reports the failure. The first wave is the first group of hosts, here one host. The playbook
+    rolls this host back to the old version, and does not change the other hosts."""
     before = fleet.inventory["all"]["vars"]["skidway_version"]
     played = fleet.control.play("upgrade", "--limit", "agents", "-e", f"skidway_version={BROKEN}")
     assert played.returncode != 0

@@ -1,5 +1,5 @@
 """A fleet can be upgraded from an older version of Skidway to the version of this source tree, and
-back, although the two versions have different code and settings.
+can be changed back. The two versions have different code and settings.
 
 The older version's own playbooks install the fleet (see support.older). Lines are written during
 all tests. Each test continues where the previous test ended.

@@ -31,7 +31,8 @@ MOVED = {"nginx-3": f"{TOPIC}-0"}
 
 @pytest.fixture(scope="module")
 def site() -> Iterator[SecondDay]:
-    """One server of each kind, and an agent that publishes lines until the tests end."""
+    """A site with one ZooKeeper server, one broker, the registry, the audit, and an agent that
+    publishes lines until the tests end."""
     if "SKIDWAY_HOSTS" not in os.environ:
         wheels.collect(VERSION)
     with hosts.running(HOSTS) as run:

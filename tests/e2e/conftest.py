@@ -13,9 +13,9 @@ from support.pipeline import Pipeline
 from support.trials import Stage, Story, chosen
 
 
-@pytest.hookimpl(tryfirst=True)  # runs before the option -m selects tests by their marks
+@pytest.hookimpl(tryfirst=True)  # runs before pytest's option -m selects tests by their marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Gives each test the pytest marks of its story."""
+    """Gives each test of a quick story the pytest mark `quick`."""
     for item in items:
         if isinstance(item, pytest.Function) and Path(__file__).parent in item.path.parents:
             params = item.callspec.params if hasattr(item, "callspec") else {}
@@ -38,8 +38,8 @@ def pipeline(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pipeline]:
 
 @pytest.fixture(scope="session")
 def site(request: pytest.FixtureRequest, pipeline: Pipeline) -> Stage:
-    """Runs the stories of the selected tests to their ends, and returns the stage on which they
-    ran."""
+    """Runs the stories of the selected tests to their ends, and returns the stage (a pipeline with
+    its output) on which they ran."""
     return Stage(pipeline, chosen(request)).tell()
 
 

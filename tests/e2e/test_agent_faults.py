@@ -54,8 +54,8 @@ def agent_killed_while_it_sends(trial: Trial) -> Told:
 @STORIES.add()
 def agent_killed_between_intent_and_send(trial: Trial) -> Told:
     """An intent is the agent's durable note about lines that it will send. If the agent is killed
-    after it has written an intent and before the intent's lines have reached the broker, the agent
-    sends these lines once after its restart."""
+    before the lines of an intent have reached the broker, it sends these lines once after its
+    restart."""
     trial.write("app.log", 10)
     trial.settle()
     held = trial.proxy.inject(Fault.HOLD_REQUEST, produces(trial.topic))
@@ -287,8 +287,8 @@ def rotation_out_of_the_pattern(trial: Trial) -> Told:
 
 @STORIES.add(pattern="app.log")
 def rotations_out_of_the_pattern_in_quick_succession(trial: Trial) -> Told:
-    """The agent has not found some files yet when they are renamed to names that its pattern does
-    not match. It still reads each of these files once."""
+    """If files are renamed before the agent has found them, and their new names do not match the
+    agent's pattern, the agent still reads each of these files once."""
     path = trial.write("app.log", 500)
     trial.settle()
     for _ in range(ROTATIONS):

@@ -76,7 +76,7 @@ def through_kafka_killed_and_started_again(trial: Trial) -> Told:
 )
 def through_kafka_with_old_times(trial: Trial) -> Told:
     """Apache Kafka keeps records whose event times are ten years old, because the agent creates
-    topics with configs by which no record expires by its time."""
+    topics whose configs do not let records expire by their event times."""
     lines = [f"2015-06-{1 + n % 3:02}T10:{n % 60:02}:00Z line {n}" for n in range(600)]
     trial.oracle.append("app.log", lines)
     trial.oracle.lines = [line.partition(" ")[2] for line in lines]

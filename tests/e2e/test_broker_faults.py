@@ -85,9 +85,9 @@ def places(trial: Trial) -> dict[tuple[int, int], set[int]]:
 
 @STORIES.add(parser={"type": "regex", "pattern": r"(?P<line>\S+ (?P<number>\S+) .*)"}, key="number")
 def partitions_added_between_crash_and_restart(trial: Trial) -> Told:
-    """If partitions are added to a topic after the agent was killed, the restarted agent sends each
-    unacknowledged line again to the partition to which it was sent before the kill. It does not use
-    the new partitions for these lines."""
+    """If partitions are added to a topic while the agent is down after a kill, the restarted agent
+    sends each unacknowledged line again to its old partition. It does not use the new partitions
+    for these lines."""
     trial.write("app.log", 100)
     trial.settle()
     held = trial.hold_answers()

@@ -24,7 +24,7 @@ LOADS_MAX = 5
 @promise("6 complete before a time", "5 success file")
 @pytest.mark.parametrize("story", STORIES, ids=str)
 def test_a_job_asks(stage: Stage, story: Story) -> None:
-    """Runs one story. A story is a function of this module that asks whether a topic is complete,
+    """Runs one story. A story is a function of this module. It asks whether a topic is complete,
     before and after a load, and checks that the answers are as its docstring says."""
     stage.result(story)
 
@@ -39,8 +39,8 @@ def asked(trial: Trial, until: datetime, wait: str) -> dict[str, Any]:
 @STORIES.add()
 def rows_that_are_asked_for_before_and_after_the_load(trial: Trial) -> Told:
     """As long as some rows of the requested time are not loaded, `skidway audit complete` answers
-    "no", and says how many rows are missing in the output. After the load the command answers
-    "yes", and reports exactly as many rows as the output's files have."""
+    "no". The answer also says how many rows are missing in the output. After the load the command
+    answers "yes", and reports exactly as many rows as the output's files have."""
     trial.write("app.log", 200)
     trial.settle()
     until = datetime.fromtimestamp(time.time() + 1, UTC)
@@ -92,8 +92,9 @@ def write(trial: Trial, hour: datetime, count: int) -> None:
 def marked(trial: Trial, hour: datetime, success: Path) -> Any:
     """Waits until the audit reports the hour as complete. Then runs loads that have the collector's
     URL in their settings, until one of them has written the file `_SUCCESS`, and returns the file's
-    content. (The command that reports has read the audit topics itself. The collector, which a load
-    asks, may have read less on a busy machine, and then the next load writes the file.)"""
+    content. (`skidway audit complete` reads the audit topics itself, but a load asks the collector.
+    On a busy machine the collector may have read less. Then this load does not write the file, but
+    a later load does.)"""
     times = ["--since", hour.isoformat(), "--until", (hour + timedelta(hours=1)).isoformat()]
     answer = trial.pipeline.audit("complete", "--topic", trial.topic, *times, "--wait", "60s")
     assert answer["ok"], answer["sentences"]

@@ -64,7 +64,7 @@ def expect_complete(text: str, status: int | None) -> None:
 
 
 def processes_in(folder: Path) -> list[str]:
-    """Returns the command lines of all processes that were started for this folder."""
+    """Returns the command lines of all running processes that contain the path of this folder."""
     found = subprocess.run(["ps", "-ww", "-eo", "args"], capture_output=True, text=True, check=True)
     return [line for line in found.stdout.splitlines() if str(folder) in line]
 
@@ -72,7 +72,7 @@ def processes_in(folder: Path) -> list[str]:
 @promise("6 two ways")
 def test_every_line_is_a_row_although_four_programs_are_killed(tmp_path: Path) -> None:
     """The default demo uses three log formats, rotates logs and kills four programs. Still, every
-    line becomes a row. If what the demo prints goes to a file, it is plain text."""
+    line becomes a row. If the demo's output goes to a file, it is plain text."""
     done = run_demo(tmp_path, "--lines", "60000")
     expect_complete(done.stdout + done.stderr, done.returncode)
     assert not {"\r", "\x1b"} & set(done.stdout + done.stderr)

@@ -66,8 +66,8 @@ clock.SystemClock.time_ms = lambda self: now(self) - 600_000
 from skidway.cli.commands import main
 sys.exit(main(sys.argv[1:]))
 """
-"""A Python program that runs the `skidway` command of its arguments with a clock that is ten
-minutes behind."""
+"""A Python program that runs the `skidway` command given by its arguments. The command's clock is
+ten minutes behind."""
 CONFIGURED = {"agent": "agent", "audit": "audit", "load": "loader", "mirror": "broker-offline"}
 
 
@@ -236,8 +236,8 @@ def test_an_agent_was_killed(site: Incidents) -> None:
 
 def test_a_loader_was_killed(site: Incidents) -> None:
     """If a loader was killed before it loaded some records, `skidway audit why` names the
-    partitions and offsets of these records, the first line, and a command that loads the
-    records."""
+    partitions and offsets of these records, and the first of their lines. It also names a command
+    that loads the records."""
     log = site.log("late-load")
     log.write("app.log", 100)
     site.settle(log)
@@ -293,7 +293,7 @@ def test_lines_were_rejected(site: Incidents) -> None:
 
 def test_a_pattern_was_wrong(site: Incidents) -> None:
     """If most lines of a topic are rejected, `skidway audit why` says that the topic's regular
-    expression is wrong, and names a command that shows which lines do not match it."""
+    expression is wrong. It names a command that shows which lines do not match the expression."""
     log = site.log("wrong-pattern")
     log.write("app.log", 50)
     site.settle(log)
@@ -348,9 +348,10 @@ def test_the_registry_is_down(site: Incidents) -> None:
 
 
 def test_a_schema_is_incompatible(site: Incidents) -> None:
-    """If the registry refuses an agent's new schema, the agent ends. `skidway audit why` names its
-    host and a command that starts the agent. Started with the new schema, the agent ends again and
-    logs the refusal. Started with the old schema, it delivers the remaining lines."""
+    """If the registry refuses an agent's new schema, the agent ends. `skidway audit why` names the
+    agent's host and a command that starts the agent. If the agent is started with the new schema,
+    it ends again and logs the refusal. If it is started with the old schema, it delivers the
+    remaining lines."""
     log, good = site.log("bad-schema"), dict(TOPICS["bad-schema"])
     log.write("app.log", 10)
     site.settle(log)
@@ -422,14 +423,17 @@ def test_the_clock_of_a_host_is_wrong(site: Incidents) -> None:
 
 def test_a_partition_was_lost(site: Incidents) -> None:
     """If a broker acknowledged records and then lost them, `skidway audit why` says that these
-    records are missing in the tier broker, because the counter could not read them. Nothing can
+    records are missing in the tier broker: the broker's counter could not read them. Nothing can
     restore the records, so a person accepts the bucket."""
     log = site.log("lost-partition")
-    # These programs are stopped so that no counter and no mirror reads the records.
+    # These programs are stopped, so that neither the counter nor the mirror reads the records
+    # before they are lost.
     for name in ("count-dc1", "broker-offline"):
         site.pipeline.kill(name)
-    # Another partition keeps its records: if the counter never counted the topic, `why` names the
-    # absent tier instead. The id of a file, which is random, chooses its partition.
+    # A second partition must have records that are not lost. Otherwise the counter would never
+    # count the topic, and `why` would name the missing tier instead. The partition of a file
+    # depends on its file id, which is random, so files are written until two partitions have
+    # records.
     filled: list[Path] = []
     for n in range(100):
         log.write(f"app{n}.log", 10)
@@ -449,7 +453,8 @@ def test_a_partition_was_lost(site: Incidents) -> None:
     assert (found["place"], found["host"]) == (DATACENTER, HOST)
 
     def shown() -> bool:
-        # `why` names the mirror's status as soon as the audit knows the host of the mirror
+        # When the audit knows on which host the mirror runs, `why` names the command that shows the
+        # mirror's status.
         command = site.cause("lost-partition", "records missing", tier="broker")["command"]
         is_of_mirror = command["line"] == "skidway mirror status"
         return is_of_mirror and lost.name in site.run(command).stdout
@@ -501,8 +506,9 @@ def of_the_mirror(header: RequestHeader, body: memoryview) -> bool:
 
 
 def accept_all(site: Incidents, topic: str, cause: str | None) -> None:
-    """Runs the commands that `skidway audit why` names for accepting a cause (or for every cause,
-    if `cause` is None), until `why` names no bucket any more."""
+    """For each bucket with the cause `cause`, runs the command with which `skidway audit why` says
+    that the cause can be accepted. If `cause` is None, accepts every cause. Repeats this until
+    `why` names no bucket."""
 
     def accepted() -> bool:
         document = site.why(topic)
@@ -510,7 +516,7 @@ def accept_all(site: Incidents, topic: str, cause: str | None) -> None:
             for each in bucket["causes"]:
                 if cause in (None, each["cause"]) and each["accept"] is not None:
                     done = site.run(each["accept"])
-                    assert done.returncode in (0, 2), done  # 2: was accepted already
+                    assert done.returncode in (0, 2), done  # 2: already accepted
         return document["status"] == 0 and not document["buckets"]
 
     eventually(accepted, every_s=0.5, within_s=120)

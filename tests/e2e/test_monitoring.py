@@ -91,8 +91,8 @@ def settle(pipeline: Pipeline, logs: Oracle) -> None:
 
 
 def targets(pipeline: Pipeline, textfile: str) -> dict[str, tuple[list[str], dict[str, str]]]:
-    """Maps each job of deploy/monitoring/prometheus.yml to the addresses of the pipeline's programs
-    and to the labels of these targets."""
+    """Maps each job of deploy/monitoring/prometheus.yml to its targets (addresses of the pipeline's
+    programs) and to the labels of these targets. `textfile` is the target of the job `node`."""
     site = pipeline.site
 
     def at(*programs: str) -> list[str]:
@@ -121,8 +121,8 @@ def names_shown(prometheus: Prometheus) -> set[str]:
 
 def test_every_panel_has_an_answer(prometheus: Prometheus) -> None:
     """In a pipeline with loads, rejects, filtered records and losses, each query of each panel of
-    the Grafana boards returns at least one time series. So an empty panel on a real site means that
-    the site had no such event."""
+    the Grafana boards returns at least one time series. So if a panel is empty on a real site, the
+    events that the panel shows have not happened there."""
     queries = {
         f"{board.name}: {panel.title}: {legend}": query.replace("$topic", ".+")
         for board in boards.BOARDS

@@ -61,7 +61,7 @@ FORMATS: dict[str, tuple[str, list[str], str]] = {
 
 
 def told(trial: Trial) -> Told:
-    """Every line of the log becomes a row. Its fields and its time are those that other parsers
+    """Every line of the log becomes a row. The row's fields and time are those that other parsers
     find in the line."""
     name = trial.story.name
     log = trial.folder / f"{name}.log"
@@ -92,8 +92,8 @@ def expect_tiled(rows: list[dict[str, Any]], lengths: list[int]) -> None:
 
 
 def expect_time(found: datetime, text: str, format: str) -> None:
-    """Asserts that `found`, a row's time, is the time in `text`. If the format has no year, the
-    year of `found` is taken."""
+    """Asserts that `found`, a row's time, is the time in `text`. If `format` has no year, `text` is
+    read as a time in the year of `found`."""
     if "%y" in format.lower():
         assert found == datetime.strptime(text, format).replace(tzinfo=UTC)
     else:

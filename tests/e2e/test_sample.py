@@ -1,5 +1,5 @@
 """Tests `skidway audit sample` with real programs. Agents report the content of sampled lines, and
-the command finds rows and records with different content."""
+the command finds rows and records whose content differs from that of the lines."""
 
 from __future__ import annotations
 
@@ -209,8 +209,8 @@ def is_complete(site: Samples, topic: str) -> bool:
 
 
 def content_differs(site: Samples, topic: str) -> dict[str, Any]:
-    """Waits until `skidway audit why` names changed content as the cause why a bucket of the topic
-    is incomplete. Returns the cause in the JSON document."""
+    """Waits until `skidway audit why` says that a bucket of the topic is incomplete because of the
+    cause "content differs". Returns this cause's entry in the JSON document."""
     seen: list[Any] = []
 
     def named() -> dict[str, Any] | None:
@@ -257,9 +257,9 @@ def test_what_an_agent_sent_wrongly_is_found_in_records_and_rows(site: Samples) 
 
 
 def test_a_removed_file_is_not_compared(site: Samples) -> None:
-    """An agent reports its sampled ranges of bytes at the end of a sampling period. If a file was
-    deleted before, the agent reports its range as gone. `skidway audit sample` does not compare
-    such a range, and does not report it as a difference."""
+    """An agent reports its samples (ranges of bytes in log files) at the end of a sampling period.
+    If a file is deleted before this time, the agent reports the file's range as gone. `skidway
+    audit sample` does not compare such a range, and does not report it as a difference."""
     topic = "removed-file"
     eventually(lambda: time.time() * 1000 % PERIOD_MS < PERIOD_MS / 4, within_s=30)
     path = site.deliver(topic, "app.log", ["one", "two"])
@@ -279,9 +279,8 @@ def test_a_removed_file_is_not_compared(site: Samples) -> None:
 
 
 def test_a_killed_agent_tells_each_range_once(site: Samples) -> None:
-    """The agent is killed again and again between the delivery of lines, the end of the sampling
-    period and the sending of the samples. The audit still gets every sample, and counts none of
-    them twice."""
+    """If the agent is killed again and again, from the delivery of lines until after the end of the
+    sampling period, the audit still gets every sample, and counts none of them twice."""
     topic, log = "killed-agent", site.log("killed-agent")
     for number in range(6):
         site.deliver(topic, "app.log", [f"line {number}"], log)

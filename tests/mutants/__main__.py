@@ -1,5 +1,6 @@
-"""Implements `make mutants`. For each mutant (a change that breaks one rule), the command makes the
-change in a copy of the source tree, runs the tests that must notice it, and undoes the change."""
+"""Implements `make mutants`. A mutant is a change that breaks one rule. The command tries the
+mutants one by one in a copy of the source tree: it makes the change, runs the tests that must
+notice it, and undoes the change."""
 
 from __future__ import annotations
 

@@ -15,9 +15,9 @@ from mutants.mutant import Mutant
 
 LIMIT_S = 300.0
 UNCHANGED_LIMIT_S = 1_200.0
-"""In an unchanged tree, the tests of all mutants run together."""
-"""The time limit in seconds for the tests of one mutant. Tests that exceed the limit count as
-having noticed the mutant."""
+"""The time limits in seconds: `LIMIT_S` for the tests of one mutant, and `UNCHANGED_LIMIT_S` for
+the tests of all mutants in an unchanged tree. If the tests of a mutant exceed the limit, the mutant
+counts as noticed."""
 NO_SOURCES = (
     ".git",
     ".venv*",

@@ -36,8 +36,8 @@ def main(arguments: list[str]) -> int:
 
 
 def updated(page: str) -> str:
-    """Returns the text of `page` with new tables. Raises ValueError if the page has no marks for
-    one of the tables."""
+    """Returns the text of `page` with new tables. Raises ValueError if the page lacks the two lines
+    that enclose one of the tables."""
     rows = documented(AgentSettings)
     of_source = [each for each in rows if each.key.startswith(SOURCE)]
     others = [each for each in rows if not each.key.startswith(SOURCE)]

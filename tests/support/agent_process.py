@@ -85,8 +85,8 @@ class AgentProcess:
         return list(json.loads(done.stdout)["files"])
 
     def settled(self, sizes: Mapping[Path, int]) -> bool:
-        """Returns whether the agent has decided about at least so many bytes of each of these
-        files: the bytes are acknowledged, rejected, left out by a rule, lost or uncertain.
+        """Returns whether, in each file, at least as many bytes are settled as `sizes` says. A byte
+        is settled if it is acknowledged, rejected, left out by a rule, lost or uncertain.
 
         This method reads the state database directly, because tests call it often, and the command
         `skidway agent state show` takes a second.
@@ -103,7 +103,8 @@ class AgentProcess:
 
 def rows(broker: str, name: str) -> Iterator[tuple[str, int, int]]:
     """Yields the line, the file id and the position of the first byte of each record in the topic
-    `name`, whose lines must not be parsed. Leaves out repeated records, as a loader does."""
+    `name`. In this topic, each record must contain a whole line as its only field. Leaves out
+    repeated records, as a loader does."""
     for _, keep, line, file, first in records(broker, name):
         if keep:
             yield line, file, first

@@ -117,8 +117,8 @@ class Schedule(ABC):
         """Lets the agent run until no batch is in flight, and then runs the final checks."""
 
     def settle(self) -> None:
-        """Lets the agent work, without further crashes, so long that no batch is in flight any
-        more."""
+        """Lets the agent work without further crashes, long enough that no batch is in flight
+        afterwards."""
         self.kills = 0
         if self.world.loop is None:
             self.start()
@@ -265,7 +265,7 @@ class Schedule(ABC):
 
     def crashes(self) -> Iterator[tuple[Any, float]]:
         """Yields the crashes that may happen now, each with its relative frequency. Yields nothing
-        if the schedule has had all its crashes."""
+        if the agent has crashed as often as this schedule allows."""
         if self.kills:
             yield self.kill, 2
             if "power" in self.faults:
@@ -338,9 +338,9 @@ class Schedule(ABC):
         return {cell for cell, wall in self.written.items() if wall < wall_ms}
 
     def load(self) -> tuple[collections.Counter[str], int, Sums]:
-        """Returns what a loader would count in the brokers' logs: how often it finds each cell
-        (unique piece of text), the number of straddles, and the sums for each topic and bucket. A
-        straddle is a record of which only a part is a repeat."""
+        """Returns what a loader would count in the brokers' logs: the number of times that each
+        cell (unique piece of text) occurs, the number of straddles, and the sums of each topic and
+        bucket. A straddle is a record of which only a part is a repeat. Repeats are not counted."""
         rows: collections.Counter[str] = collections.Counter()
         sums: Sums = collections.defaultdict(lambda: [0, 0, 0])
         straddles = 0

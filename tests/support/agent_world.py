@@ -170,7 +170,7 @@ class Files:
         self._directories[path.rpartition("/")[0]] = self._now_ns()
 
     def _now_ns(self) -> int:
-        """Returns the present time as the time of a change. No two changes get the same time."""
+        """Returns the time of a change that happens now. No two changes get the same time."""
         self._tick += 1
         return self._clock.time_ms() * 1_000_000 + self._tick
 
@@ -365,8 +365,9 @@ class Producer:
         """Lets the oldest batch of a partition reach the broker. If the broker appends it, the
         answer waits in `appended`, and this method returns an empty list.
 
-        If the broker refuses the batch, the batches before it are answered, and the batches after
-        it are returned as drained (undelivered, so that the agent sends them again).
+        If the broker refuses the batch, this method returns the acknowledgements of the batches
+        before it, its error, and the batches after it. The latter are returned as drained: they
+        were not delivered, and the agent sends them again.
         """
         sent = self.sent[tp].pop(0)
         sent.attempts += 1
@@ -579,9 +580,9 @@ class World:
         return self.loop
 
     def reload(self, configured: AgentSettings) -> None:
-        """Reloads the running agent with other settings. As in the real program, the floor of each
-        partition of a new topic is the partition's present end. (A floor is the offset from which
-        the agent searches for its own records.)"""
+        """Reloads the running agent with other settings. As in the real program, each partition of
+        a new topic gets its present end as its floor. A floor is the offset from which the agent
+        searches for its own records."""
         self.settings = configured
         for source in configured.sources:
             self.brokers.partitions.setdefault(source.topic, 1)

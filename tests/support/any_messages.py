@@ -36,8 +36,8 @@ senders = st.builds(
     Sender, st.sampled_from(Tier), words, words | st.sampled_from(["7", "8"]), words,
     longs | st.just(1), st.builds(Bounds, longs, longs),
 )  # fmt: skip
-"""Some of the senders are agents in their first epoch, so that examples often have several messages
-of one agent."""
+"""A strategy for senders. It often draws the agent ids 7 and 8 and the epoch 1, so that several
+messages of an example often have the same sender."""
 buckets = st.integers(-FARTHEST_MS, FARTHEST_MS) | st.sampled_from(
     [TIME_MS - TIME_MS % 60_000 - 600_000, -FARTHEST_MS, FARTHEST_MS]
 )

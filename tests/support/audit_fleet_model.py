@@ -3,10 +3,10 @@ whose clock and policy change at random. Tests use the fleet to compare two ways
 ledger (a collector's store of all messages).
 
 The fleet mostly behaves like a healthy site, so that most buckets become complete. Sometimes an
-event happens for which the audit has a rule: A message is missing, comes twice or comes with other
-content. An agent begins a new epoch, declares a loss, falls silent or shares its host with another
-agent. A counter skips offsets. A person accepts a finding or retires a place. The roster changes,
-or a clock is set.
+event happens for which the audit has a rule: A message is missing, comes twice, or comes a second
+time with different content. An agent begins a new epoch, declares a loss, falls silent or shares
+its host with another agent. A counter skips offsets. A person accepts a finding or retires a place.
+The roster changes, or a clock is set to another time.
 """
 
 from __future__ import annotations

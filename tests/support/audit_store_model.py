@@ -55,7 +55,8 @@ class StoredFleet(AuditFleet):
         return fate()
 
     def old(self) -> list[OldBucket]:
-        """Returns the buckets whose verdicts allow their deletion, however old the buckets are."""
+        """Returns the buckets that may be deleted according to their verdicts. Ignores how old the
+        buckets are."""
         evidence = self.ledger.evidence()
         found = []
         for each in verdicts(evidence, self.policy, self.clock.time_ms()):
@@ -157,8 +158,8 @@ class StoredFleet(AuditFleet):
 
 
 def narrow_some(fleet: AuditFleet, ledger: Ledger) -> int:
-    """Lets the ledger shorten the stored checksums of some buckets. Returns the number of these
-    buckets.
+    """Lets the ledger shorten the stored checksums of randomly chosen buckets. Returns the number
+    of these buckets.
     """
     counted = [(x, key) for x, keys in ledger.buckets().items() for key in sorted(keys)]
     chosen = [each for each in counted if fleet.random.random() < 0.3]

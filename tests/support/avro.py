@@ -61,7 +61,8 @@ def leaves() -> st.SearchStrategy[Typed]:
 
 
 def enums(number: Callable[[], int]) -> st.SearchStrategy[Typed]:
-    """Returns a strategy for enum types. `number` gives a new number for each enum's name."""
+    """Returns a strategy for enum types. `number` returns a new number at each call, so that each
+    enum gets a different name."""
     symbols = ["A", "B", "C"]
     return st.builds(
         lambda: (
@@ -126,9 +127,8 @@ def nullable(inner: st.SearchStrategy[Typed]) -> st.SearchStrategy[Typed]:
 
 def union_of(types: list[Typed], null_at: int | None) -> Typed:
     """Returns a union of several types. In Arrow its values are structs with one field for each
-    member. If several of the types have the same kind or name, which Avro forbids in a union, only
-    the first of them is used. null_at: the index of null in the union; None for a union without
-    null."""
+    member. Avro forbids several types of the same kind or name in a union, so only the first of
+    such types is used. null_at: the index of null in the union; None for a union without null."""
     kinds: dict[str, Typed] = {}
     for avro, values in types:
         kind = avro if isinstance(avro, str) else avro.get("name", avro["type"])

@@ -91,7 +91,8 @@ class CoreClient:
                 self.is_closed = True
 
     def answers(self) -> list[bytes]:
-        """Returns the frames that were received so far, without their length fields."""
+        """Returns the complete frames that have arrived since the last call, without their length
+        fields."""
         while not self.is_closed:
             try:
                 data = self._socket.recv(1 << 20)

@@ -1,5 +1,5 @@
-"""Controls Debian's Chromium through the WebDriver protocol of the W3C: opens pages, presses keys,
-runs scripts in a page, sets the size of the window and the colour scheme, and takes pictures.
+"""Controls Debian's Chromium through the WebDriver protocol of the W3C. It can open pages, press
+keys, run scripts in a page, set the window's size and the colour scheme, and take screenshots.
 
 `chromedriver` (Debian: chromium-driver) speaks this protocol over HTTP, so no package from PyPI is
 needed.

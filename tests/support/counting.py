@@ -1,5 +1,6 @@
-"""The counting agent, with notes in a real directory: as a process, or on a host and a clock in
-memory."""
+"""Runs the counting agent (`skidway agent count`) as a process, or on a simulated host with a
+simulated clock. In both cases, the agent writes its notes (which lines it has read) to a real
+directory."""
 
 from __future__ import annotations
 
@@ -45,7 +46,7 @@ class CountProcess:
             return False
 
     def lines(self) -> int:
-        """How many lines are noted."""
+        """Returns the number of lines in the agent's notes."""
         return sum(len(each.begins) for each in Notes(self.directory).read(0, 0).files)
 
     def wait_noted(self, count: int) -> None:
@@ -53,7 +54,8 @@ class CountProcess:
 
 
 class Counting:
-    """Starts, turns and kills counting agents that use the same directory."""
+    """Runs counting agents on a simulated host, one after the other. All of them write their notes
+    to the same directory."""
 
     def __init__(self, directory: Path, *paths: str, start_at: str = "beginning") -> None:
         self.directory = directory
@@ -70,7 +72,7 @@ class Counting:
         return self.loop
 
     def kill(self) -> None:
-        """Ends the agent without any farewell. Only what was committed remains."""
+        """Ends the agent as kill -9 does: only committed notes remain."""
         assert self.state is not None
         self.state.close()
         self.state = self.loop = None
@@ -95,7 +97,7 @@ class Counting:
         return found is not None and found.key == (device, inode)
 
     def hashes(self) -> Counter[int]:
-        """How often each text is noted."""
+        """Returns, for the hash of each text, how many lines with this text the notes contain."""
         return Counter(hash_ for each in self.counted().files for hash_ in each.hashes)
 
 

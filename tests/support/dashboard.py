@@ -22,8 +22,8 @@ def ask(
     now_ms: int | None = None,
     history: HistoryStore | None = None,
 ) -> tuple[int, dict[str, str], str]:
-    """Returns the status, the headers and the body of the answer. `now_ms` is the time of the
-    collector's clock."""
+    """Sends one request to a dashboard. Returns the status, the headers and the body of the answer.
+    `now_ms` is the time of the collector's clock."""
     clock = ManualClock() if now_ms is None else ManualClock(now_ms)
     judge = Judge(ledger, lambda: policy, clock)
     editions = Editions([ledger], lambda: None)

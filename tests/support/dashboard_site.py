@@ -48,7 +48,7 @@ from support.processes import eventually
 
 MINUTE, HOUR = 60_000, 3_600_000
 NOW = 1_769_853_920_000
-"""2026-01-31T10:05:20Z"""
+"""The present time on the site, in ms: 2026-01-31T10:05:20Z."""
 TOPICS = tuple(Source("dc1", "cid", name, f"{name}-id") for name in ("auth", "nginx", "orders"))
 AUTH, NGINX, ORDERS = TOPICS
 REJECTED = Source("dc1", "cid", "auth.rejected", "auth.rejected-id")
@@ -82,10 +82,11 @@ class Site:
     app2 rejected in each minute. lost: whether the agent of host app4 declared a loss. unjudged:
     how many hours the collector has not judged yet. is_empty: whether nothing was ever counted.
     has_recount: whether a recount of the Parquet files has sent its results. held_up: for each host
-    whose agent cannot deliver, how many minutes ago the time of its last seal is. copied: a file
-    that the recount of the first topic found twice. backlogs: for each host, the last message of
-    the host's agent about bytes that are not safe yet. kept_ms: how long the brokers keep records,
-    according to the counters. records: by topic, a record that the loader rejected.
+    whose agent cannot deliver, by how many minutes the time in its last seal is behind the clock.
+    copied: a file that the recount of the first topic found twice. backlogs: for each host, the
+    last message of the host's agent about its backlog (bytes that are not read or not acknowledged
+    yet). kept_ms: how long the brokers keep records, according to the counters. records: by topic,
+    a record that the loader rejected.
     """
 
     silent: dict[str, float] = field(default_factory=dict)
@@ -161,8 +162,9 @@ class Site:
         yield Seal(sender, number, at - 2_000, sealed)
 
     def starts(self) -> Iterator[int]:
-        """Yields the starts of the buckets: first one minute of each earlier hour, then every
-        minute of the last two hours. One hour has no bucket."""
+        """Yields the starts of the buckets. Each of the earlier hours has one bucket, except one
+        hour that has none. The present hour and the hour before it have a bucket for every
+        minute."""
         first = NOW // HOUR * HOUR - HOUR
         yield from (first - back * HOUR for back in range(HOURS_BEFORE, 0, -1) if back != 20)
         yield from range(first, NOW // MINUTE * MINUTE, MINUTE)
@@ -280,4 +282,4 @@ STATES: dict[str, Callable[[], Site]] = {
         kept_ms=6 * HOUR,
     ),
 }
-"""Makes the site in each of its states, by the state's name."""
+"""For the name of each state, a function that makes the site in this state."""

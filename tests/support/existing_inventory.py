@@ -61,8 +61,9 @@ def inventory(
 
 
 def _spark(driver: str) -> dict[str, str]:
-    """Returns the settings for Spark's workers. The workers use a separate Python with the loader's
-    packages, and cannot resolve the hosts' names."""
+    """Returns the settings for Spark's workers. The workers use the Python of the tests, which has
+    the loader's packages. `driver` is the address of Spark's driver, because the workers cannot
+    resolve the name of the driver's host."""
     return {
         "spark.pyspark.python": sys.executable,
         "spark.driver.host": driver,

@@ -1,11 +1,11 @@
 """A file system in user space that shows the files of a folder. A test can make the file system's
 operations fail with EIO.
 
-A test mounts the file system, which needs root and /dev/fuse, and puts a broker's log directory on
-it. The tested program gets errors in the same way as from a faulty device: its operations go
-through the page cache, and the kernel decides which system call returns the error. The file system
-records every operation that reaches it, so that a test can see which operations the program has
-tried again. The process that serves the file system is support.failing_device.
+A test mounts the file system and puts a broker's log directory on it. To mount it, the test needs
+root and /dev/fuse. The tested program gets errors in the same way as from a faulty device: its
+operations go through the page cache, and the kernel decides which system call returns the error.
+The file system records every operation that reaches it, so that a test can see which operations the
+program has tried again. The process that serves the file system is support.failing_device.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Collects in memory what an agent's announcements for one source topic say about log files. (With
-an announcement, an agent tells the audit which path a file id has.)
+"""Collects in memory what agents' announcements for one source topic say about log files. (An
+announcement is a message in which an agent tells the audit which path a file id has.)
 
 A file id may be announced several times, and the announcements may come in any order. For each file
 id, this module makes one `FileNote`. It has the path and the time of the file id's earliest
@@ -53,7 +53,7 @@ class _Known(NamedTuple):
 
 
 class FileNotes:
-    """The notes of all files of one topic."""
+    """Makes the `FileNote` of each file id of one topic."""
 
     def __init__(self) -> None:
         self._ids: dict[_Key, _Known] = {}
@@ -73,9 +73,9 @@ class FileNotes:
             known[key] = min(known.get(key, first), first)
 
     def files(self) -> Iterator[list[FileNote]]:
-        """Yields, for each file, the notes of all its file ids. File ids with the same creation
-        time belong to one file. File ids with the same first bytes also belong to one file if the
-        creation time of at least one of these ids is unknown.
+        """Yields, for each file, the notes of all its file ids. File ids with the same host, inode
+        and creation time belong to one file. File ids with the same first bytes also belong to one
+        file if the creation time of at least one of these ids is unknown.
         """
         by_birth: dict[tuple[str, int, int], list[FileNote]] = {}
         for key, known in self._ids.items():

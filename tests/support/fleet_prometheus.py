@@ -34,7 +34,8 @@ class PrometheusOnHost:
 
     def targets(self) -> set[str]:
         """The names of the jobs of all Skidway targets that Prometheus scrapes now. (The metric
-        `up` would not answer this: a removed job keeps its last value there for five minutes.)
+        `up` cannot be used for this, because it keeps the last value of a removed job for five
+        minutes.)
         """
         found = self._get("targets", state="active")["activeTargets"]
         jobs = {each["labels"]["job"] for each in found}

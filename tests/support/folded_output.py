@@ -1,5 +1,6 @@
-"""Commits loads to a loader's output in memory. As in a real output, a checkpoint (a file that
-lists the output's files up to one load) from time to time replaces old manifests."""
+"""Commits loads to a loader's output in memory. As in a real output, old manifests are replaced by
+a checkpoint from time to time. Here a checkpoint is a file that lists the output's files up to one
+load."""
 
 from __future__ import annotations
 
@@ -43,8 +44,8 @@ def loaded(
     store: MemoryStore, manifest: Manifest, keep: int = KEEP, every: int = EVERY
 ) -> Manifest:
     """Commits a load whose files are all in their final places. If a checkpoint is due, writes it
-    and deletes the old manifests. keep, every: as for `fold`, that is, how many manifests are kept
-    at least, and how many loads lie between two checkpoints."""
+    and deletes the old manifests. keep: how many manifests are kept at least. every: how many loads
+    lie between two checkpoints."""
     for file in manifest.files:
         store.put(file.path, b"x")
     store.put(manifest.path, manifest.to_json())

@@ -22,8 +22,8 @@ _LENGTH = struct.Struct(">i")
 
 class CommittingGroups:
     """Consumer groups that have one connection each. Over its connection, a group commits an offset
-    for every partition of a topic, as a consumer does that assigns partitions to itself and never
-    joins the group."""
+    for every partition of a topic. The groups have no members: they commit like consumers that
+    assign partitions to themselves and do not join a group."""
 
     def __init__(self, port: int, topic: str, partitions: int, groups: int) -> None:
         self.names = [f"press-{number}" for number in range(groups)]

@@ -53,9 +53,9 @@ SSH_OPTIONS = (
     "LogLevel ERROR",
 )
 UNSHARE = ("unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "--mount")
-"""Starts a host's first process. With `--kill-child`, this process dies with the test runner; it is
-PID 1 of a PID namespace, so all other processes of the host die with it. Without the namespace, the
-host's processes would continue to run after systemd-nspawn was killed."""
+"""Starts a host's first process. With `--kill-child`, this process dies with the test runner. The
+process is PID 1 of a PID namespace, so all other processes of the host die with it. Without the
+namespace, the host's processes would continue to run after systemd-nspawn was killed."""
 SSH_FAILED = 255
 NSPAWN = (
     "systemd-nspawn", "--quiet", "--boot", "--register=no", "--keep-unit", "--resolv-conf=off",

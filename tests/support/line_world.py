@@ -83,8 +83,8 @@ class LineWorld:
         self.messages += deltas
 
     def append(self, data: bytearray, *, only: str | None = None, suffix: str = "") -> int:
-        """Appends a batch to the topic in dc1 and to its mirror. only: the name of the cluster, to
-        append it in one cluster only. Returns the batch's base offset."""
+        """Appends a batch to the topic in dc1 and to its mirror, or only in the cluster `only`.
+        `suffix` is added to the topic's name. Returns the batch's base offset."""
         base = -1
         for name, topic in NAMES.items():
             if only in (None, name):
@@ -99,8 +99,9 @@ class LineWorld:
         self, *lines: tuple[int, bytes], offset: int, agent: int = AGENT, file: int = FILE,
         time_ms: int = NOW_MS, suffix: str = "",
     ) -> str:  # fmt: skip
-        """Commits a load that wrote one Parquet file with these lines. Each line is given as its
-        first byte in the log file, and its text. Returns the path of the Parquet file."""
+        """Commits a load that wrote one Parquet file with these lines. Each line is given as the
+        position of its first byte in the log file, and its text. Returns the path of the Parquet
+        file."""
         topic = f"{NAMES['offline']}{suffix}"
         number = self._loads[topic] = self._loads.get(topic, 0) + 1
         hour = f"dt=1970-01-{1 + time_ms // (24 * HOUR_MS):02}/hour={time_ms // HOUR_MS % 24:02}"

@@ -147,8 +147,8 @@ def fetched(batches: Sequence[memoryview], first: int) -> Iterator[memoryview]:
 
 
 def job(**changes: Any) -> Job:
-    """Returns a `Job` (the description of a load for its tasks) for TOPIC, in which host and path
-    of all log files of agent 7 are known."""
+    """Returns a `Job` for TOPIC. A `Job` describes a load to the load's tasks. In this one, the
+    host and path of all log files of agent 7 are known. `changes` replaces single fields."""
     given: dict[str, Any] = {
         "topic": TOPIC,
         "source": SOURCE,
@@ -170,8 +170,8 @@ def job(**changes: Any) -> Job:
 
 
 class Locations(dict[FileKey, tuple[str, str]]):
-    """The host and path of each log file that is known from announcements. All files of agent 7 are
-    known, and the files of other agents that a test adds."""
+    """The host and path of each log file, as announcements would contain them. All files of agent 7
+    have an entry. A test adds entries for files of other agents."""
 
     def __missing__(self, key: FileKey) -> tuple[str, str]:
         if key[0] != 7:

@@ -16,8 +16,8 @@ from skidway.kafka.protocol.messages import Array, Field, Fixed, Id, Nested, Sha
 
 
 def _messages(suffix: str) -> dict[ApiKey, Any]:
-    """Returns the message class of each API. The names of the class and of its module are derived
-    from the API's name."""
+    """Returns the request class or the response class of each API. `suffix` is "Request" or
+    "Response". The names of the class and of its module are derived from the API's name."""
     found = {}
     for key in ApiKey:
         module = import_module(f"skidway.kafka.protocol.{key.name.lower()}")

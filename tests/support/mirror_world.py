@@ -1,10 +1,10 @@
 """A world for tests of the real `MirrorSource`, the broker's part that mirrors another cluster (the
 source). In this world, the source is in memory, and a simulated network loses and delays messages.
 
-All code that decides is the real code: the MirrorSource with its rounds over the source's topics,
-the follower of each partition, the fetcher, and the logs, which are in files. The source's brokers,
-the network, ZooKeeper and the disk's errors are simulated. Events happen only when a test causes
-them. `settle` lets all messages arrive until there is nothing left to do.
+All code that decides is the real code, that is, the MirrorSource, the follower of each partition,
+the fetcher, and the logs, which are in files. The source's brokers, the network, ZooKeeper and the
+disk's errors are simulated. Events happen only when a test causes them. `settle` lets all messages
+arrive until there is nothing left to do.
 """
 
 from __future__ import annotations
@@ -103,7 +103,8 @@ class SourceLog:
     staged: list[bytes] = field(default_factory=list)
 
     def append(self, count: int = 3, *, skip: int = 0, salt: int = 0) -> None:
-        """Skips `skip` offsets after the log end and then appends a batch of `count` records."""
+        """Skips `skip` offsets after the log end and then appends a batch of `count` records.
+        Batches with different `salt` have different bytes."""
         self.numbers += 1
         base = self.end + skip
         self.batches.append(batch(self.numbers + salt, base, count, self.epoch))
@@ -544,7 +545,7 @@ class LocalBroker:
 
     def reopen(self, partition: TopicPartition, point: int = 0) -> Replica:
         """Opens a partition's log again from its files, as a broker does after a crash. point: the
-        offset before which recovery trusts the log."""
+        recovery point, that is, the offset up to which the log is known to be flushed."""
         old = self.replicas[partition]
         topic = self.catalog[partition.topic]
         config = log_config(self._defaults, self.zookeeper[partition.topic])

@@ -140,9 +140,10 @@ def refused(broker: SkidwayBroker, *words: str, status: int = 65) -> str:
 
 
 def test_a_partition_goes_to_another_broker(pair: Pair) -> None:
-    """The partition keeps its records, offsets, log start offset and leader epochs. Between
-    hand-over and take-over, no broker serves it. After the new broker has taken over the partition,
-    the old broker cannot take over the copy that it still has."""
+    """A partition that is moved to another broker keeps its records, offsets, log start offset and
+    leader epochs. Between hand-over and take-over, no broker serves the partition. After the new
+    broker has taken over the partition, the old broker cannot take over the copy that it still
+    has."""
     before = stored(pair.old.logs / "logs-0")
     hand_over(pair.old)
     hand_over(pair.old)  # repeating the command is harmless
@@ -201,8 +202,8 @@ def test_a_partition_goes_to_another_disk(pair: Pair) -> None:
 
 
 def test_what_may_not_be_moved_is_refused(pair: Pair) -> None:
-    """The commands refuse a running broker, another broker's partition, and a copy that is
-    incomplete or outside log.dirs."""
+    """hand-over fails if the broker runs, or if the broker does not have the partition. take-over
+    fails if the copy is changed or incomplete, or lies outside of log.dirs."""
     pair.old.start()
     assert "in use by process" in refused(pair.old, "hand-over", "logs-0")
     assert pair.old.program.stop() == 0
@@ -238,7 +239,7 @@ def test_a_damaged_log_is_not_handed_over(pair: Pair) -> None:
 
 class Moving:
     """Examines the files and ZooKeeper nodes that a killed command has left behind, and runs the
-    command again in the process of the test."""
+    command again, in the test's own process."""
 
     def __init__(self, pair: Pair, coordinator: Coordinator) -> None:
         self._homes = {1: pair.old.logs, 2: pair.new.logs}

@@ -163,8 +163,8 @@ def test_a_log_that_lost_flushed_batches_is_damaged(tmp_path: Path) -> None:
 
 
 def test_a_missing_segment_is_damage(tmp_path: Path) -> None:
-    """A log is damaged if a segment between two other segments is missing, or if all its segments
-    are missing although its recovery point says that records were flushed."""
+    """A log is damaged if a segment between two other segments is missing. It is also damaged if
+    all its segments are missing although its recovery point says that records were flushed."""
     log = write_log(tmp_path, 6, LogConfig(segment_bytes=200))
     assert len(log.segments) > 2
     log.segments[1].path.unlink()
@@ -414,8 +414,8 @@ def test_damaged_indexes_are_made_again(
 
 
 def test_a_clean_stop_is_not_believed_about_a_torn_file(tmp_path: Path) -> None:
-    """Recovery notices and cuts off bytes after the last batch of a log, even if a marker says that
-    the broker was stopped cleanly."""
+    """Recovery notices and cuts off bytes after the last batch of a log, even if the broker has
+    noted that it was stopped cleanly."""
     log = write_log(tmp_path)
     log.close_cleanly()
     before = stored(tmp_path)
@@ -439,8 +439,8 @@ def test_a_clean_stop_saves_reading(tmp_path: Path) -> None:
 @pytest.mark.parametrize("clean", [True, False])
 def test_producers_come_back_from_the_log(tmp_path: Path, keep: str, clean: bool) -> None:
     """After a clean stop or a crash, the log still recognizes duplicates of a producer's last five
-    batches, and refuses a gap in the producer's sequence numbers. This also holds if the snapshots
-    of producers are missing or damaged."""
+    batches. It also still refuses a gap in the producer's sequence numbers. Both hold even if the
+    snapshots of producers are missing or damaged."""
     config = LogConfig(segment_bytes=400)
     log = open_in(tmp_path, config)
     sent = [batch(b"%d" % n * 20, producer_id=9, epoch=2, sequence=n) for n in range(12)]

@@ -261,8 +261,7 @@ class Loading:
         return Program(skidway(*arguments), log, env=env).start()
 
     def rows(self) -> list[dict[str, Any]]:
-        """Returns the rows of all Parquet files in a local output, whether or not a manifest lists
-        the files."""
+        """Returns all rows in a local output. Also reads Parquet files that no manifest lists."""
         folder = Path(self.output) / self.topic
         if not folder.exists():
             return []
@@ -271,7 +270,8 @@ class Loading:
         return list(table.sort_by(order).to_pylist())
 
     def state(self, name: str) -> list[Path]:
-        """Returns the files below `_skidway/<topic>/` whose names match the pattern `name`."""
+        """Returns the files in the output's folder `_skidway/<topic>/` whose paths there match the
+        pattern `name`."""
         return sorted((Path(self.output) / "_skidway" / self.topic).glob(name))
 
 
@@ -280,7 +280,8 @@ def serving(
     zookeeper: ZooKeeper, folder: Path, proxy_port: int | None = None
 ) -> Iterator[tuple[Cluster, int]]:
     """Starts a broker and a registry. Yields their addresses, and the port on which the broker
-    listens. If `proxy_port` is given, the broker advertises this port to its clients instead."""
+    listens. If `proxy_port` is given, the broker tells its clients to connect to this port, and not
+    to its own."""
     chroot = f"{zookeeper.address}/{uuid.uuid4().hex}"
     ports = [free_port() for _ in range(4)]
     address = f"127.0.0.1:{proxy_port or ports[0]}"
@@ -381,8 +382,8 @@ def spark_rows(loading: Loading, folder: Path) -> list[dict[str, Any]]:
 
 
 def _column(value: Any, arrow: pa.DataType) -> pa.Array:
-    """Returns an Arrow column with the one value. If the column is a union, which Arrow has as a
-    struct of alternatives, only the alternative of the value's type is set."""
+    """Returns an Arrow column with the one value. Arrow stores a union as a struct with one field
+    for each type; in such a column, only the field for the value's type is set."""
     if pa.types.is_struct(arrow) and not isinstance(value, dict):
         fits = [each for each in arrow if _is_of(value, each.type)]
         value = {fits[0].name: value}
@@ -408,22 +409,23 @@ def lines(count: int, files: Sequence[int] = (1, 2)) -> list[tuple[int, int]]:
 
 
 def fill(loading: Loading, first: int, count: int) -> None:
-    """Sends `count` lines of each of the files 1 and 2, from line number `first` on: file 1 to
-    partition 0, and file 2 to partition 1."""
+    """Sends `count` lines of each of the files 1 and 2, beginning with line number `first`. Sends
+    file 1 to partition 0, and file 2 to partition 1."""
     for partition in (0, 1):
         loading.cluster.send(loading.topic, partition, first, count)
 
 
 def counted(loading: Loading) -> int:
-    """Returns how many records the published counts of the loader say are in the output."""
+    """Returns the number of records in the output, according to the counts that the loader has
+    published."""
     deltas = loading.cluster.deltas(f"{loading.output}/{loading.topic}")
     found = judge(deltas, Policy(tiers=(Tier.HDFS,)), SystemClock().time_ms())
     return sum(bucket.count(Tier.HDFS) or 0 for bucket in found)
 
 
 def hdfs_identities(loading: Loading) -> list[tuple[int, int]]:
-    """Returns the pairs (file id, line number) of the rows of all Parquet files in an output on
-    HDFS, sorted, whether or not a manifest lists the files."""
+    """Returns the sorted pairs (file id, line number) of all rows in an output on HDFS. Also reads
+    Parquet files that no manifest lists."""
     store = open_store(loading.output)
     rows = [
         row

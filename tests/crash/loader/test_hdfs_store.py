@@ -58,8 +58,8 @@ def test_a_name_node_that_is_not_there(nobody: Future[int | None]) -> None:
 
 @pytest.fixture(scope="module", autouse=True)
 def nobody() -> Iterator[Future[int | None]]:
-    """Starts an operation on a store without a NameNode. It gives up after 20 s; meanwhile other
-    tests run."""
+    """Starts an operation on a store without a NameNode. The operation gives up after 20 s;
+    meanwhile other tests run."""
     store = open_store(f"hdfs://127.0.0.1:{free_port()}/logs")
     with ThreadPoolExecutor(1) as thread:
         yield thread.submit(store.length, "file")

@@ -1,7 +1,8 @@
 """Loads survive problems of a real HDFS, such as safe mode, quotas and dead DataNodes.
 
-Every run that fails prints one sentence and exits with the right status. After the problem is
-solved, each line becomes one row, the audit counts each row once, and no file is left in staging.
+Every run that fails prints one sentence and exits with the status for this kind of error. After the
+problem is solved, each line becomes one row, the audit counts each row once, and no file is left in
+the folder `staging` (the folder of uncommitted files).
 """
 
 from __future__ import annotations
@@ -97,8 +98,8 @@ class Troubled:
 
     def check(self, expected: list[tuple[int, int]] | None = None) -> None:
         """Makes two runs after the problem; the second has nothing to load. Asserts that then each
-        line has one row, that the loader has counted each row once, and that no file is left in
-        staging."""
+        line has one row, that the loader has counted each row once, and that no file is left in the
+        folder `staging`."""
         self.loading.loaded()
         assert self.loading.loaded()["rows"] == 0
         expected = expected or lines(self.count)
@@ -167,9 +168,9 @@ def test_a_quota_of_space_is_exceeded(troubled: Troubled) -> None:
 
 @promise("5 real loader", "5 manifest")
 def test_a_quota_of_names_is_exceeded_at_each_step(troubled: Troubled) -> None:
-    """A quota on the number of files and directories can stop a run while it writes, and also after
-    its commit, when it creates the directories of nine hours. At whatever step the run stops, no
-    line is lost or doubled."""
+    """A quota on the number of files and directories can stop a run before or after its commit.
+    After the commit, the run still has to create a directory for each hour of its rows. At whatever
+    step the run stops, no line is lost or doubled."""
     loading = troubled.loading
     fill(loading, 0, 10)
     loading.loaded()
@@ -194,8 +195,8 @@ def test_a_quota_of_names_is_exceeded_at_each_step(troubled: Troubled) -> None:
 
 
 def names_below(hdfs: Hdfs, folder: str) -> int:
-    """Returns the number of files and directories in `folder`, which HDFS compares with its
-    quota."""
+    """Returns the number that HDFS compares with the quota: the number of files and directories in
+    `folder`."""
     found = open_store(f"{hdfs.url}{folder}")._client.get_content_summary(folder)  # type: ignore[attr-defined]
     return int(found.file_count + found.directory_count)
 
@@ -247,9 +248,9 @@ def test_one_of_three_data_nodes_dies_in_the_middle(
 
 @promise("5 real loader")
 def test_a_resident_loader_outlives_the_trouble(troubled: Troubled) -> None:
-    """If HDFS is in safe mode or its only DataNode dies, a resident loader (a process that makes
-    one run after another) reports the problem on /health. When the problem is solved, the loader
-    continues to load without help."""
+    """A resident loader is a process that makes one run after another. If HDFS is in safe mode or
+    its only DataNode dies, a resident loader reports the problem on /health. When the problem is
+    solved, the loader continues to load without help."""
     port = free_port()
     troubled.fill()
     program = troubled.loading.start_resident(f"metrics.listener=127.0.0.1:{port}")

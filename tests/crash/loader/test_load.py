@@ -70,9 +70,9 @@ def test_load_by_load(loading: Loading) -> None:
 
 @promise("5 slices")
 def test_both_ways_give_the_same(loading: Loading) -> None:
-    """A load on Spark and a load in the loader's own process write the same rows to the same files,
-    and have the same counts and the same marks. A mark says up to which position a log file is
-    loaded."""
+    """A load on Spark and a load in the loader's own process write the same rows to the same files.
+    They also make the same counts and the same marks. A mark says up to which position a log file
+    is loaded."""
     fill(loading, 0, 2500)
     fill(loading, 2000, 1000)
     found = []
@@ -119,8 +119,8 @@ def expired(client: Client, topic: str, count: int) -> bool:
 @promise("4 readers")
 def test_what_is_not_loaded_is_held(loading: Loading) -> None:
     """The loader commits the end offsets in the newest manifest as the offsets of its consumer
-    group. A manifest is the file that makes a load valid. If a topic's retention.hold names this
-    group, the broker keeps expired records until they are loaded, and then deletes them."""
+    group. A manifest is the file by which a load is committed. If a topic's retention.hold names
+    this group, the broker keeps expired records until they are loaded, and then deletes them."""
     cluster = loading.cluster
     other = cluster.topic()
     with Client(cluster.broker) as client:
@@ -131,8 +131,8 @@ def test_what_is_not_loaded_is_held(loading: Loading) -> None:
             for topic in (loading.topic, other):
                 for partition in (0, 1):
                     cluster.send(topic, partition, first, count)
-            # The topic `other` has no retention.hold. When the broker has deleted its records,
-            # retention has run.
+            # The topic `other` has no retention.hold. As soon as its records are deleted, retention
+            # has run, so the records of the loaded topic could have been deleted too.
             eventually(lambda end=first + count: expired(client, other, end))  # type: ignore[misc]
             assert expired(client, loading.topic, first)
             loading.loaded()
@@ -145,9 +145,9 @@ LIMIT = "max.offsets.per.load=700"
 
 @promise("5 several loads")
 def test_a_first_load_is_made_in_several(loading: Loading) -> None:
-    """A run loads all records below the high watermarks at its start. If these are more than
-    max.offsets.per.load, the run makes several loads, each with its own manifest. Rows, repeats and
-    counts are the same as with a single load."""
+    """A run loads all records below the high watermarks that the partitions have when the run
+    starts. If these records are more than max.offsets.per.load, the run makes several loads, each
+    with its own manifest. Rows, repeats and counts are the same as with a single load."""
     fill(loading, 0, 1000)
     fill(loading, 900, 600)
     summary = loading.loaded(LIMIT)
@@ -212,8 +212,9 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.quick
 @pytest.mark.usefixtures("_impatient")
 def test_records_wait_for_the_announcement_of_their_file(loading: Loading) -> None:
-    """The loader loads the records of a file only when it knows the file's host and path from an
-    announcement (a message of the agent to the audit). No record is lost or doubled."""
+    """The loader loads the records of a file only when it knows the file's host and path. It learns
+    them from an announcement, which is a message of the agent to the audit. No record is lost or
+    doubled."""
     fill(loading, 0, 10)
     loading.cluster.send(loading.topic, 0, 0, 10, file=3)
     loading.cluster.send(loading.topic, 0, 10, 10)
@@ -362,7 +363,8 @@ def test_what_is_missing_is_one_sentence(
     loading: Loading, setting: str, code: int, sentence: str
 ) -> None:
     """If the registry does not answer, a topic does not exist, or a setting is wrong, the run
-    prints one sentence without a traceback, and exits with the status for this kind of error."""
+    fails. It prints one sentence without a traceback, and exits with the status for this kind of
+    error."""
     loading.cluster.send(loading.topic, 0, 0, 3)
     done = loading.run(setting.format(port=free_port()))
     assert done.returncode == code, done.stderr
@@ -390,8 +392,8 @@ def test_the_last_run_is_left_for_prometheus(loading: Loading, tmp_path: Path) -
 def without_a_broker(
     cluster: Cluster, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Program]:
-    """Starts a run at whose address no broker listens. It gives up after half a minute; meanwhile
-    other tests run."""
+    """Starts a run whose setting bootstrap.servers names an address at which no broker listens. The
+    run gives up after half a minute; meanwhile other tests run."""
     folder = tmp_path_factory.mktemp("alone")
     alone = Cluster(f"127.0.0.1:{free_port()}", cluster.registry)
     program = Loading(alone, SharedSpark(folder), "logs", str(folder / "out"), folder).start()

@@ -88,7 +88,7 @@ def test_lost_files_come_back(loading: Loading) -> None:
     assert (loading.rows(), faults(loading.output)) == (before, [])
     assert done["hours"] == [layout.hour_text(FIRST)]
     for each in files(loading, 0, "*.parquet"):
-        each.unlink()  # so the next load ends with status 65
+        each.unlink()  # without these files, the next load ends with status 65
     assert loading.run().returncode == 65
     assert reloaded(loading, 2)["problems"] == []
     assert (loading.rows(), faults(loading.output)) == (before, [])
@@ -153,8 +153,8 @@ def test_a_reload_killed_and_begun_again(loading: Loading, moment: str) -> None:
 
 @promise("5 reload")
 def test_loads_beside_a_reload(loading: Loading) -> None:
-    """If loads run at the same time as a reload, either the reload commits first, or another load
-    commits first and the reload begins again. In the end every row exists once."""
+    """If loads run at the same time as a reload, either the reload commits first, or a load commits
+    first and the reload begins again. In the end every row exists once."""
     fill(loading, 0, 1000)
     loading.loaded()
     program = loading.start_verb("reload", loading.topic, *hours(2))
@@ -166,7 +166,7 @@ def test_loads_beside_a_reload(loading: Loading) -> None:
     loading.loaded()
     assert identities(loading.rows()) == lines(sent)
     assert faults(loading.output) == []
-    in_hours = min(sent, HOUR_LINES + 3600)  # on a slow machine, lines of a third hour exist
+    in_hours = min(sent, HOUR_LINES + 3600)  # a slow machine also sends lines of a third hour
     assert reloaded(loading, 2)["records"] == 2 * in_hours
     assert (identities(loading.rows()), faults(loading.output)) == (lines(sent), [])
 

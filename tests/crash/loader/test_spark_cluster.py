@@ -69,9 +69,9 @@ def on_cluster(workers: SparkCluster, **more: str) -> list[str]:
 
 def check(loading: Loading, program: Program, count: int) -> None:
     """Asserts that the run succeeded, that every line is one row, and that the loader has reported
-    this number of rows to the audit. Then sends more lines, runs a load on another Spark, and
-    asserts the same again. This load must also remove the uncommitted files in the folder
-    `staging`.
+    the right number of rows to the audit. `count` is the number of lines in each of the two files.
+    Then sends more lines, runs a load on the Spark that the tests share, and asserts the same
+    again. This load must also remove the uncommitted files in the folder `staging`.
     """
     assert program.wait() == 0, program.output()
     assert identities(loading.rows()) == lines(count)

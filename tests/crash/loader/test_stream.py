@@ -45,7 +45,7 @@ spark.stop()
 
 
 class Stream:
-    """A Spark stream from the topic into Parquet files. Each start continues from the same
+    """A Spark stream from the topic into Parquet files. Each start continues from the same Spark
     checkpoint."""
 
     def __init__(self, loading: Loading, folder: Path) -> None:

@@ -84,9 +84,9 @@ def test_a_topic_made_again_while_the_mirror_was_paused(clusters: Pair) -> None:
 
 
 def test_killed_as_a_gap_is_found(tmp_path: Path, zookeeper: str) -> None:
-    """The topic config lists every gap once, and no offset outside of the gaps is missing. This is
-    true even if the mirror is killed again and again while it starts, creates a topic or finds a
-    gap."""
+    """The topic config `mirror.gaps` lists every gap (range of offsets that the mirror skipped)
+    once, and outside of the gaps no offset is missing. This is true even if the mirror is killed
+    again and again while it starts, creates a topic or finds a gap."""
     forgetful = {"log_retention_check_interval_ms": 50, "log_segment_delete_delay_ms": 0}
     for clusters in pair(tmp_path, zookeeper, source=forgetful):
         clusters.source.create("logs", segment_bytes="1024", retention_bytes="2048")

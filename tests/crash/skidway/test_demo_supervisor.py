@@ -1,5 +1,6 @@
 """The supervisor of the demo runs the demo's programs as real processes. It stops the programs in
-order, and kills them together with all processes that they have started."""
+the reverse order of their starts, and kills them together with all processes that they have
+started."""
 
 from __future__ import annotations
 

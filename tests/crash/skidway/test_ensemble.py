@@ -101,7 +101,8 @@ def test_ensemble_serves_on_when_its_leader_is_killed(tmp_path: Path) -> None:
 
 def create(broker: SkidwayBroker, topic: str) -> None:
     """Creates a topic. While ZooKeeper elects a leader, the broker answers with a retriable error,
-    and this function tries again. An attempt that timed out may already have created the topic."""
+    and this function tries again. An attempt that timed out may already have created the topic, so
+    the option --if-not-exists makes a further attempt succeed."""
     said = ""
 
     def there() -> bool:
@@ -149,8 +150,8 @@ def test_brokers_and_registry_go_on_without_a_member(tmp_path: Path) -> None:
 def test_an_older_copy_of_zookeeper(tmp_path: Path) -> None:
     """If ZooKeeper is restored from an older copy of its data, the broker renames the directories
     of topics that were created after the copy was made. The broker neither serves nor deletes these
-    topics. A dump of the registry that is newer than this copy brings back the missing schema ids,
-    so that the registry gives no id to two schemas."""
+    topics. An operator can load a dump of the registry that is newer than this copy. The dump
+    brings back the missing schema ids, so that the registry gives no id to two schemas."""
     server = ZooKeeper(tmp_path)
     data, copy, dump = tmp_path / "data", tmp_path / "copy", tmp_path / "registry.jsonl"
     broker = SkidwayBroker(tmp_path, f"{server.address}/dc1")

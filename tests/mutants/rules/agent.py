@@ -1,5 +1,5 @@
-"""Mutants of the rules by which the agent stores intents (durable notes about lines to send), sends
-lines, handles acknowledgements, counts lines, and publishes messages to the audit. The module
+"""Mutants of the rules about intents (durable notes about lines to send), and about sending lines,
+handling acknowledgements, counting lines, and publishing messages to the audit. The module
 agent_files has the mutants of the rules about files."""
 
 from mutants.mutant import Mutant

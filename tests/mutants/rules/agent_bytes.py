@@ -1,5 +1,5 @@
-"""Mutants of the rules by which the agent finds records in the bytes of files (byte order, byte
-order marks, runs of NUL bytes), and of the rules by which it skips bytes and files."""
+"""Mutants of the rules by which the agent finds records in the bytes of files, and by which it
+skips bytes and files. The former concern byte order, byte order marks and runs of NUL bytes."""
 
 from mutants.mutant import Mutant
 

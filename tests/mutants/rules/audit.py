@@ -96,7 +96,8 @@ MUTANTS = (
         "            lack =",
         _COLUMNS,
     ),
-    # These mutants concern the causes and results that an operator sees first.
+    # These mutants concern the causes that `skidway audit why` shows first, and the results on the
+    # dashboard's first page.
     Mutant(
         "rows that wait for the next load hide a loss",
         "audit/explanation/choice.py",
@@ -1724,8 +1725,8 @@ MUTANTS = (
         'path = topic.paths.get((note.loss.file, note.loss.agent), "")',
         (f"{_JUDGEMENT}rules/test_losses.py::test_a_loss_is_told_by_its_host_and_path",),
     ),
-    # These mutants concern late lines (the setting for the lateness), and lines whose times are
-    # ahead of the clock.
+    # These mutants concern how late a line may be, and how far its event time may be ahead of the
+    # clock. Both the audit and the agents have such limits.
     Mutant(
         "a loss reaches back by the agent's lateness, though ours is larger",
         "audit/judgement/rules/losses.py",

@@ -189,7 +189,8 @@ MUTANTS: tuple[Mutant, ...] = (
         "return len(self._waiting) + partitions <= WATCHED_MAX",
         (f"{_PURGATORY}::test_what_waits_is_bounded",),
     ),
-    # These mutants concern the order of answers, and clients that send requests without end.
+    # These mutants concern the order of answers, limits for requests, and equal treatment of
+    # clients if some of them send many requests.
     Mutant(
         "answers go out as they come",
         "broker/network/connection.py",

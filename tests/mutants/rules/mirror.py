@@ -1,5 +1,5 @@
-"""Mutants of the mirror. They concern the check that the mirror's log continues the source's log,
-gaps, the topics that the mirror follows, and the positions that it commits at the source."""
+"""Mutants of the mirror. They concern gaps, the topics that the mirror follows, the positions that
+it commits at the source, and its check that its log continues the source's log."""
 
 from mutants.mutant import Mutant
 

@@ -120,7 +120,7 @@ MUTANTS: tuple[Mutant, ...] = (
         assert""",
         (f"{_LOG}::test_a_roll_while_a_flush_runs_keeps_the_old_segment_for_the_next",),
     ),
-    # These mutants break the rule that a batch is a duplicate only if its CRC is the same.
+    # These mutants concern duplicate batches, the epochs of producers, and writes that fail.
     Mutant(
         "a duplicate is known by its sequences alone",
         "broker/log/producer_state.py",
@@ -187,8 +187,8 @@ MUTANTS: tuple[Mutant, ...] = (
         "            os.fstat(file.descriptor)\n",
         (f"{_LOG}::test_a_full_disk_takes_nothing_by_half",),
     ),
-    # These mutants break the rule that the append time decides when segments are rolled, when they
-    # expire, and when producers are forgotten.
+    # These mutants concern the times at which segments are rolled, segments are deleted and
+    # producers are forgotten, and the readers for which segments are kept.
     Mutant(
         "a segment expires by the event times of its records",
         "broker/log/expiration.py",

@@ -1,5 +1,6 @@
-"""Mutants of the checks that the agent, the loader and the counters make when they read from
-brokers and mirrors, and of the rules about event times on Apache Kafka."""
+"""Mutants of two kinds of rules. The first kind are the checks that the loader and the counters
+make when they read from brokers and mirrors. The second kind are the agent's rules about event
+times, which Apache Kafka makes necessary."""
 
 from mutants.mutant import Mutant
 
@@ -30,8 +31,8 @@ MUTANTS: tuple[Mutant, ...] = (
         "",
         (f"{_CONNECTION}::test_on_apache_kafka_nothing_may_expire_by_event_time",),
     ),
-    # These mutants break the rule that the agent replaces event times that are more than an hour
-    # ahead.
+    # These mutants break the rule that the agent replaces an event time that is more than an hour
+    # later than the time at which the agent has read the line.
     Mutant(
         "an event time is believed however far it is ahead",
         "agent/batches/press.py",

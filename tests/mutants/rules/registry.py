@@ -1,5 +1,5 @@
-"""Mutants of the schema registry. They concern ids, the log, compatibility, deletion, modes and
-references."""
+"""Mutants of the schema registry. They concern ids, the log of schemas in ZooKeeper, compatibility,
+deletion, modes and references."""
 
 from mutants.mutant import Mutant
 
