@@ -322,8 +322,9 @@ def test_what_expired_unread_is_uncertain(world: World, upgrade: Any) -> None:
 
 
 def test_bytes_that_are_gone_are_lost_but_for_what_is_found(world: World) -> None:
-    """If a file is deleted, bytes of its intents that the agent finds on the broker count as
-    delivered. The other bytes are declared lost, with their range."""
+    """If a file was deleted, the agent searches the broker for the records of the file's intents
+    (stored promises to send certain bytes). The bytes of records that it finds count as delivered.
+    The other bytes are declared lost, with their range."""
     world.kill_in_flight(b"one\n", b"two\n", arrives=FIRST)
     world.files.delete(A)
     world.start()
@@ -370,9 +371,9 @@ def test_what_was_given_up_is_read_back_where_its_topic_is_the_same(world: World
 def test_a_record_that_readers_would_drop_is_not_sent(
     picky: World, monkeypatch: pytest.MonkeyPatch, upgrade: Any
 ) -> None:
-    """If a new version of the agent accepts a line that the old version rejected, the line's
-    partition may already have later records of the file. Readers would drop the line, so the agent
-    declares it lost and does not send it."""
+    """A new version of the agent may accept a line that the old version rejected. If the line's
+    partition already has later records of the file, readers would drop the line as a repeat. So the
+    agent declares the line lost and does not send it."""
     picky.kill_in_flight(b"b1\na1\n", arrives=FIRST)
     upgrade()
     build = parsers._BUILDERS["raw"]

@@ -70,8 +70,9 @@ def test_lines_after_the_time_out_are_a_record_of_their_own(world: World) -> Non
 
 @promise("2 re-send")
 def test_a_killed_agent_sends_the_same_records_again_under_other_settings(world: World) -> None:
-    """If the settings change while records are on their way, these records are sent again as they
-    were joined. Only the lines after them are joined by the new settings."""
+    """The agent is killed while records are in flight, and its settings are changed before its next
+    start. The agent then sends records of the same lines again. Only later lines are joined by the
+    new settings."""
     world.kill_in_flight(b"A\n at b\nB\n")
     world.settings = made(None).settings
     world.files.append(A, b" at c\n")

@@ -127,7 +127,7 @@ def test_what_masks_cannot_read_is_withheld() -> None:
 
 def test_a_head_keeps_no_piece_of_a_private_text() -> None:
     """The agent has only the beginning of an over-long line. It does not send this beginning if a
-    private text may continue after it."""
+    secret may begin in it and end in the missing rest of the line."""
     long = b"x " * HEAD_BYTES_LEFT_OUT
     assert text('mask a matching "<s>.*?</s>"').line(b"<s>" + long, is_head=True) == WITHHELD
     token = b"eyJhbGciOiJIUzI1NiJ9." + b"e" * HEAD_BYTES_LEFT_OUT
