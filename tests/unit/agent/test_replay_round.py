@@ -121,8 +121,9 @@ def test_what_is_no_whole_line_is_not_replayed(data: bytes, tmp_path: Path) -> N
 
 
 def test_a_line_that_does_not_fit_looks_cut() -> None:
-    """If even one byte of a rejected line does not fit into the reject (the record about it), the
-    reject counts as cut. This is so even if the line became too long only because of masks."""
+    """A reject (the record about a rejected line) has a limited size. If even one byte of the line
+    does not fit into it, the reject counts as cut (incomplete). This is so even if only masks made
+    the line too long."""
     wholes = set()
     made = recipe(limit=20_000, max_line_bytes=100)
     (row,) = rejected(press(made, reading(b"x" * 19_900 + b"\n")))

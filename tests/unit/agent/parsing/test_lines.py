@@ -19,8 +19,8 @@ def test_sizes_count_bytes_also_of_a_slice() -> None:
 
 
 def test_slices_cut_in_the_middle() -> None:
-    """`slices` returns the bytes between each beginning and its end. Bytes between two slices are
-    left out."""
+    """`slices` returns the bytes between each beginning and its end. It leaves out all other
+    bytes."""
     cut = lines.slices(b"abcdef", np.array([0, 3]), np.array([2, 6]))
     assert cut.to_pylist() == [b"ab", b"def"]
     assert lines.slices(b"abc", np.array([], np.int64), np.array([], np.int64)).to_pylist() == []

@@ -163,10 +163,10 @@ SCHEMA = json.dumps(
 
 
 def test_a_schema_says_which_keys_count() -> None:
-    """With a schema, a key fills the field that has this name or alias. If a line has both the
-    field's name and an alias as keys, the value of the name is used. A field without a key gets its
-    default. A line is rejected if a field has neither key nor default, or if a value does not fit
-    its field."""
+    """If a source has a schema, a key fills the field that has this key as its name or as an alias.
+    If a line has both the field's name and an alias as keys, the value of the name is used. A field
+    without a key gets its default. A line is rejected if a field has neither key nor default, or if
+    a value does not fit its field."""
     made = made_of(
         source(schema="s"),
         "http.status=200 app=web other=1",
