@@ -220,9 +220,9 @@ def test_an_agent_that_is_asked_again_takes_it_back_first(world: World) -> None:
 
 def test_a_last_word_of_another_epoch_is_dropped(world: World) -> None:
     """A last word is the final seal of an agent that leaves. After it, an older version of the
-    agent, which knows no last words, may have begun a new epoch. The present agent then forgets the
-    old last word, and its first seal contains the seal's own time and not the time of the last
-    word."""
+    agent, which knows no last words, may have begun a new epoch (in which message numbers begin
+    with 1 again). The present agent then forgets the old last word. Its first seal contains the
+    seal's own time and not the time of the last word."""
     world.files.append(A, b"1\n")
     assert drain(world)
     word = newest(world)

@@ -271,7 +271,8 @@ def test_an_overlong_line_is_replayed(world: World) -> None:
 
 @promise("1 file id")
 def test_rotation_by_rename_keeps_the_id_and_closes_it(world: World) -> None:
-    """A renamed file keeps its file id, is read to its end, and is closed with its final length."""
+    """A renamed file keeps its file id and is read to its end. The agent then closes the file id
+    with an announcement that contains the file's final length."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(5)

@@ -52,7 +52,7 @@ def test_each_row_has_the_fields_of_its_own_file() -> None:
 
 
 def test_a_field_of_the_path_can_be_the_key() -> None:
-    """The record's key can be a field of the path."""
+    """The key of a record can be a field that comes from the file's path."""
     made = recipe(path_pattern=r"/(?P<app>[^/]+)\.log$", key="app")
     found = records(press(made, replace(reading(b"x\n"), path="/logs/one.log")))
     assert [each.key for each in found] == [b"one"]

@@ -122,8 +122,8 @@ def test_keys_become_fields_and_the_rest_is_kept() -> None:
 
 def test_lines_without_pairs_are_rejected() -> None:
     """A line is rejected if it has no key=value, if a value has no key, or if a quoted value does
-    not end correctly. The detail says which of these mistakes the line has. Other lines are not
-    rejected."""
+    not end correctly. The reject's detail (a short text) says which of these mistakes the line has.
+    Other lines are not rejected."""
     made = made_of(source(), "starting", "=1 a=2", 'a="b', 'a="b"c', "a=1", "")
     assert [each.row for each in made.rows] == [{"_extra": [("a", "1")]}]
     assert [each.detail for each in made.rejects] == [

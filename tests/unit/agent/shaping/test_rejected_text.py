@@ -51,7 +51,7 @@ def test_a_line_has_no_more_than_the_rules_allow(shape: str, expected: bytes) ->
 
 
 def test_lines_in_other_encodings_are_masked() -> None:
-    """A line in another encoding, or with invalid bytes, is masked too. If nothing in the line is
+    """A rejected line with bytes that are not UTF-8 is masked too. If nothing in the line is
     masked, the line keeps its bytes."""
     made = text("mask a for cards")
     assert made.line(b"\xff 4111111111111111") == "\ufffd [card]".encode()
