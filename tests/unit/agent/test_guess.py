@@ -294,8 +294,9 @@ def test_a_member_that_is_mostly_an_object(tmp_path: Path) -> None:
 
 
 def test_a_time_called_at_timestamp(tmp_path: Path) -> None:
-    """The member `@timestamp`, in which Logstash and ECS have the time, becomes the event time. If
-    a member has the name of a column that the loader adds, its field gets another name."""
+    """The member `@timestamp`, in which Logstash and ECS (Elastic Common Schema) write the time,
+    becomes the event time. If a member has the name of a column that the loader adds, its field
+    gets another name."""
     at = [f"2026-11-23T08:15:{n:02d}.000Z" for n in range(5)]
     found, results = tried(
         tmp_path, as_lines(*({"@timestamp": each, "_file": "x", "hour": 8} for each in at))

@@ -1026,7 +1026,7 @@ def test_a_topic_made_again_gives_new_ids_when_nothing_was_on_its_way(world: Wor
 
 def test_a_quiet_agent_sleeps_longer() -> None:
     """An agent that has nothing to read and nothing to send sleeps longer between two turns of its
-    loop than a busy agent. If the kernel reports changes of files, the next sleep is short
+    loop than a busy agent. After a report that files have changed, the next sleep is short
     again."""
     world = World(settings(raw(), reconcile_interval_ms=60_000, seal_interval_ms=60_000))
     world.files.append(A, b"1\n")
