@@ -981,9 +981,9 @@ def test_lines_on_their_way_to_another_cluster_refuse_to_start(world: World) -> 
 
 @promise("6 seal of a topic made again")
 def test_what_was_on_its_way_to_a_topic_made_again_can_be_given_up(world: World) -> None:
-    """If a topic was deleted and created again while lines were in flight to it, `state give-up`
-    lets the agent start again. These lines are then declared uncertain, and later lines go to the
-    new topic."""
+    """If a topic was deleted and created again while lines were on their way to it, `skidway agent
+    state give-up` lets the agent start again. These lines are then declared uncertain, and later
+    lines go to the new topic."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(5)

@@ -168,8 +168,8 @@ def test_a_rule_without_a_name_has_its_text() -> None:
     ],
 )
 def test_a_mistake_is_shown_in_its_line(text: str, line: int, column: int, words: str) -> None:
-    """A refusal consists of a sentence with line and column, the line of the rule, and a caret
-    below the mistake."""
+    """The error about a mistake has three parts: a sentence with line and column, the text of this
+    line, and a caret below the mistake."""
     with pytest.raises(ShapeRefused) as caught:
         parse(text)
     sentence, shown, caret = str(caught.value).split("\n")
