@@ -40,7 +40,8 @@ def test_rejected_lines_and_bytes_are_told_by_topic_and_reason() -> None:
 
 
 def test_replaced_lines_are_told_by_topic() -> None:
-    """The metrics count lines with replaced bytes as delivered and not as rejected."""
+    """The metrics count a line in which invalid bytes were replaced as delivered and not as
+    rejected."""
     world = a_world("figures-replaced", on_error="replace")
     world.files.append(A, b"good\n\xff\n")
     world.start()
@@ -65,9 +66,9 @@ def test_a_refused_record_is_a_lost_line_with_its_bytes() -> None:
 
 
 def test_lost_bytes_are_as_many_as_were_seen() -> None:
-    """If a file is truncated, the metrics count the bytes that the agent had seen in the file as
-    lost, but no lines. They count the loss once, even if the agent is restarted before it reports
-    the loss to the audit."""
+    """If a file is truncated, the metrics count as lost the bytes that the agent had found in the
+    file and not delivered. They count no lost lines. They count the loss once, even if the agent is
+    restarted before it reports the loss to the audit."""
     world = a_world("figures-lost")
     world.files.append(A, b"1\n")
     world.start()
@@ -89,8 +90,8 @@ def test_lost_bytes_are_as_many_as_were_seen() -> None:
 
 
 def test_generations_that_nobody_saw_are_ranges_without_bytes() -> None:
-    """Rotated files that were deleted before the agent saw them count in the metrics as lost ranges
-    of their topic, without bytes."""
+    """If rotated files were deleted before the agent saw them, the metrics count a lost range of
+    their topic, but no lost bytes, because nobody knows how many bytes the files had."""
     events.unseen(Unseen("figures-unseen", "id", "/log/a", "gone"))
     labels = {"topic": "figures-unseen", "certainty": "lost"}
     assert figure("set_apart_ranges_total", **labels) == 1

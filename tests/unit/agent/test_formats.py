@@ -114,7 +114,8 @@ def test_the_lines_of_a_container_are_guessed(tmp_path: Path) -> None:
 def test_the_files_of_a_pod_are_those_of_all_its_pods(tmp_path: Path) -> None:
     """For a file in kubelet's directories, `guess` proposes the container's name as the topic. It
     also proposes a path that matches the files of containers of this name in all pods of the same
-    namespace. If the runtime divided a character, `guess` still recognizes the lines as UTF-8."""
+    namespace. If the runtime divided a line between two bytes of a character, `guess` still
+    recognizes the lines as UTF-8."""
     folder = tmp_path / "pods" / "shop_web-1_3f0c" / "cart"
     folder.mkdir(parents=True)
     time, text = b"2026-11-21T08:15:01.5Z stdout", "ü".encode()
@@ -234,7 +235,8 @@ def test_relative_paths_begin_at_the_file_that_names_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A relative path in `schema` or `hash.key.location` begins at the directory of the file that
-    names it, whatever the current directory is. Subjects and absolute paths stay as they are."""
+    names it, whatever the current directory is. An absolute path stays as it is, and so does the
+    name of a subject in `schema`."""
     folder = tmp_path / "agent.d"
     folder.mkdir()
     (tmp_path / "elsewhere").mkdir()

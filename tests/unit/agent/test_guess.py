@@ -117,7 +117,8 @@ def test_an_exception_with_an_odd_name_is_joined_by_the_time(tmp_path: Path) -> 
     ],
 )
 def test_other_stack_traces(line: str, language: str, tmp_path: Path) -> None:
-    """The stack traces of other languages, and indented lines, are recognized, too."""
+    """`guess` also recognizes the stack traces of other languages than Python, and lines that are
+    continued by indented lines."""
     found, _ = tried(tmp_path, f"failed\n{line}\n" * 3)
     assert found.block["multiline"] == {"type": language}
 
@@ -247,9 +248,9 @@ def as_lines(*objects: object) -> str:
 
 
 def test_members_that_are_missing_or_null(tmp_path: Path) -> None:
-    """For members that are sometimes missing or null, `guess` proposes fields that may be null,
-    with the default null. If the members differ from line to line, it proposes `_extra`. It also
-    proposes `_extra` if other members occur only in later lines, which `guess` does not try."""
+    """For members that are missing or null in some lines, `guess` proposes fields that may be null,
+    with the default null. If some lines lack a member, it also proposes the field `_extra`, because
+    later lines, which `guess` does not try, may have further members."""
     lines = [{"ts": "2026-11-23T08:15:01Z", "user": "ann", "ms": n} for n in range(20)]
     late = {"ts": "2026-11-23T08:15:02Z", "user": None, "trace": {"id": 7}}
     found, results = tried(tmp_path, as_lines(*lines, late), lines_max=10)
@@ -293,8 +294,9 @@ def test_a_member_that_is_mostly_an_object(tmp_path: Path) -> None:
 
 
 def test_a_time_called_at_timestamp(tmp_path: Path) -> None:
-    """`@timestamp`, the time of Logstash and of ECS, is the event time. No field gets the name of
-    a column that the loader adds."""
+    """The member `@timestamp`, in which Logstash and ECS (Elastic Common Schema) write the time,
+    becomes the event time. If a member has the name of a column that the loader adds, its field
+    gets another name."""
     at = [f"2026-11-23T08:15:{n:02d}.000Z" for n in range(5)]
     found, results = tried(
         tmp_path, as_lines(*({"@timestamp": each, "_file": "x", "hour": 8} for each in at))
@@ -477,8 +479,9 @@ CARDS = ("4111 1111 1111 1111", "5500-0000-0000-0004", "340000000000009", "60110
 def test_numbers_that_are_no_cards_are_not_masked(
     tmp_path: Path, numbers: list[str], is_masked: bool
 ) -> None:
-    """If only some of the long numbers of a field have the check digit of a card, `guess` proposes
-    no mask for cards, and says why. It still finds a few card numbers among other numbers."""
+    """Some numbers have the length and the first digits of card numbers. If only a few of these
+    have the check digit of a card, `guess` proposes no mask for cards, and says why. A few card
+    numbers are found even among many numbers that could not be card numbers."""
     lines = (f"2026-11-23T08:15:01Z INFO order {number} paid\n" for number in numbers)
     found, _ = tried(tmp_path, "".join(lines))
     assert any("`mask message for cards` masks them." in note for note in found.notes)
@@ -487,7 +490,8 @@ def test_numbers_that_are_no_cards_are_not_masked(
 
 
 def test_addresses_of_hosts_are_no_secrets(tmp_path: Path) -> None:
-    """For the addresses of hosts, and for ordinary numbers and words, `guess` names no rule."""
+    """Addresses of hosts, ordinary numbers and ordinary words are no secrets: `guess` proposes no
+    rule that masks them."""
     text = "2026-11-23T08:15:01Z INFO 192.0.2.7 took 4111111111111112 ns\n"
     found, _ = tried(tmp_path, text * 3)
     assert not any("secrets" in note for note in found.notes)

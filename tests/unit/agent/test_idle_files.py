@@ -83,7 +83,8 @@ def test_a_file_that_changed_after_the_last_look_is_never_too_old(was_there: boo
 @promise("1 old files")
 def test_a_clock_that_was_set_back_makes_no_old_file_new() -> None:
     """If the clock was set back since the last scan, the agent cannot know which files changed
-    after this scan. So only the time of change decides whether a file is too old to be read."""
+    after this scan. So only a file's time of last change decides whether the agent ignores the file
+    as too old."""
     world = world_of()
     old_file(world)
     started(world)

@@ -426,7 +426,8 @@ state.dir: /nowhere
 def test_settings_that_cannot_work_are_refused(
     more: str, sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Settings of labels that cannot work are refused in one sentence that names the setting."""
+    """If a source's setting `labels` cannot work, it is refused in one sentence that names the
+    setting."""
     fields = [{"name": name, "type": "string"} for name in ("namespace", "pod", "container", "x")]
     schema = tmp_path / "a.avsc"
     schema.write_text(json.dumps({"type": "record", "name": "a", "fields": fields}))

@@ -51,9 +51,9 @@ def test_an_agent_that_leaves_delivers_all_and_says_so(world: World) -> None:
 
 @promise("6 last word")
 def test_no_file_is_closed_by_leaving(world: World) -> None:
-    """An agent that leaves closes no file, because it could not take a closure (the announcement of
-    a file's final length) back. So bytes that are deleted before the agent runs again are still
-    declared lost."""
+    """An agent that leaves closes no file, because it could not take back a closure (the
+    announcement of a file's final length). So if a file grows and is deleted before the agent runs
+    again, the agent still declares the new bytes lost."""
     world.files.append(A, b"1\n")
     assert drain(world)
     assert [x for x in world.of(Announcement) if x.length is not None] == []
@@ -220,9 +220,9 @@ def test_an_agent_that_is_asked_again_takes_it_back_first(world: World) -> None:
 
 def test_a_last_word_of_another_epoch_is_dropped(world: World) -> None:
     """A last word is the final seal of an agent that leaves. After it, an older version of the
-    agent, which knows no last words, may have begun a new epoch. The present agent then forgets the
-    old last word, and its first seal contains the seal's own time and not the time of the last
-    word."""
+    agent, which knows no last words, may have begun a new epoch (in which message numbers begin
+    with 1 again). The present agent then forgets the old last word. Its first seal contains the
+    seal's own time and not the time of the last word."""
     world.files.append(A, b"1\n")
     assert drain(world)
     word = newest(world)
@@ -237,8 +237,9 @@ def test_a_last_word_of_another_epoch_is_dropped(world: World) -> None:
 
 def test_a_last_word_that_was_sealed_over_is_dropped(world: World) -> None:
     """The last word is the final message of an agent that leaves. An older version of the agent,
-    which knows no last words, may have sent a seal after it. Then the agent deletes the stored last
-    word, because its time is older than the time of that seal."""
+    which knows no last words, may have sent a seal after it. When the present version starts again,
+    it deletes the stored last word, because the last word's time is older than the time of that
+    seal."""
     world.files.append(A, b"1\n")
     assert drain(world)
     word = newest(world)

@@ -28,8 +28,8 @@ def running(**source: object) -> World:
 
 
 def holes(world: World) -> list[tuple[int, int]]:
-    """Returns the first byte and the length of each hole (run of NUL bytes) in the topic of
-    rejected lines. Asserts that the records of holes do not contain the NUL bytes."""
+    """Returns the position and the length of each hole (run of NUL bytes) that the topic of
+    rejected lines reports. Asserts that the records of holes do not contain the NUL bytes."""
     rows = [row for row in rejected_rows(world.brokers) if row["reason"] == "nul-bytes"]
     assert all(row["line"] == b"" for row in rows)
     return [(row["first"], row["length"]) for row in rows]

@@ -52,8 +52,8 @@ def test_the_examples_are_accepted(number: int, tmp_path: Path) -> None:
 
 
 def test_the_manifest_for_kubernetes_has_settings_that_work(tmp_path: Path) -> None:
-    """The manifest in docs/kubernetes.md is YAML, the agent accepts its configuration, and each
-    volume that is mounted exists."""
+    """The manifest in docs/kubernetes.md is YAML. The agent accepts the configuration in it, and
+    the manifest defines each volume that its containers mount."""
     page = agent_page.PAGE.with_name("kubernetes.md").read_text()
     (text,) = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
     config, daemons = yaml.safe_load_all(text)
@@ -81,7 +81,8 @@ def test_the_manifest_for_kubernetes_has_settings_that_work(tmp_path: Path) -> N
 def test_multiline_settings_that_cannot_work_are_refused(
     multiline: str, sentence: str, tmp_path: Path
 ) -> None:
-    """Settings by which no lines can be joined are refused with a sentence that names the key."""
+    """If settings of `multiline` cannot work, they are refused with a sentence that names the
+    key."""
     text = f"sources: [{{topic: a, paths: [/a], multiline: {multiline}}}]"
     with pytest.raises(ConfigurationRefused, match=re.escape(sentence)):
         load(text, tmp_path)

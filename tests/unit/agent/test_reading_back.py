@@ -322,8 +322,9 @@ def test_what_expired_unread_is_uncertain(world: World, upgrade: Any) -> None:
 
 
 def test_bytes_that_are_gone_are_lost_but_for_what_is_found(world: World) -> None:
-    """If a file is deleted, bytes of its intents that the agent finds on the broker count as
-    delivered. The other bytes are declared lost, with their range."""
+    """If a file was deleted, the agent searches the broker for the records of the file's intents
+    (stored promises to send certain bytes). The bytes of records that it finds count as delivered.
+    The other bytes are declared lost, with their range."""
     world.kill_in_flight(b"one\n", b"two\n", arrives=FIRST)
     world.files.delete(A)
     world.start()
@@ -356,9 +357,9 @@ def test_killed_after_the_decision_it_is_read_back_again(world: World, upgrade: 
 
 
 def test_what_was_given_up_is_read_back_where_its_topic_is_the_same(world: World) -> None:
-    """If an operator has given up the lines of an intent although their topic was not created
-    again, the agent searches the brokers for their records. It sends the lines that it does not
-    find, with the current settings."""
+    """An operator may give up lines on their way (`skidway agent state give-up`) although their
+    topic was not created again. The agent then searches the brokers for the records of these lines.
+    It sends the lines that it does not find, with the current settings."""
     world.kill_in_flight(b"one\n", b"two\n", arrives=FIRST)
     assert len(given_up(StateDatabase(world.connection), "logs")) == 2
     world.start()
@@ -370,9 +371,9 @@ def test_what_was_given_up_is_read_back_where_its_topic_is_the_same(world: World
 def test_a_record_that_readers_would_drop_is_not_sent(
     picky: World, monkeypatch: pytest.MonkeyPatch, upgrade: Any
 ) -> None:
-    """If a new version of the agent accepts a line that the old version rejected, the line's
-    partition may already have later records of the file. Readers would drop the line, so the agent
-    declares it lost and does not send it."""
+    """A new version of the agent may accept a line that the old version rejected. If the line's
+    partition already has later records of the file, readers would drop the line as a repeat. So the
+    agent declares the line lost and does not send it."""
     picky.kill_in_flight(b"b1\na1\n", arrives=FIRST)
     upgrade()
     build = parsers._BUILDERS["raw"]
@@ -406,9 +407,9 @@ def test_lines_that_end_elsewhere_for_this_version_are_not_cut(
 def test_settings_that_the_program_refuses_now_do_not_stop_the_agent(
     picky: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If the running version of the program refuses the settings of an intent, the agent does not
-    stop. It finds out which records of the intent arrived, and sends the others with the present
-    settings."""
+    """An intent (a stored promise to send certain bytes) has the settings with which it was made.
+    If the running version of the program refuses these settings, the agent does not stop. It finds
+    out which records of the intent arrived, and sends the others with the present settings."""
     picky.kill_in_flight(b"a1\n", b"a2\n", arrives=FIRST)
     promised = {each.fingerprint for each in StateDatabase(picky.connection).recipes().values()}
     build = press.build_parser

@@ -104,8 +104,8 @@ def test_text_that_the_encoding_does_not_have_is_refused(
 
 
 def test_bytes_without_their_order_are_refused(tmp_path: Path) -> None:
-    """If the byte order of a line is not known, the line is not replayed, because the order might
-    be wrong."""
+    """If nothing says in which byte order the bytes of an exported line are, the line is not
+    replayed, because a guess might be wrong."""
     (found,) = exported("a\n".encode("utf-16-be"), "utf-16be")
     with pytest.raises(NotReplayed, match="does not say its byte order"):
         rows([{**found, "line_base64": "AGE="}], "utf-16", tmp_path)
@@ -121,8 +121,9 @@ def test_what_is_no_whole_line_is_not_replayed(data: bytes, tmp_path: Path) -> N
 
 
 def test_a_line_that_does_not_fit_looks_cut() -> None:
-    """If even one byte of a rejected line does not fit into the reject (the record about it), the
-    reject counts as cut. This is so even if the line became too long only because of masks."""
+    """A reject (the record about a rejected line) has a limited size. If even one byte of the line
+    does not fit into it, the reject counts as cut (incomplete). This is so even if only masks made
+    the line too long."""
     wholes = set()
     made = recipe(limit=20_000, max_line_bytes=100)
     (row,) = rejected(press(made, reading(b"x" * 19_900 + b"\n")))

@@ -145,8 +145,8 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
 
 def test_lines_of_a_new_source_are_sent_and_old_topics_stay_bound(site: Site) -> None:
     """If a reload replaces a source, the agent's program sends the lines of the new source and
-    watches its directory. The producer stays bound to the id of the old source's topic too, because
-    batches for this topic may still be on their way."""
+    watches its directory. The producer also keeps the id of the old source's topic, because batches
+    for this topic may still be on their way."""
     (site.folder / "a.log").write_text("1\n")
     (site.folder / "b").mkdir()
     (site.folder / "b" / "b.log").write_text("1\n2\n")

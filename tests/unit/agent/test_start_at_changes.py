@@ -96,8 +96,8 @@ def test_new_files_are_read_whole_after_the_topic_changed() -> None:
 
 @promise("1 start at the end")
 def test_a_divided_source_skips_nothing() -> None:
-    """If a source is divided into two, so that it now excludes the files of the other source, new
-    files of both sources are read whole."""
+    """A source is divided into two sources, and the first of them now excludes the files of the
+    second. The agent then reads new files of both sources whole."""
     world = looked(end("logs", "/log/*.log"))
     rotate(world, b"three\n")
     world.files.append("/log/b.log", b"b\n")
@@ -110,8 +110,8 @@ def test_a_divided_source_skips_nothing() -> None:
 @promise("1 start at the end")
 def test_a_file_that_an_early_look_did_not_exclude_is_read_whole() -> None:
     """If an earlier scan did not exclude a path, it would have found a file at this path. So a new
-    file at the path is read whole, even if later scans excluded the path, and even if a process of
-    the agent before the restart made the earlier scan."""
+    file at the path is read whole, even if later scans excluded the path, and even if the agent was
+    restarted after the earlier scan."""
     world = looked(end("logs", "/log/*.log"))
     later = end("logs", "/log/*.log", exclude=["/log/c*"])
     change(world, later)

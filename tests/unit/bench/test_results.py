@@ -72,16 +72,16 @@ def test_a_table_goes_to_its_place_and_nothing_else_of_the_page_changes() -> Non
 
 
 def test_a_table_without_a_place_is_refused() -> None:
-    """If the page has no place for a table, the table is refused with an error, so that no result
-    is silently dropped."""
+    """If docs/performance.md has no place for a table, the table is refused with an error, so that
+    no result is silently dropped."""
     with pytest.raises(ValueError, match="no place for sample"):
         run.placed("nothing\n", sides(), "a machine")
 
 
 @pytest.mark.parametrize("name", run.NAMES)
 def test_every_benchmark_has_a_place_in_the_page(name: str) -> None:
-    """Every benchmark has a place for its table in the page. Otherwise the missing place would be
-    noticed only at the end of a long run."""
+    """docs/performance.md has a place for the table of every benchmark. Otherwise the missing place
+    would be noticed only at the end of a long run."""
     assert run.PAGE.read_text().count(f"<!-- bench:{name} -->\n") == 1
 
 

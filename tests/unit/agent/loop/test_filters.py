@@ -138,9 +138,9 @@ def test_what_was_left_out_is_not_missed_when_it_is_read_back(
 
 @promise("2 another program")
 def test_another_key_is_another_program(tmp_path: Path) -> None:
-    """If the key of `hash` changes, the agent searches the brokers for the records of its intents
-    (stored promises to send bytes). It sends only the missing records, with hashes of the new
-    key."""
+    """The rule `hash` replaces texts by hashes that depend on a secret key. If the key changes, the
+    agent searches the brokers for the records of its intents (stored promises to send bytes). It
+    sends only the missing records, with hashes made with the new key."""
     key = tmp_path / "key"
     key.write_text("0123456789abcdef\n")
     world = made("hash line", hash_key_location=key)
@@ -165,9 +165,9 @@ def test_another_key_is_another_program(tmp_path: Path) -> None:
 
 
 def test_a_rejected_line_keeps_no_secret(tmp_path: Path) -> None:
-    """Masks apply to the whole text of a rejected line. If masks cannot hide every secret, for
-    example because a rule removes a field, the agent sends only the line's position and the
-    reason."""
+    """Rules of the kind `mask` hide secrets in the whole text of a rejected line. If they cannot
+    hide every secret, for example because the source also has a rule that removes a field, the
+    agent sends only the line's position and the reason."""
     parser = ParserSettings(type="regex", pattern=r"(?P<line>\w+)")
     for shape, shown in (
         ("mask line for ips, keys", b"password=[key] [ip]"),
@@ -184,8 +184,9 @@ def test_a_rejected_line_keeps_no_secret(tmp_path: Path) -> None:
 
 
 def test_a_rejected_line_in_another_encoding_keeps_no_secret() -> None:
-    """Masks cannot read a line that is not in its source's encoding. So the agent sends only the
-    line's position and the reason for the rejection."""
+    """If the bytes of a rejected line are not in the encoding of its source, rules of the kind
+    `mask` cannot find secrets in it. So the agent sends only the line's position and the reason for
+    the rejection."""
     world = made("mask line for keys", parser=ParserSettings(type="regex", pattern="(?P<line>.*)"))
     world.files.append(A, b"p\xe4ssword password=x\n")
     world.start()
@@ -196,8 +197,9 @@ def test_a_rejected_line_in_another_encoding_keeps_no_secret() -> None:
 
 @promise("2 filtered")
 def test_headers_of_csv_are_counted_as_filtered() -> None:
-    """A header is neither a row nor a reject. The agent counts each header once as filtered,
-    wherever it is in a file, even if the agent is killed before its checkpoint."""
+    """A header line of a CSV file becomes neither a row nor a reject. The agent counts each header
+    once as filtered, wherever it is in a file, even if the agent is killed before its
+    checkpoint."""
     parser = ParserSettings(type="csv", columns=["a", "b"])
     world = made('drop a = "d" as debug', parser=parser)
     world.start()

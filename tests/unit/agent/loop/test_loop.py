@@ -199,8 +199,8 @@ def test_backpressure_stops_reading(world: World) -> None:
 
 
 def test_a_record_that_the_broker_refuses_is_set_apart_alone(world: World) -> None:
-    """If the broker refuses a record, all other records arrive. The record's range is declared
-    lost, no count contains the record, and the agent does not wait for it."""
+    """If the broker refuses a record, all other records arrive. The agent declares the record's
+    bytes lost, no delta counts the record, and the agent does not wait for its acknowledgement."""
     world.files.append(A, b"a\nb\nc\n")
     world.start()
     world.brokers.refuses = lambda record: record.first == 2
@@ -271,7 +271,8 @@ def test_an_overlong_line_is_replayed(world: World) -> None:
 
 @promise("1 file id")
 def test_rotation_by_rename_keeps_the_id_and_closes_it(world: World) -> None:
-    """A renamed file keeps its file id, is read to its end, and is closed with its final length."""
+    """A renamed file keeps its file id and is read to its end. The agent then closes the file id
+    with an announcement that contains the file's final length."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(5)
@@ -332,7 +333,8 @@ def test_another_file_on_another_device_is_another_file(world: World) -> None:
 @promise("1 announcement")
 def test_bytes_behind_a_closure_get_a_new_id(world: World) -> None:
     """Bytes that are written to a file after the agent closed it get a new file id. The
-    announcement of the new id contains the closed id and its final position."""
+    announcement of the new id contains the closed file id and the position at which that id
+    ended."""
     world.settings = settings(raw("logs", "/log/*"))
     world.files.append(A, b"1\n")
     world.start()
@@ -493,8 +495,8 @@ def test_content_replaced_in_place_is_noticed_although_the_file_grew(
 @promise("1 file id")
 def test_a_file_cut_by_a_power_loss_goes_on_where_it_is_proven(world: World) -> None:
     """A file that a power failure has shortened gets a new file id. The new id begins at the
-    highest position up to which the file's bytes are proven to be unchanged. Bytes that may be
-    doubled are declared uncertain."""
+    highest position up to which the file's bytes are proven to be unchanged. Later bytes that the
+    agent may have sent before, under the old id, are declared uncertain."""
     for index in range(5):
         world.files.append(A, b"line %d\n" % index)
         if index == 0:
@@ -781,9 +783,9 @@ def test_a_small_file_that_grew_is_known_by_its_birth(world: World, tells_births
 def test_headers_that_come_again_in_one_inode_throw_nothing_into_doubt_again(
     world: World, is_another: bool, tells_births: bool
 ) -> None:
-    """After the agent's state was lost, only the file that exists when the agent starts counts as
-    possibly read twice. Later files with the same inode and the same first lines do not count as
-    read twice."""
+    """After the agent's state was lost, only one file counts as possibly read twice: the file that
+    exists at the agent's next start. Later files with the same inode and the same first lines do
+    not count as read twice."""
     world.files.knows_births = tells_births
     world.files.append(A, b"header\n")
     world.start()
@@ -816,8 +818,8 @@ def test_headers_that_come_again_in_one_inode_throw_nothing_into_doubt_again(
 def test_a_file_that_was_truncated_is_known_again_after_the_state_was_deleted(
     world: World,
 ) -> None:
-    """After the agent's state was deleted, a truncated file is still recognized, although the new
-    agent does not know the file id that the file had before the truncation."""
+    """After the agent's state was deleted, the audit still recognizes a truncated file, although
+    the new state does not contain the file id that the file had before the truncation."""
     world.files.append(A, b"old\n")
     world.start()
     world.settle()
@@ -979,9 +981,9 @@ def test_lines_on_their_way_to_another_cluster_refuse_to_start(world: World) -> 
 
 @promise("6 seal of a topic made again")
 def test_what_was_on_its_way_to_a_topic_made_again_can_be_given_up(world: World) -> None:
-    """If a topic was deleted and created again while lines were in flight to it, `state give-up`
-    lets the agent start again. These lines are then declared uncertain, and later lines go to the
-    new topic."""
+    """If a topic was deleted and created again while lines were on their way to it, `skidway agent
+    state give-up` lets the agent start again. These lines are then declared uncertain, and later
+    lines go to the new topic."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(5)
@@ -1023,8 +1025,9 @@ def test_a_topic_made_again_gives_new_ids_when_nothing_was_on_its_way(world: Wor
 
 
 def test_a_quiet_agent_sleeps_longer() -> None:
-    """An agent that has nothing to do sleeps longer, until its next scan or until an event wakes
-    it."""
+    """An agent that has nothing to read and nothing to send sleeps longer between two turns of its
+    loop than a busy agent. After a report that files have changed, the next sleep is short
+    again."""
     world = World(settings(raw(), reconcile_interval_ms=60_000, seal_interval_ms=60_000))
     world.files.append(A, b"1\n")
     world.start()
@@ -1039,8 +1042,8 @@ def test_a_quiet_agent_sleeps_longer() -> None:
 
 
 def test_a_settled_agent_says_so(world: World) -> None:
-    """When the agent is stopped in an orderly way, it waits only for records that are on their
-    way."""
+    """An agent that was asked to stop reads no new lines. It is ready to stop as soon as the
+    records in flight are acknowledged."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(3)

@@ -32,7 +32,7 @@ def world() -> World:
 
 
 def positions(world: World) -> list[tuple[str, int, int]]:
-    """Returns the value, the first byte and the length of each record."""
+    """Returns the value of each record, its position in the file, and its length."""
     found = world.brokers.records("logs")
     return [(datum_text(each.value), each.first, each.length) for each in found]
 
@@ -70,8 +70,9 @@ def test_lines_after_the_time_out_are_a_record_of_their_own(world: World) -> Non
 
 @promise("2 re-send")
 def test_a_killed_agent_sends_the_same_records_again_under_other_settings(world: World) -> None:
-    """If the settings change while records are on their way, these records are sent again as they
-    were joined. Only the lines after them are joined by the new settings."""
+    """The agent is killed while records are in flight, and its settings are changed before its next
+    start. The agent then sends the same records again. Only later lines are joined by the new
+    settings."""
     world.kill_in_flight(b"A\n at b\nB\n")
     world.settings = made(None).settings
     world.files.append(A, b" at c\n")

@@ -29,8 +29,8 @@ SCHEMA = pa.schema([(name, pa.string()) for name in NAMES])
     ],
 )
 def test_the_layouts_of_kubelet(path: str, expected: tuple[str, str, str]) -> None:
-    """Namespace, pod and container are found in both of kubelet's layouts, and are empty in other
-    paths."""
+    """Kubelet has two layouts for the paths of log files. In both, the agent finds namespace, pod
+    and container. With any other path, these three fields are empty."""
     lines = pa.RecordBatch.from_pydict({"line": ["a", "b"]})
     found = AddedFields(KUBERNETES, (), SCHEMA).add(lines, ["/x.log", path], np.array([1, 1]))
     rows = found.select(NAMES).to_pylist()
@@ -52,7 +52,7 @@ def test_each_row_has_the_fields_of_its_own_file() -> None:
 
 
 def test_a_field_of_the_path_can_be_the_key() -> None:
-    """The record's key can be a field of the path."""
+    """The key of a record can be a field that comes from the file's path."""
     made = recipe(path_pattern=r"/(?P<app>[^/]+)\.log$", key="app")
     found = records(press(made, replace(reading(b"x\n"), path="/logs/one.log")))
     assert [each.key for each in found] == [b"one"]

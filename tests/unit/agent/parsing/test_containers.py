@@ -248,8 +248,8 @@ def test_what_follows_never_changes_a_whole_record(
     parts: list[tuple[bytes, bool, bool]], more: list[tuple[bytes, bool, bool]],
     rule: Rule | None, kind: str, cut_off: int,
 ) -> None:  # fmt: skip
-    """Once a record counts as whole, it stays the same, whatever is written after it, even if the
-    file ended in the middle of a line."""
+    """Once a record counts as whole, it stays the same, whatever bytes are added to the file later.
+    This is so even if the bytes that were there first ended in the middle of a line."""
     framer = JoiningFramer(rule, 1 << 20, kind)
     everything = wrapped(kind, parts) + wrapped(kind, more)
     data = everything[: max(len(wrapped(kind, parts)) - cut_off, 0)]

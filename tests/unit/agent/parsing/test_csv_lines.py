@@ -29,7 +29,8 @@ NOW_MS = 1_800_000_000_000
 def parse(
     lines: list[str | bytes], delimiter: str = ",", header: str | None = None
 ) -> tuple[dict[int, list[str]], dict[int, str]]:
-    """Returns the values of the rows and the details of the rejects, each by the line's index."""
+    """Returns two dictionaries, whose keys are indexes of lines. The first has the values of each
+    row. The second has the detail of each rejected line (a short text about the reason)."""
     schema = pa.schema([(name, pa.string()) for name in NAMES])
     fields = TextFields(schema, NAMES, frozenset(), TextTimes(), source="column")
     parser = CsvParser(NAMES, delimiter, fields, header)

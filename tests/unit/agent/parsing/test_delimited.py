@@ -29,7 +29,8 @@ from support.promises import promise
     ],
 )
 def test_patterns_with_one_way_to_match_are_simple(pattern: str) -> None:
-    """A pattern is simple enough if each group can end in one place only."""
+    """If each group of a pattern can end in one place only, the agent matches the pattern without
+    RE2."""
     assert compiled(pattern) is not None
 
 
@@ -80,7 +81,8 @@ def test_patterns_with_several_ways_are_left_to_re2(pattern: str) -> None:
     ],
 )
 def test_what_re2_does_not_match_does_not_match(pattern: str, line: str) -> None:
-    """A line that almost matches a simple pattern counts as no match, as with RE2."""
+    """Some patterns are so simple that the agent matches them without RE2. A line that almost
+    matches such a pattern counts as no match, as with RE2."""
     lines = pa.array([line])
     simple = compiled(pattern)
     assert simple is not None
@@ -98,7 +100,8 @@ def test_what_re2_does_not_match_does_not_match(pattern: str, line: str) -> None
     ],
 )
 def test_groups_end_where_re2_ends_them(pattern: str, line: str) -> None:
-    """If a line matches a simple pattern, its groups have the same texts as with RE2."""
+    """Some patterns are so simple that the agent matches them without RE2. If a line matches such a
+    pattern, its groups have the same texts as with RE2."""
     lines = pa.array([line])
     simple = compiled(pattern)
     assert simple is not None
@@ -154,7 +157,8 @@ def test_a_simple_pattern_finds_what_re2_finds(
     dot_all: bool,
     skipped: int,
 ) -> None:
-    """For every simple pattern and all lines, the result is the same as with RE2."""
+    """Some patterns are so simple that the agent matches them without RE2. For every such pattern
+    and every line, the result is the same as with RE2."""
     groups = "".join(f"(?P<g{at}>{kind}){text}" for at, (kind, text) in enumerate(parts))
     pattern = f"{before}{groups}{tail}{after}"
     simple = compiled(pattern, dot_all=dot_all)

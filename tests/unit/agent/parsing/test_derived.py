@@ -11,8 +11,8 @@ from skidway.schemas.codec import Codec
 
 
 def test_names_of_topics_become_names_of_records() -> None:
-    """The name of the derived record is made from the topic's name, and is always a legal Avro
-    name."""
+    """The name of the record in a derived schema is made from the topic's name, and is always a
+    legal Avro name."""
     assert record_name("hdfs-logs.v2") == "hdfs_logs_v2"
     assert record_name("2fast") == "_2fast"
     assert record_name("bytes") == "_bytes"

@@ -59,7 +59,7 @@ def test_ranges_are_framed_together_as_each_by_itself(ranges: list[bytes]) -> No
 
 
 def test_only_whole_lines_are_read() -> None:
-    """If only whole lines are wanted, a last line without a line terminator is left to the next
-    range."""
+    """`whole_records_end` returns the position after the last line terminator. The bytes after this
+    position, a line without a terminator, are left to the next range."""
     assert LineFramer().whole_records_end(b"a\nbc") == 2
     assert LineFramer().whole_records_end(b"abc") == 0

@@ -34,8 +34,8 @@ def records(framer: LineFramer | JoiningFramer, *ranges: bytes) -> list[tuple[by
 
 
 def reference(data: bytes) -> list[tuple[bytes, bool]]:
-    """Returns the lines and holes that a regular expression finds in a range, each with whether it
-    is a hole."""
+    """Returns the lines and the holes (runs of NUL bytes) that a regular expression finds in a
+    range of bytes. The boolean is true for a hole."""
     found, at = [], 0
     while at < len(data):
         nuls = nul_bytes(data[at:])

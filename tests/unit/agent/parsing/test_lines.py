@@ -5,19 +5,22 @@ from skidway.agent.parsing import lines
 
 
 def test_rows_that_are_no_text_are_told_apart() -> None:
-    """`text` turns rows that are not UTF-8 into null, and returns the numbers of these rows."""
+    """`text` turns the values of an array that are not UTF-8 into null, and returns the indexes of
+    these values."""
     text, bad = lines.text(pa.array([b"a", b"\xff", "ü".encode(), b"\xc3"]))
     assert text.to_pylist() == ["a", None, "ü", None]
     assert bad.tolist() == [1, 3]
 
 
 def test_sizes_count_bytes_also_of_a_slice() -> None:
-    """The sizes of a sliced array are those of the slice's own rows, in bytes."""
+    """If an array is a slice of another array, `sizes` returns the lengths in bytes of the values
+    in the slice, and of no other values."""
     assert lines.sizes(pa.array([b"abc", b"", b"de"])[1:]).tolist() == [0, 2]
 
 
 def test_slices_cut_in_the_middle() -> None:
-    """`slices` cuts bytes at the given positions. Bytes between two slices are left out."""
+    """`slices` returns the bytes between each beginning and its end. It leaves out all other
+    bytes."""
     cut = lines.slices(b"abcdef", np.array([0, 3]), np.array([2, 6]))
     assert cut.to_pylist() == [b"ab", b"def"]
     assert lines.slices(b"abc", np.array([], np.int64), np.array([], np.int64)).to_pylist() == []

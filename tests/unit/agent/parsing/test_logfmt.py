@@ -122,8 +122,8 @@ def test_keys_become_fields_and_the_rest_is_kept() -> None:
 
 def test_lines_without_pairs_are_rejected() -> None:
     """A line is rejected if it has no key=value, if a value has no key, or if a quoted value does
-    not end correctly. The detail says which of these mistakes the line has. Other lines are not
-    rejected."""
+    not end correctly. The reject's detail (a short text) says which of these mistakes the line has.
+    Other lines are not rejected."""
     made = made_of(source(), "starting", "=1 a=2", 'a="b', 'a="b"c', "a=1", "")
     assert [each.row for each in made.rows] == [{"_extra": [("a", "1")]}]
     assert [each.detail for each in made.rejects] == [
@@ -163,10 +163,10 @@ SCHEMA = json.dumps(
 
 
 def test_a_schema_says_which_keys_count() -> None:
-    """With a schema, a key fills the field that has this name or alias. If a line has both the
-    field's name and an alias as keys, the value of the name is used. A field without a key gets its
-    default. A line is rejected if a field has neither key nor default, or if a value does not fit
-    its field."""
+    """If a source has a schema, a key fills the field that has this key as its name or as an alias.
+    If a line has both the field's name and an alias as keys, the value of the name is used. A field
+    without a key gets its default. A line is rejected if a field has neither key nor default, or if
+    a value does not fit its field."""
     made = made_of(
         source(schema="s"),
         "http.status=200 app=web other=1",

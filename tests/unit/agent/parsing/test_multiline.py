@@ -32,26 +32,29 @@ def start(lines_max: int = 500, bytes_max: int = LARGE) -> JoiningFramer:
 
 
 def test_a_record_begins_at_each_line_that_matches() -> None:
-    """With the type `start`, a record begins at each line that matches. The record keeps the line
-    terminators between its lines, but not the terminator of its last line."""
+    """With `multiline` of the type `start`, a record begins at each line that matches the pattern.
+    The record keeps the line terminators between its lines, but not the terminator of its last
+    line."""
     assert records(start(), b"A\n1\n2\r\nB\r\n3\r\nC\n") == [b"A\n1\n2", b"B\r\n3", b"C"]
 
 
 def test_a_line_that_matches_belongs_to_the_record_before_it() -> None:
-    """With the type `continuation`, each line that matches belongs to the record of the line
-    before."""
+    """With `multiline` of the type `continuation`, each line that matches the pattern belongs to
+    the record of the line before."""
     framer = JoiningFramer(Rule(CONTINUATION, "^ ", 500), LARGE)
     assert records(framer, b"a\n b\n\n c\nd") == [b"a\n b", b"\n c", b"d"]
 
 
 def test_a_record_ends_after_each_line_that_matches() -> None:
-    """With the type `end`, a record ends after each line that matches."""
+    """With `multiline` of the type `end`, a record ends after each line that matches the
+    pattern."""
     framer = JoiningFramer(Rule(END, ";$", 500), LARGE)
     assert records(framer, b"a\nb;\nc;\nd\n") == [b"a\nb;", b"c;", b"d"]
 
 
 def test_lines_that_are_not_utf8_are_joined() -> None:
-    """A pattern is also searched in lines that are not UTF-8."""
+    """The pattern of `multiline` is also searched in lines that are not UTF-8, so these lines are
+    joined like others."""
     assert records(start(), b"A\xff\n\xfe\nB\n") == [b"A\xff\n\xfe", b"B"]
 
 
@@ -80,7 +83,8 @@ def test_a_record_is_whole_when_no_line_can_follow(data: bytes, end: int) -> Non
 
 
 def test_a_record_with_its_end_is_whole_at_once() -> None:
-    """With the type `end`, a record is whole as soon as its last line is there."""
+    """With `multiline` of the type `end`, a record is whole as soon as the line that matches the
+    pattern has been written."""
     framer = JoiningFramer(Rule(END, ";$", 500), LARGE)
     assert framer.whole_records_end(b"a\nb;\n") == 5
     assert framer.whole_records_end(b"a\nb;\nc\n") == 5

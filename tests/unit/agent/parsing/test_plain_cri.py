@@ -14,7 +14,7 @@ from skidway.agent.parsing.runtimes import CRI
 
 REFERENCE = re.compile(
     rb"([0-9T:.Z+-]+) (stdout|stderr) ([PF])[^\t\n\f\r ]*(?: (.*))?", re.DOTALL
-)  # Python's \S would exclude further bytes
+)  # [^\t\n\f\r ] is RE2's \S; Python's \S also excludes \v
 TIME = b"2026-11-20T08:15:01.669794202Z"
 PLAIN = st.builds(
     lambda time, stream, tag, text: b" ".join([time, stream, tag, text]),

@@ -57,8 +57,8 @@ def test_groups_and_members_become_fields() -> None:
 
 
 def test_lines_that_do_not_fit_are_rejected_at_their_places() -> None:
-    """If a line's prefix, time or JSON object does not fit, the line is rejected with its own
-    bytes, and no other line is rejected."""
+    """If a line's prefix, time or JSON object does not fit, this line is rejected, and no other
+    line. The reject contains the bytes of the rejected line."""
     lines = [
         "odd", '2026-11-23T08:15:01Z INFO {"a": }', "soon INFO {}", '2026-11-23T08:15:01Z X {"a":1}'
     ]  # fmt: skip
@@ -167,9 +167,10 @@ def test_unreadable_times_of_the_prefix_are_marked() -> None:
 
 
 def test_a_recipe_says_which_group_is_json() -> None:
-    """A stored recipe, by which lines become records, contains the settings of the parsers, and the
-    version of the JSON decoder if one is used. If a source does not use these settings, the
-    recipe's text does not contain them, as in versions of Skidway before these settings existed."""
+    """A stored recipe (by which lines become records) contains the settings of its parser, and the
+    version of the JSON decoder if the parser uses one. A recipe for a raw parser contains no
+    setting of other parsers. So its text is the same as in versions of Skidway that had no such
+    settings."""
     made = recipe(parser=ParserSettings(type="regex", pattern=PATTERN, json_field="json"))
     assert from_json(made.to_json()) == made
     assert "python-" in made.program

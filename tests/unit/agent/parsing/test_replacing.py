@@ -87,8 +87,8 @@ def test_a_json_parser_reads_the_replaced_line() -> None:
 
 @promise("2 encoding")
 def test_without_the_setting_the_line_is_rejected_whole() -> None:
-    """Without this setting, a line that is not UTF-8 is rejected with its bytes unchanged, and the
-    schema has no field `encoding_replaced`."""
+    """Without `on_error: replace`, a line that is not UTF-8 is rejected with its bytes unchanged,
+    and the schema has no field `encoding_replaced`."""
     pressed = press(recipe(), reading(BROKEN + b"\n"))
     assert [(r["reason"], r["line"]) for r in rejected(pressed)] == [("encoding", BROKEN)]
     assert pressed.replaced == 0
@@ -124,8 +124,8 @@ def test_the_setting_is_part_of_the_recipe() -> None:
 
 
 def test_replaced_text_that_outgrows_a_batch_is_rejected_by_name() -> None:
-    """If the replacement makes a line too large for a batch, the line is rejected as too long. The
-    replacement turns one invalid byte into three bytes."""
+    """The replacement of invalid bytes makes a line longer: one byte becomes three bytes. If the
+    line is then too large for a batch, it is rejected as too long."""
     made = recipe(on_error="replace", limit=20_000)
     pressed = press(made, reading(b"\xff" * 10_000 + b"\na\n"))
     (row,) = rejected(pressed)
@@ -142,8 +142,8 @@ def test_text_is_left_as_it_is() -> None:
 
 
 def test_each_maximal_part_becomes_one_character() -> None:
-    """As Unicode recommends, an incomplete byte sequence becomes one U+FFFD. Each byte that cannot
-    begin a sequence becomes one U+FFFD too."""
+    """Invalid bytes are replaced as Unicode recommends: an incomplete byte sequence becomes one
+    U+FFFD, and so does each byte that cannot begin a sequence."""
     lines = pa.array([b"\xe2\x82", b"\xff\xfe", b"\xed\xa0\x80"], pa.binary())
     found, bad = repaired(lines)
     assert [value.decode() for value in found.to_pylist()] == ["\ufffd" * n for n in (1, 2, 3)]
@@ -176,8 +176,8 @@ def test_derived_schemas_with_and_without_the_mark_may_follow_each_other() -> No
 
 
 def test_a_group_cannot_take_the_marks_name() -> None:
-    """If the schema has the field `encoding_replaced`, in which the agent marks changed records, a
-    group with this name is refused. Otherwise a group with this name is allowed."""
+    """The agent marks changed records in the field `encoding_replaced`. If the schema has this
+    field, a pattern with a group of the same name is refused. Otherwise such a group is allowed."""
     groups = ["encoding_replaced"]
     with pytest.raises(ConfigurationRefused, match="a group 'encoding_replaced'"):
         schema_of("logs", groups, with_mark=True)

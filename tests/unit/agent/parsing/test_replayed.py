@@ -82,8 +82,8 @@ def test_other_lines_are_no_envelopes(line: bytes) -> None:
 
 
 def test_a_repaired_line_is_parsed_by_its_source() -> None:
-    """The row of a repaired line has the groups and the time of this line, and the origin of the
-    rejected line."""
+    """The row of a repaired line has the fields and the time that the source's parser finds in this
+    line, and the origin of the rejected line."""
     source = raw(
         "logs",
         parser=ParserSettings(type="regex", pattern=r"(?P<at>\S+) (?P<what>.*)"),

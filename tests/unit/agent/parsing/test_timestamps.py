@@ -85,8 +85,8 @@ def test_a_missing_year_is_the_latest_possible(text: str, expected: str) -> None
 
 
 def test_a_missing_year_around_new_year() -> None:
-    """While it is still December in UTC, a time in January from a host whose zone is ahead of UTC
-    gets the coming year."""
+    """If a host's zone is ahead of UTC, its lines may have times in January while it is still
+    December in UTC. Such a time without a year gets the coming year."""
     now_ms = int(datetime(2026, 12, 31, 23, 30, tzinfo=UTC).timestamp() * 1000)
     assert parse("Jan 1 01:20:00", "%b %d %H:%M:%S", "Etc/GMT-2", now_ms) == (
         "2026-12-31T23:20:00.000"

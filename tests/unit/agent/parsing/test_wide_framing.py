@@ -95,8 +95,9 @@ def test_a_long_line_ends_where_its_line_feed_is(encoding: str, text: str, extra
 def test_a_long_line_ends_where_framing_ends_it(
     encoding: str, parts: list[str], extra: int
 ) -> None:
-    """If the agent reads a long line in several parts, the line ends where it would end if it were
-    read whole. The end is a line feed, or the beginning of a long run of NUL units."""
+    """If the agent reads a long line in several parts, it finds the same end of the line as if it
+    had read the line at once. The end is a line feed, or the beginning of a long run of NUL
+    units."""
     runs = {"NULS": bytes(HOLE_BYTES - 4 + 2 * extra)}
     data = b"".join(runs.get(each, each.encode(encoding)) for each in ["x", *parts])
     framer = LineFramer(encoding)

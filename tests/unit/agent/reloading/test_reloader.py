@@ -101,8 +101,9 @@ def test_health_says_why_a_file_cannot_be_read(site: Site) -> None:
 
 
 def test_a_refused_reload_changes_nothing(site: Site) -> None:
-    """If a reload is refused, the running settings stay the same. The command gets the reason and
-    its exit status. /health shows the reason until the files change."""
+    """If a reload is refused, the running settings stay the same. The command `skidway agent
+    reload` gets the reason, and the exit status with which it must end. /health shows the reason
+    until the files change."""
     before = site.reloader.settings
     site.write(linger_ms=7)
     with Asking(before.state_dir) as asking:

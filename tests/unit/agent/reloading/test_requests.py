@@ -37,8 +37,8 @@ def test_each_request_gets_its_answer(tmp_path: Path) -> None:
 def test_an_answer_for_which_the_disk_has_no_room_is_not_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If the disk is full, so that the agent cannot write its answer, the command ends with status
-    1. It says that the answer is in the agent's log."""
+    """If the disk is so full that the agent cannot write its answer, `skidway agent reload` ends
+    with status 1. It says that the answer is in the agent's log."""
 
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
@@ -80,8 +80,8 @@ def test_a_state_without_agent_is_named(tmp_path: Path) -> None:
 
 
 def test_an_agent_that_takes_no_request_is_not_waited_for(tmp_path: Path) -> None:
-    """A killed agent leaves its lock file as it was, so the command cannot see that the agent does
-    not run. The command waits until its time limit, deletes its request and fails."""
+    """A killed agent leaves its lock file as it was, so `skidway agent reload` cannot see that the
+    agent does not run. The command waits until its time limit, deletes its request and fails."""
     Requests(tmp_path).open()
     configured = replace(settings(raw()), state_dir=tmp_path)
     with pytest.raises(Unreachable, match="took the request"):

@@ -1,6 +1,6 @@
 """Tests the samples of a running agent in memory. In each period, the agent draws (chooses at
 random) some of the ranges of bytes that it has delivered. For each drawn range, it sends a sample
-to the audit, with content sums of the range's records."""
+to the audit. A sample has the content sums (hashes of the content) of the range's records."""
 
 from __future__ import annotations
 
@@ -51,7 +51,8 @@ def samples(here: World) -> list[Sample]:
 
 
 def delivered(here: World, topic: str) -> list[tuple[int, bytes]]:
-    """Returns the first byte and the content sum of each record that the brokers have."""
+    """Returns, for each record that the brokers have, the position of its line in the file, and its
+    content sum (a hash of its content)."""
     found = here.brokers.records(topic)
     times, lengths = (
         np.array([getattr(x, name) for x in found], np.int64) for name in ("timestamp", "length")
@@ -67,8 +68,8 @@ def told(found: list[Sample], topic: str) -> list[tuple[int, bytes]]:
 
 def test_a_sample_has_the_sums_of_what_brokers_have() -> None:
     """When a period has ended, the agent sends samples of the ranges of bytes that it has chosen at
-    random. The content sums in the samples, also those of rejected lines, are those of the records
-    that the brokers have."""
+    random. The content sums (hashes of content) in the samples are those of the records that the
+    brokers have. This is so for rejected lines, too."""
     here = world()
     here.start()
     write(here, b"INFO one\nINFO two\n", b"?? no\nWARN three\n")

@@ -168,8 +168,8 @@ def test_a_rule_without_a_name_has_its_text() -> None:
     ],
 )
 def test_a_mistake_is_shown_in_its_line(text: str, line: int, column: int, words: str) -> None:
-    """A refusal consists of a sentence with line and column, the line of the rule, and a caret
-    below the mistake."""
+    """The error about a mistake has three parts: a sentence with line and column, the text of this
+    line, and a caret below the mistake."""
     with pytest.raises(ShapeRefused) as caught:
         parse(text)
     sentence, shown, caret = str(caught.value).split("\n")
@@ -187,7 +187,8 @@ def test_a_source_has_a_limited_number_of_rules() -> None:
 
 
 def test_half_a_surrogate_pair_is_refused() -> None:
-    """A lone surrogate, which YAML can contain, is refused with a sentence."""
+    """A rule with a lone surrogate (half of a surrogate pair), which YAML can contain, is refused
+    with a sentence."""
     for rule in ('drop line = "\ud800"', 'sample 1/2 as "\udfff"'):
         with pytest.raises(ShapeRefused, match="half of a surrogate pair") as refused:
             parse(rule)
@@ -195,8 +196,8 @@ def test_half_a_surrogate_pair_is_refused() -> None:
 
 
 def test_a_mask_of_places_without_text_is_refused() -> None:
-    """A pattern that matches only boundaries, and no text, is refused, because there is nothing to
-    mask."""
+    """A pattern of `mask` that also matches an empty text, for example at a word boundary, is
+    refused, because an empty text contains nothing to mask."""
     for pattern in (r"\b", r"\B", r"[0-9]+|\b"):
         shape = f'mask line matching "{pattern}"'
         with pytest.raises(ShapeRefused, match="empty text"):

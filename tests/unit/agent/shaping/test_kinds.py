@@ -85,7 +85,7 @@ def test_kinds_are_masked_and_their_likes_are_not(
 
 
 def test_only_the_kinds_that_are_asked_for_are_masked() -> None:
-    """A rule masks only the kinds that it names."""
+    """A rule `mask FIELD for KINDS` masks only texts of the kinds that it names."""
     text = "4111111111111111 10.0.0.1 a@example.org"
     assert mask_kinds(pa.array([text]), ["ips"]).to_pylist() == [
         "4111111111111111 [ip] a@example.org"

@@ -51,7 +51,7 @@ def test_a_line_has_no_more_than_the_rules_allow(shape: str, expected: bytes) ->
 
 
 def test_lines_in_other_encodings_are_masked() -> None:
-    """A line in another encoding, or with invalid bytes, is masked too. If nothing in the line is
+    """A rejected line with bytes that are not UTF-8 is masked too. If nothing in the line is
     masked, the line keeps its bytes."""
     made = text("mask a for cards")
     assert made.line(b"\xff 4111111111111111") == "\ufffd [card]".encode()
@@ -127,7 +127,7 @@ def test_what_masks_cannot_read_is_withheld() -> None:
 
 def test_a_head_keeps_no_piece_of_a_private_text() -> None:
     """The agent has only the beginning of an over-long line. It does not send this beginning if a
-    private text may continue after it."""
+    secret may begin in it and end in the missing rest of the line."""
     long = b"x " * HEAD_BYTES_LEFT_OUT
     assert text('mask a matching "<s>.*?</s>"').line(b"<s>" + long, is_head=True) == WITHHELD
     token = b"eyJhbGciOiJIUzI1NiJ9." + b"e" * HEAD_BYTES_LEFT_OUT

@@ -20,7 +20,7 @@ from skidway.kafka.columns import Origins
 from support.promises import promise
 
 KNOWN = "5b4d676592edbe7e421dcdc8096d57a168e8cbc82e7892cfe37742bf435cfb9c"
-"""The digest of the records that known rules make from known records. If this digest changes,
+"""The digest of the result of `test_known_records_become_known_records`. If this digest changes,
 increase SHAPE_VERSION, the version of the code that applies rules."""
 
 KEY = HashKey(b"0123456789abcdef")
@@ -75,7 +75,8 @@ def test_known_records_become_known_records() -> None:
 
 
 def test_rules_are_applied_in_their_order() -> None:
-    """If several rules would leave out a record, it counts for the first of these rules."""
+    """If several rules would leave out a record, only the first of these rules counts the
+    record."""
     found = shape('drop level = "DEBUG" as a\ndrop level in ("DEBUG", "INFO") as b')
     levels = np.arange(60) % 3
     assert found.by.tolist() == np.where(levels == 2, KEPT, levels).tolist()

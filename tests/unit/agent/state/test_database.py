@@ -286,8 +286,8 @@ def test_a_new_epoch_is_begun_where_the_state_is_at_home(tmp_path: Path) -> None
 def test_the_ledger_is_read_beside_a_running_agent(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A program that reads the ledger (what happened to the bytes of each file) does not wait for a
-    running agent, and does not disturb the agent."""
+    """`skidway agent state show` reads from the state what happened to the bytes of each file. It
+    does not wait for a running agent, and does not disturb the agent."""
     state = open_state(tmp_path)
     changes = Changes()
     changes.put_files([a_file()])
@@ -317,8 +317,9 @@ def test_the_ledger_is_read_beside_a_running_agent(
 
 @promise("6 telling a loss")
 def test_what_was_declared_lost_is_shown_as_the_audit_names_it(tmp_path: Path) -> None:
-    """The ledger shows a declared loss with its file id, path and range, as the audit does. If the
-    end of a loss is not known, its number of bytes is shown with the words "or more"."""
+    """`skidway agent state show` lists a declared loss with its file id, path and range, as the
+    audit does. If the end of a loss is not known, its number of bytes is shown with the words "or
+    more"."""
     state = open_state(tmp_path)
     changes = Changes()
     changes.put_files([a_file()])

@@ -24,7 +24,7 @@ def put(state: StateDatabase, *sums: Sums) -> None:
 
 
 def kept(directory: Path) -> list[tuple[BucketKey, Sums]]:
-    """Returns the sums that an agent reads from its state when it starts."""
+    """Returns each bucket with its sums, as an agent reads them from its state when it starts."""
     state = open_state(directory)
     try:
         return state.sums()

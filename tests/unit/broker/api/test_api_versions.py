@@ -73,7 +73,8 @@ def test_each_gets_what_it_would_get_alone(asked: list[tuple[int, str]]) -> None
 def test_the_second_who_asks_alike_gets_the_bytes_of_the_first(
     version: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The broker encodes the answer only once for each version, however many clients connect."""
+    """The broker encodes the answer to ApiVersions requests only once for each version, however
+    many clients connect."""
     world = World()
     first = world.ask(version, said(version))
     response = decode(ApiVersionsResponse, memoryview(first), version)

@@ -89,9 +89,9 @@ def test_the_end_of_a_deletion_removes_the_offsets_of_all_groups() -> None:
 
 @pytest.mark.parametrize("looked_at", [MARK, OFFSETS])
 def test_a_late_end_of_a_deletion_leaves_a_new_topic_alone(looked_at: str) -> None:
-    """If another broker has already finished the deletion and there is a new topic of the same
-    name, the new topic keeps its nodes. Groups keep the offsets that they have committed for the
-    new topic."""
+    """Several brokers may do the last step of a topic's deletion. If another broker has already
+    done it, and a new topic has the same name, this broker removes nothing. The new topic keeps its
+    nodes and the offsets that groups have committed for it."""
     nodes = Nodes()
     nodes.content = {**topic_nodes(), MARK: b"{}"}
     commit_offset(nodes)

@@ -13,9 +13,8 @@ LOGS, MORE = TopicPartition("logs", 0), TopicPartition("more", 1)
 
 
 def test_only_what_was_read_whole_is_known() -> None:
-    """The cache has the committed offsets of groups. It answers for a group only after all offsets
-    of the group were read from ZooKeeper. If only a commit of the group is in the cache, it does
-    not answer."""
+    """The cache returns the committed offsets of a group only after all offsets of the group were
+    read from ZooKeeper. If it has only the offsets of one commit, it returns nothing."""
     known = OffsetCache({"logs": uuid.UUID(int=1)}.get)
     known.update("g", {LOGS: TopicOffset(uuid.UUID(int=1), Committed(1))})
     assert known.get("g") is None

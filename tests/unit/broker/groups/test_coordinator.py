@@ -345,8 +345,9 @@ def test_a_generation_that_our_own_consumers_forestall_is_disbanded() -> None:
 
 def test_a_commit_is_of_the_topic_that_had_the_name_when_it_came() -> None:
     """A commit names a topic. It belongs to the topic that has this name when the commit arrives,
-    even if the topic is deleted and created again while the commit waits for its group. The broker
-    also caches the committed offset for the old topic, not for the new topic of the same name."""
+    even if the topic is deleted and created again while the commit waits until its group is read.
+    The broker also caches the committed offset for the old topic, not for the new topic of the same
+    name."""
     world = World()
     world.commit()
     world.topics["logs"] = uuid.UUID(int=2)

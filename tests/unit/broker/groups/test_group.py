@@ -153,8 +153,8 @@ def test_an_assignment_that_cannot_be_stored_begins_a_new_rebalance() -> None:
 
 
 def test_who_does_not_join_again_in_time_is_out() -> None:
-    """A rebalance waits for the longest rebalance timeout of all members. A member that has not
-    joined again by then is removed, even if it sends heartbeats."""
+    """A rebalance waits for its members at most as long as the longest of their rebalance timeouts.
+    A member that has not joined again by then is removed, even if it sends heartbeats."""
     world = World()
     slow = world.stable()
     assert world.join("new", rebalance_timeout_s=20) == {}

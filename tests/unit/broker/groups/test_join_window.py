@@ -6,9 +6,9 @@ from skidway.broker.groups.join_window import JoinWindow
 
 
 def test_a_group_that_was_empty_waits_as_long_as_members_come() -> None:
-    """An empty group waits for more members for one delay. If a member joined during the delay, the
-    group waits for one more delay, and so on. It never waits longer than the longest rebalance
-    timeout."""
+    """An empty group waits for more members for one delay (`group.initial.rebalance.delay.ms`). If
+    a member joined during the delay, the group waits for one more delay, and so on. It never waits
+    longer than the longest rebalance timeout."""
     window = JoinWindow(3.0)
     window.open(100.0, 8.0, was_empty=True)
     assert window.is_delaying
@@ -22,8 +22,9 @@ def test_a_group_that_was_empty_waits_as_long_as_members_come() -> None:
 
 
 def test_nobody_new_is_the_end_of_the_delay() -> None:
-    """The wait ends after a delay during which no new member joined. Members that had joined before
-    the delay began do not count as new."""
+    """An empty group waits for members for one delay (`group.initial.rebalance.delay.ms`). If no
+    new member joins during the delay, the wait is over. Members that had joined before the delay
+    began do not count as new."""
     window = JoinWindow(3.0)
     window.arrived()
     window.open(100.0, 8.0, was_empty=True)
@@ -31,8 +32,9 @@ def test_nobody_new_is_the_end_of_the_delay() -> None:
 
 
 def test_who_came_prolongs_the_delay_once() -> None:
-    """If members join during a delay, the group waits for one more delay. If no new member joins
-    during this second delay, the wait is over."""
+    """An empty group waits for members for one delay (`group.initial.rebalance.delay.ms`). If
+    members join during the delay, the group waits for one more delay. If no new member joins during
+    this second delay, the wait is over."""
     window = JoinWindow(3.0)
     window.open(100.0, 60.0, was_empty=True)
     window.arrived()
@@ -53,8 +55,8 @@ def test_members_are_waited_for_as_long_as_the_most_patient_asks() -> None:
 
 
 def test_a_timeout_shorter_than_the_delay_does_not_prolong() -> None:
-    """If the rebalance timeouts of all members are shorter than the delay, an empty group waits for
-    exactly one delay."""
+    """If the rebalance timeouts of all members are shorter than `group.initial.rebalance.delay.ms`,
+    an empty group waits for exactly this delay."""
     window = JoinWindow(3.0)
     window.open(100.0, 1.0, was_empty=True)
     window.arrived()

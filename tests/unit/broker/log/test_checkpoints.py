@@ -12,8 +12,9 @@ from skidway.kafka.types import TopicPartition
 
 
 def test_checkpoints_are_in_kafkas_format(tmp_path: Path) -> None:
-    """Checkpoint files have the format of Apache Kafka, so that Kafka can read them: the version,
-    the number of entries, and then topic, partition and offset of each entry."""
+    """The broker's checkpoint files, which contain offsets of partitions, have the format of Apache
+    Kafka, so that Kafka can read them. They contain the version, the number of entries, and then
+    topic, partition and offset of each entry."""
     path = tmp_path / "recovery-point-offset-checkpoint"
     offsets = {TopicPartition("b", 10): 7, TopicPartition("a.b", 2): 1 << 40}
     checkpoints.write_offsets(path, offsets)
@@ -26,8 +27,8 @@ def test_checkpoints_are_in_kafkas_format(tmp_path: Path) -> None:
     ["", "0\n", "1\n0\n", "0\n2\na 0 1\n", "0\n1\na 0\n", "0\n1\na 0 x\n", "\xff", "nonsense"],
 )
 def test_a_damaged_checkpoint_is_empty(tmp_path: Path, text: str) -> None:
-    """A damaged or missing checkpoint counts as empty. A checkpoint only saves work: without it,
-    the broker reads more of the log, and nothing is lost."""
+    """A damaged or missing checkpoint file of the broker counts as empty. The offsets in it only
+    save work: without them, the broker reads more of the log, and nothing is lost."""
     path = tmp_path / "checkpoint"
     path.write_bytes(text.encode("latin-1"))
     assert checkpoints.read_offsets(path) == {}

@@ -46,8 +46,8 @@ def test_the_leaders_own_epoch_begins_at_the_end() -> None:
 
 def test_both_ends_are_cut() -> None:
     """When records are removed from the beginning or the end of a log, the entries of epochs
-    without remaining records are removed. The entry of the epoch that contains the log start keeps
-    its offset."""
+    without remaining records are removed. The log may then start in the middle of an epoch. The
+    entry of this epoch keeps the offset at which the epoch began."""
     epochs = LeaderEpochs(KNOWN)
     epochs.cut_tail(70)
     assert (epochs.latest, epochs.entries) == (4, tuple(KNOWN[:2]))

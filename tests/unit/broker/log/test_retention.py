@@ -47,8 +47,8 @@ def test_an_old_active_segment_is_rolled_and_kept() -> None:
 
 
 def test_size_goes_by_what_remains() -> None:
-    """Retention by size deletes only whole segments. It deletes as many segments as it can while
-    the remaining segments have at least retention.bytes."""
+    """Retention by size deletes only whole segments, and the oldest first. It deletes a segment
+    only if the remaining segments together have at least retention.bytes."""
     assert decide(0, 0, 0, 0, retention_bytes=250).count == 1
     assert decide(0, 0, 0, 0, retention_bytes=300).count == 1
     assert decide(0, 0, 0, 0, retention_bytes=301).count == 0

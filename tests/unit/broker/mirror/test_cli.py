@@ -43,9 +43,9 @@ def test_the_exit_status_is_what_is_worst(sources: list[dict[str, Any]], status:
 
 
 def test_every_name_has_its_reason() -> None:
-    """`skidway mirror status` prints a separate line for each partition or topic of which it has
-    to say something: first the kind (for example "stopped"), then the source, the name and the
-    reason."""
+    """`skidway mirror status` prints a line for each partition or topic with a problem. The line
+    has the kind of problem (for example "stopped"), the source, the name of the partition or topic,
+    and the reason."""
     told = details(
         [
             source(

@@ -231,8 +231,8 @@ def test_a_topic_made_again_between_two_rounds_is_noticed_without_one(logs: Mirr
 
 
 def test_the_topic_that_was_stopped_for_its_id_goes_on_when_it_is_back(logs: MirrorWorld) -> None:
-    """If the source returns another topic id, the mirroring of the topic stops. It continues when
-    the source returns the old id again."""
+    """If the source returns another id for a topic than before, the mirroring of the topic stops.
+    It continues when the source returns the old id again."""
     topic = logs.source.topics["logs"]
     right, topic.topic_id = topic.topic_id, uuid.uuid4()
     logs.round()
