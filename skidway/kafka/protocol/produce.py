@@ -9,7 +9,7 @@ What is new in each version:
     5    log start offset
     7    zstd is allowed from here on (KIP-110)
     8    record errors and a message (KIP-467)
-    9    flexible
+    9    flexible (KIP-482)
 
 A broker answers requests of versions 0-2 with UNSUPPORTED_VERSION in the form of a Produce response
 (KIP-896). So this module can parse these requests and write their responses, too. The module does

@@ -6,7 +6,7 @@ What is new in each version:
     1    throttle time
     2    the broker answers first, then throttles (KIP-219)
     3    group instance ids (KIP-345)
-    4    flexible
+    4    flexible (KIP-482)
     5    protocol type and name; the broker compares them with the group's (KIP-559)
 """
 
