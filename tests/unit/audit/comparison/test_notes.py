@@ -81,8 +81,8 @@ def test_what_are_no_notes_is_refused(tmp_path: Path) -> None:
 
 
 def test_notes_are_bounded(world: Counting) -> None:
-    """If the notes have more lines than the comparison can take, it refuses them and advises a
-    shorter time. If fewer lines were noted since --since, it accepts them."""
+    """If the notes have more lines than the comparison can take, the comparison refuses the notes,
+    and says that --since must be later. With a later --since, the comparison accepts the notes."""
     world.write(*"abc")
     world.turn()
     world.clock.advance(100_000)

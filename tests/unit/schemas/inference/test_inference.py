@@ -1,5 +1,5 @@
-"""Tests how a schema is inferred from a log. The result has types that fit the log's lines, and for
-each field the share of the lines that have it."""
+"""Tests how a schema is inferred from a log. The types in the result fit the log's lines. The
+result also says, for each field, which share of the lines have the field."""
 
 from __future__ import annotations
 

@@ -50,8 +50,8 @@ def test_ids_begin_at_one_and_have_no_gaps() -> None:
 
 def test_the_second_writer_reads_on_and_decides_again() -> None:
     """A registry chooses an id for a new schema and then writes a log entry with this id. If
-    registry B writes an entry with this id just before registry A, the schema of B keeps the id. A
-    reads the entry of B, and writes its own schema with the next id."""
+    another registry writes an entry with this id just before, the other registry's schema keeps the
+    id. The first registry then reads this entry, and writes its schema with the next id."""
     shared = SharedLog()
     entries, store = store_on(shared)
     _, other = store_on(shared)
