@@ -116,8 +116,8 @@ def check_directory(directory: Path, patterns: Iterable[Pattern]) -> None:
 
 def _is_of_others(name: str) -> bool:
     """Whether a file with this name is neither ours nor nobody's. If the agent is killed while it
-    makes its database, only the beginning of the database is left, under a longer name."""
-    return name not in _NOBODYS and not name.startswith(notes.DATABASE)
+    makes its database, the beginning of the database is left under the name with `.new`."""
+    return name not in _NOBODYS and not name.startswith(f"{notes.DATABASE}.new")
 
 
 class CountChanges(Changes):

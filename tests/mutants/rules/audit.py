@@ -3374,4 +3374,24 @@ MUTANTS = (
             "test_a_sender_whose_first_messages_are_missing_is_settled_late",
         ),
     ),
+    Mutant(
+        "an acceptance is advised before the other commands",
+        "audit/explanation/document.py",
+        "    others = [x for x in found if x.command != x.accept]\n",
+        "    others: list[Explanation] = []\n",
+        (
+            "tests/unit/audit/commands/test_why.py::"
+            "test_an_acceptance_of_several_causes_is_told_as_the_last_resort",
+        ),
+    ),
+    Mutant(
+        "a host that is behind is told to start its agent",
+        "audit/collector/pages/hosts.py",
+        "    line = SET_CLOCK if state.status is HostStatus.BEHIND else START_AGENT\n",
+        "    line = START_AGENT\n",
+        (
+            "tests/unit/audit/collector/pages/test_pages.py::"
+            "test_a_host_has_one_next_command_on_all_pages",
+        ),
+    ),
 )

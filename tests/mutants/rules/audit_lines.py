@@ -149,6 +149,13 @@ MUTANTS = (
         (f"{_BOUNDS}test_the_notes_say_since_when_they_are_whole",),
     ),
     Mutant(
+        "a directory in which agent count was killed is refused",
+        "agent/counting/state.py",
+        '    return name not in _NOBODYS and not name.startswith(f"{notes.DATABASE}.new")\n',
+        "    return name not in _NOBODYS\n",
+        (f"{_COUNTING}test_a_directory_with_other_files_is_refused",),
+    ),
+    Mutant(
         "bytes that are not noted are forgotten in silence",
         "agent/counting/state.py",
         "        self._do(_WHOLE_SINCE, (notes.UNNOTED_MAX, notes.COUNTED_FROM))\n",

@@ -313,9 +313,12 @@ def test_a_directory_with_other_files_is_refused(tmp_path: Path) -> None:
         check_directory(notes_of, (Pattern("/log/app.log"),))
     open_count(notes_of).close()
     check_directory(notes_of, (Pattern("/log/app.log"),))
-    (tmp_path / "app.log").touch()
-    with pytest.raises(UsageError, match="has other files"):
-        check_directory(tmp_path, (Pattern("/log/app.log"),))
+    for number, name in enumerate(("app.log", "count.db.bak", "count.database")):
+        others = tmp_path / str(number)
+        others.mkdir()
+        (others / name).touch()
+        with pytest.raises(UsageError, match="has other files"):
+            check_directory(others, (Pattern("/log/app.log"),))
 
 
 @pytest.mark.parametrize("pattern", ["*", "count.*", "*-wal"])
