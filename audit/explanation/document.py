@@ -56,8 +56,7 @@ def text(found: Sequence[Explanation]) -> Iterator[str]:
     """
     groups: dict[tuple[object, ...], list[Explanation]] = {}
     for each in found:
-        command = None if each.command == each.accept else each.command
-        groups.setdefault((each.cause, _where(each), command), []).append(each)
+        groups.setdefault((each.cause, _where(each), each.repair), []).append(each)
     for group in list(groups.values())[:SHOWN]:
         yield from _as_lines(group)
     if len(groups) > SHOWN:
@@ -76,11 +75,11 @@ def acceptance(found: Sequence[Explanation]) -> Acceptance | None:
     accepts = [x.accept for x in found if x.accept is not None]
     if not accepts:
         return None
-    others = [x for x in found if x.command != x.accept]
-    if not others:
+    repairs = [x.repair for x in found if x.repair is not None]
+    if not repairs:
         return Acceptance("next", accepts[0])
-    has_several = len({(x.cause, x.command) for x in found}) > 1
-    when = "if nothing helps" if len(others) == len(found) else "then"
+    has_several = len({(x.cause, x.repair) for x in found}) > 1
+    when = "if nothing helps" if len(repairs) == len(found) else "then"
     return Acceptance(when, accepts[0], COVERS_ALL if has_several else "")
 
 
@@ -93,8 +92,8 @@ def _as_lines(group: Sequence[Explanation]) -> Iterator[str]:
     yield f"    {first.meaning}"
     if where := _where(first):
         yield f"    where: {where}"
-    if first.command != first.accept:
-        yield f"    next:  {first.command}"
+    if first.repair is not None:
+        yield f"    next:  {first.repair}"
 
 
 def _where(found: Explanation) -> str:

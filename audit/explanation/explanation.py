@@ -95,6 +95,11 @@ class Explanation(Location):
         """What the cause means, as one sentence."""
         return self.cause.meaning
 
+    @property
+    def repair(self) -> NextCommand | None:
+        """The command to run next; None if a person can only accept the bucket."""
+        return None if self.command == self.accept else self.command
+
 
 def explain(
     verdict: BucketVerdict,

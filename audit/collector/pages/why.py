@@ -43,9 +43,8 @@ def whys(verdict: BucketVerdict, found: Sequence[Explanation]) -> tuple[Why, ...
     names = {x.agent: x.name for x in verdict.agents}
     groups: dict[tuple[object, ...], list[Explanation]] = {}
     for each in found:
-        command = each.command.line if each.place else str(each.command)
-        command = "" if each.command == each.accept else command
-        key = (each.cause, each.status, each.tier, each.place, each.file, each.path, command)
+        repair = each.repair.line if each.repair and each.place else each.repair
+        key = (each.cause, each.status, each.tier, each.place, each.file, each.path, repair)
         groups.setdefault(key, []).append(each)
     ordered = sorted(groups.values(), key=lambda x: (-x[0].status, _rank(x[0].tier)))
     return tuple(_why(each, names) for each in ordered)
@@ -80,7 +79,7 @@ def _why(found: Sequence[Explanation], names: Mapping[int, str]) -> Why:
         tuple(said)[:WORDS_SHOWN],
         max(len(said) - WORDS_SHOWN, 0),
         tuple(_where(found)),
-        "" if first.command == first.accept else str(first.command),
+        str(first.repair or ""),
     )
 
 

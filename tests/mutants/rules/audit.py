@@ -3377,8 +3377,8 @@ MUTANTS = (
     Mutant(
         "an acceptance is advised before the other commands",
         "audit/explanation/document.py",
-        "    others = [x for x in found if x.command != x.accept]\n",
-        "    others: list[Explanation] = []\n",
+        "    repairs = [x.repair for x in found if x.repair is not None]\n",
+        "    repairs: list[NextCommand] = []\n",
         (
             "tests/unit/audit/commands/test_why.py::"
             "test_an_acceptance_of_several_causes_is_told_as_the_last_resort",
