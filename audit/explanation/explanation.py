@@ -185,10 +185,13 @@ class _Explainer:
             self._last,
         )  # fmt: skip
         command = where.command or next_command(where.cause, self._verdict, finding.reason, at)
+        accepting = accept(self._verdict, finding.reason, self._access, self._last)
         words = f"{finding.reason}; {where.words}" if where.words else finding.reason
         can_accept = self._verdict.due and (
             finding.status > Status.OPEN or finding.cause is Cause.REJECTED
         )
+        if command == accepting and not can_accept:  # until then, `why` can only be asked again
+            command = next_command(Cause.TOO_YOUNG, self._verdict, finding.reason, at)
         return Explanation(
             where.cause,
             where.tier,
@@ -202,9 +205,7 @@ class _Explainer:
             status=finding.status,
             words=words,
             command=command,
-            accept=accept(self._verdict, finding.reason, self._access, self._last)
-            if can_accept
-            else None,
+            accept=accepting if can_accept else None,
         )
 
     def _placed(self, finding: Finding, where: _Location) -> _Location:

@@ -220,6 +220,17 @@ def test_an_acceptance_of_several_causes_is_told_as_the_last_resort(why: Why) ->
     assert text.count("audit accept") == 1
 
 
+def test_a_bucket_that_is_too_young_is_not_to_be_accepted(why: Why) -> None:
+    """A declared loss makes a bucket lost before it is due, but nobody can accept it then. Until it
+    is due, the next command is `audit why` once more, and `audit accept` is not named."""
+    said = [*good()[:4], delta(AGENT, 2, losses=(LOSS,))]
+    status, text = why(said, "1970-01-01T00:10:00Z", now=START + SIZE)
+    assert status == 1
+    assert "declared loss: " in text
+    assert "next:  skidway audit why dc1.logs 1970-01-01T00:10:00Z" in text
+    assert "audit accept" not in text
+
+
 def test_no_other_commands_are_advised_if_there_are_none(why: Why) -> None:
     """If `audit accept` is the only advice for each cause of a bucket, the text does not mention
     other commands."""
