@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from skidway.audit.commands import options
+from skidway.audit.comparison.lines import may_have_been
 from skidway.audit.explanation.explanation import Explanation
 from skidway.audit.judgement.cause import Cause
 from skidway.audit.judgement.verdict import BucketVerdict
@@ -148,11 +149,12 @@ def _rejected(client: Client, verdict: BucketVerdict, found: Explanation) -> Fir
 
 def line_of_file(path: Path, position: int, inode: int | None) -> str | None:
     """Returns the line that begins at a position of a file; None if the file is gone. inode: if it
-    is not None, only a file with this inode is read: the file at `path` or, after a rename, a file
-    in the same directory."""
+    is not None, only a file with this inode is read: the file at `path` or, after a rotation, a
+    file in the same directory with a rotated name of `path`. (If the file was deleted, a file of
+    another program may have its inode.)"""
     for each in _candidates(path, inode):
         try:
-            with each.open("rb") as file:
+            with open(each, "rb", opener=_without_waiting) as file:
                 known = os.fstat(file.fileno())
                 if inode not in (None, known.st_ino) or not stat.S_ISREG(known.st_mode):
                     continue
@@ -165,6 +167,11 @@ def line_of_file(path: Path, position: int, inode: int | None) -> str | None:
     return None
 
 
+def _without_waiting(path: str, flags: int) -> int:
+    """Opens a file, even a named pipe that nobody writes to, without waiting."""
+    return os.open(path, flags | os.O_NONBLOCK)
+
+
 def _candidates(path: Path, inode: int | None) -> Iterator[Path]:
     yield path
     if inode is None:
@@ -172,7 +179,8 @@ def _candidates(path: Path, inode: int | None) -> Iterator[Path]:
     try:
         with os.scandir(path.parent) as entries:
             for _, entry in zip(range(NAMES_MAX), entries, strict=False):
-                if entry.inode() == inode and entry.name != path.name:
+                is_renamed = entry.name != path.name and may_have_been(entry.path, str(path))
+                if entry.inode() == inode and is_renamed:
                     yield Path(entry.path)
     except OSError:
         return

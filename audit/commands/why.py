@@ -207,7 +207,7 @@ def _print(args: argparse.Namespace, found: Sequence[Told], others: int, same: i
     for verdict, causes in found:
         said = [x for x, _ in causes]
         lines.append(_heading(names[verdict.source], verdict, said, since[id(verdict)]))
-        lines += text(said)
+        lines += map(printable, text(said))
         for each in (line for _, line in causes if line is not None):
             lines.append(f"  the first {each.kind} line is {each.where}: {printable(each.text)}")
     if others:

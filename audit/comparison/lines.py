@@ -95,6 +95,8 @@ def files_of(patterns: Iterable[str]) -> list[str]:
                 status = os.stat(path)
             except FileNotFoundError:
                 continue  # deleted by a rotation meanwhile, or a broken link
+            except OSError as error:
+                raise UsageError(f"--files: cannot read {path}: {error.strerror}.") from error
             if stat.S_ISREG(status.st_mode):
                 found.setdefault((status.st_dev, status.st_ino), (status.st_mtime, path))
     if not found:

@@ -329,8 +329,13 @@ def test_a_line_is_read_from_its_file_also_after_a_rotation(tmp_path: Path) -> N
     path.rename(tmp_path / "app.log.1")
     path.write_text("new\nlines\nof another\n")
     assert line_of_file(path, 4, inode) == "two"
-    (tmp_path / "app.log.1").unlink()
-    assert line_of_file(path, 4, inode) is None
+    (tmp_path / "app.log.1").rename(tmp_path / "other.log")
+    assert line_of_file(path, 4, inode) is None, "another program's file may have the inode"
+    path.unlink()
+    os.mkfifo(path)
+    assert line_of_file(path, 0, None) is None, "a pipe has no lines, and nobody waits for them"
+    path.unlink()
+    path.write_text("new\nlines\n")
     assert line_of_file(path, 10_000, None) is None
 
 

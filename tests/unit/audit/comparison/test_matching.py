@@ -270,3 +270,11 @@ def test_what_was_injected_is_found(log: Log, seed: int) -> None:
     assert found[Fate.MISSING] == times.count(0)
     assert found[Fate.DOUBLED] == times.count(2) + times.count(3)
     assert result.files[0].extra == times.count(2) + 2 * times.count(3)
+
+
+def test_a_link_to_itself_is_refused_with_a_sentence(tmp_path: Path) -> None:
+    """A link that leads to itself cannot be read. The comparison says so, and compares nothing."""
+    (tmp_path / "a.log").write_text("a\n")
+    (tmp_path / "self.log").symlink_to("self.log")
+    with pytest.raises(UsageError, match=r"cannot read .*self\.log: Too many levels"):
+        lines.files_of([str(tmp_path / "*.log")])
