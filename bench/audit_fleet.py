@@ -3,8 +3,9 @@ and mirror, and a loader. Each sends its messages at the default rate.
 
     python -m bench.audit_fleet HOSTS TOPICS FAULTY
 
-The program writes the encoded messages of each simulated second to its standard output, until the
-reader (`seconds_of`) closes the pipe. It runs in another process than the collector, so the
+The program writes the encoded messages to its standard output: first those that the agents sent
+long before the simulation begins, then those of each simulated second, until the reader
+(`seconds_of`) closes the pipe. It runs in another process than the collector, so the
 collector's figures do not include the simulation's time and memory.
 
 In each second, every host writes lines of every topic. Of each 10,000 hosts, FAULTY hosts fall
@@ -64,6 +65,14 @@ CHANGE_MINUTE = 2
 
 OLD_LINES_ONE_IN = 20
 
+NUMBERS_BEFORE = 1_000_000
+"""Each agent has sent up to this many messages before the simulation begins. An agent that runs for
+three months sends a million."""
+
+FIRST_MS = START_MS - 2 * HOUR_MS
+"""When the collector first heard each agent. Buckets in the hour after this time are not complete,
+because earlier messages are not there."""
+
 _HEAD = np.dtype([("count", "<i8"), ("counts", "<i8")])
 _LENGTH = np.dtype("<i4")
 
@@ -117,7 +126,10 @@ class Fleet:
         kinds = np.array([_kind(host, faulty) for host in range(hosts)])
         self._silent, self._late, self._short = (kinds == x for x in (_SILENT, _LATE, _SHORT))
         self._tellers = [
-            _Teller(Sender(Tier.AGENT, "dc1", str(agent), f"host-{host}.example", 1))
+            _Teller(
+                Sender(Tier.AGENT, "dc1", str(agent), f"host-{host}.example", 1),
+                last=agent % NUMBERS_BEFORE,
+            )
             for host, agent in enumerate(self.agents)
         ]
         self._counters = [
@@ -139,6 +151,12 @@ class Fleet:
     def time_ms(self) -> int:
         """The simulated time, which is the same on all hosts."""
         return START_MS + self.second * SECOND_MS
+
+    def begin(self) -> Iterator[Message]:
+        """Yields the first message of each agent, which has no counts. The agents send it at
+        FIRST_MS."""
+        for teller in self._tellers:
+            yield Delta(teller.sender, teller.next(), FIRST_MS)
 
     def pass_second(self) -> Iterator[Message]:
         """Lets a second pass. Yields the messages that all senders send in this second. Different
@@ -266,14 +284,16 @@ def main(arguments: Sequence[str]) -> None:
     hosts, topics, faulty = map(int, arguments)
     fleet = Fleet(hosts, topics, faulty)
     try:
+        messages = fleet.begin()
         while True:
             values, counts = [], 0
-            for message in fleet.pass_second():
+            for message in messages:
                 values.append(encode(message))
                 counts += len(message.counts) if isinstance(message, Delta) else 0
             lengths = np.array([len(value) for value in values], _LENGTH)
             head = np.array([(len(values), counts)], _HEAD)
             sys.stdout.buffer.write(b"".join((head.tobytes(), lengths.tobytes(), *values)))
+            messages = fleet.pass_second()
     except BrokenPipeError:
         sys.stderr.close()  # the reader has closed the pipe
 

@@ -30,6 +30,7 @@ from typing import Any
 
 from bench.audit_fleet import (
     FAULTY,
+    FIRST_MS,
     MINUTE_MS,
     SECOND_MS,
     START_MS,
@@ -179,6 +180,13 @@ class Collector:
         """For each bucket, the seconds from the time at which it was due until the judge judged
         it."""
 
+    def begin(self, said: Second) -> None:
+        """Stores the messages that agents sent long before the simulation begins."""
+        self._clock.now_ms = FIRST_MS
+        self.store.wait(said)
+        self.store.take()
+        self._clock.now_ms = START_MS
+
     def pass_second(self, said: Second) -> None:
         """Lets the messages of the next second arrive. If their intervals have passed, the ledger
         stores the waiting messages, and the judge judges the buckets."""
@@ -263,6 +271,7 @@ def figures(hosts: int, topics: int, minutes: int, faulty: int) -> dict[str, Any
     at the end, all buckets that are due are judged."""
     with _folder() as folder, _fleet(hosts, topics, faulty) as said:
         each = Collector(folder)
+        each.begin(next(said))
         for _ in range(60 if minutes > 1 else 0):
             each.pass_second(next(said))
         store = each.store
@@ -306,6 +315,7 @@ def rebuilt(hosts: int, topics: int, minutes: int, faulty: int) -> dict[str, Any
         clock = Time()
         store = Store(folder, clock, is_live=False)
         store.ledger.rebuild({PARTITION: 1 << 62})
+        store.wait(next(said))
         mark = 0
         for second in range(60 * minutes):
             clock.now_ms += SECOND_MS

@@ -9,6 +9,7 @@ import sqlite3
 
 import numpy as np
 
+from skidway.audit.evidence.number_bases import NumberBases
 from skidway.audit.evidence.tallies import Int64s
 from skidway.errors import StateRefused
 
@@ -16,9 +17,12 @@ from skidway.errors import StateRefused
 class AgentNumbers:
     """The numbers of all agents that were ever counted, beginning with 0. If this object made
     numbers in a transaction that failed, the caller must make a new object.
+
+    bases: arrays with a value for each of these numbers (see number_bases).
     """
 
     def __init__(self, connection: sqlite3.Connection) -> None:
+        self.bases = NumberBases(connection)
         self._connection = connection
         self._agents: Int64s = np.empty(0, np.int64)
         """The agent ids, in the order of their numbers."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-FORMAT = 8
+FORMAT = 9
 SCHEMA = """
 CREATE TABLE senders (
     id INTEGER PRIMARY KEY, tier TEXT, producer TEXT, epoch INTEGER, cluster TEXT, host TEXT,
@@ -30,6 +30,9 @@ CREATE TABLE tally_additions (
 );
 CREATE INDEX tally_additions_by_bucket ON tally_additions (source, bucket, bucket_ms);
 CREATE TABLE agent_numbers (number INTEGER PRIMARY KEY, agent INTEGER UNIQUE);
+CREATE TABLE number_bases (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, hour INTEGER UNIQUE, base BLOB
+);
 CREATE TABLE seals (
     agent INTEGER, epoch INTEGER, topics INTEGER, block INTEGER,
     least INTEGER, newest INTEGER, packed BLOB,
@@ -143,6 +146,8 @@ INSERT INTO meta VALUES (1, 0, 0)
     settled: up to which number the digests of old messages were deleted.
     tallies, tally_additions: the counts of each bucket, packed (see module tally_rows).
     agent_numbers: small numbers for agents.
+    number_bases: for each hour of buckets, the numbers from which the numbers of agents' deltas are
+        stored as differences (see module number_bases). An id is never used again.
     seals: the contents of seals for a set of topics; a row has the seals with 64 successive numbers
         (see module seal_blocks). An agent seals all of its topics together, and mostly with the
         same values.

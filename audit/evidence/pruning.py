@@ -25,6 +25,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from skidway.audit.counts import checksum
+from skidway.audit.evidence import number_bases
 from skidway.audit.evidence.evidence import Window, agent_named
 from skidway.audit.evidence.tallies import BucketId, TallyColumns
 from skidway.kafka.source import Source
@@ -91,6 +92,7 @@ def delete_buckets(
                 f"DELETE FROM {table} WHERE (source, bucket, bucket_ms) = (?, ?, ?)",  # noqa: S608
                 key,
             )
+        number_bases.forget(connection, each.bucket)
         connection.execute(_MARK, _mark(*key))
         deleted.append(key)
     return deleted

@@ -3,13 +3,17 @@
 All tiers mostly have the same counts for an agent. So the module stores the values of an agent's
 first tally, and for its other tallies the differences from the previous tally, which are mostly 0.
 Agents are stored by their small numbers (see agent_numbers), in ascending order, as differences
-from the previous agent. Two values of these other tallies are stored differently: the sender is
-stored as it is, and the number of the first delta (`first`) as the difference from the previous
-tally of the same sender, because a counter counts many agents in one delta. Of narrow checksums,
-only the 24 bits that are not 0 are stored.
+from the previous agent. Two values of these other tallies are stored differently. The sender is
+stored as the difference from the sender of the tally that has the same place among the tallies of
+the previous agent, because both are mostly the same counter. The number of the first delta
+(`first`) is stored as the difference from the previous tally of the same sender, because a counter
+counts many agents in one delta. An agent's own sender and the numbers of its deltas are first
+replaced by 0 and by their differences from a base (see number_bases). Of narrow checksums, only the
+24 bits that are not 0 are stored.
 
 Format: a CRC-32 of all that follows, because SQLite notices no changed bytes in a value; how many
-agents and tallies there are, and whether the checksums are narrow; then several arrays of numbers.
+agents and tallies there are, whether the checksums are narrow, and the id of the base, or 0; then
+several arrays of numbers.
 The first array says how many tallies each agent has. The next arrays are the fields of the agents'
 first tallies, and the last arrays are the fields of the other tallies, without the agents.
 
@@ -33,6 +37,7 @@ import numpy.typing as npt
 
 from skidway.audit.counts.checksum import NARROW_BITS
 from skidway.audit.evidence.agent_numbers import AgentNumbers
+from skidway.audit.evidence.number_bases import NO_BASE, NumberBase
 from skidway.audit.evidence.tallies import (
     AGENT,
     CHECKSUM,
@@ -50,7 +55,7 @@ from skidway.errors import StateRefused
 Bools = npt.NDArray[np.bool_]
 
 _CRC_BYTES: Final = 4
-_HEAD: Final = struct.Struct("<II?")
+_HEAD: Final = struct.Struct("<II?q")
 _PART: Final = struct.Struct("<B?I")
 _WIDTHS: Final = (1, 2, 4, 8)
 _COLUMNS: Final = LINKS + 1
@@ -59,14 +64,17 @@ _ASCENDING: Final = (AGENT, SENDER, FIRST)
 of the previous agent's first tally.
 """
 
+OWN: Final = 0
+"""Stands for the agent's own sender, if the base has it. The ledger gives no sender this id."""
+
 _LEVEL: Final = 1
 _FINAL_LEVEL: Final = 9
 
 _NARROW_SHIFT: Final = 64 - NARROW_BITS
 
 
-def pack(tallies: TallyColumns, numbers: AgentNumbers) -> bytes:
-    """The tallies as bytes."""
+def pack(tallies: TallyColumns, numbers: AgentNumbers, base: NumberBase = NO_BASE) -> bytes:
+    """The tallies as bytes. base: the base of the bucket's hour, if there is one."""
     table = tallies.table
     begins = tallies.begins
     numbered = numbers.of(table[AGENT, begins], table[SENDER, begins])
@@ -75,14 +83,21 @@ def pack(tallies: TallyColumns, numbers: AgentNumbers) -> bytes:
     places, is_first = _places(lengths)
     rows = np.repeat(begins[order] - places, lengths) + np.arange(table.shape[1])
     senders = table[SENDER, rows]
+    agents = np.repeat(numbered[order], lengths)
+    own = base.own(agents, senders)
+    keys = {SENDER: _ranks(places, lengths)[~is_first], FIRST: senders[~is_first]}
     firsts, others = [numbered[order]], []
     for row in range(SENDER, _COLUMNS):
         column = _stored(row, tallies)[rows]
+        if row == SENDER:
+            column[own] = OWN
+        elif row == FIRST:
+            column[own] -= base.numbers[agents[own]]
         firsts.append(column[is_first])
-        others.append(_differences(row, column, senders, is_first))
+        others.append(_differences(column, is_first, keys.get(row)))
     for row in _ASCENDING:
         firsts[row] = np.diff(firsts[row], prepend=0)
-    head = _HEAD.pack(len(lengths), table.shape[1], tallies.is_narrow)
+    head = _HEAD.pack(len(lengths), table.shape[1], tallies.is_narrow, base.id)
     parts = [lengths, *firsts, *others]
     packed = head + b"".join(_packed(part, is_final=tallies.is_narrow) for part in parts)
     return zlib.crc32(packed).to_bytes(_CRC_BYTES, "little") + packed
@@ -96,14 +111,19 @@ def unpack(value: bytes, numbers: AgentNumbers) -> TallyColumns:
             "The audit's store is damaged: the counts of a bucket are not those that were"
             " written. Delete the store; the collector then reads the audit topics again."
         )
-    agents, tallies, is_narrow = _HEAD.unpack_from(packed)
-    sizes = [agents] * (1 + _COLUMNS) + [tallies - agents] * (_COLUMNS - 1)
+    agent_count, tallies, is_narrow, base_id = _HEAD.unpack_from(packed)
+    base = numbers.bases.of(base_id)
+    sizes = [agent_count] * (1 + _COLUMNS) + [tallies - agent_count] * (_COLUMNS - 1)
     lengths, *parts = _parts(packed, sizes)
     firsts, others = parts[:_COLUMNS], parts[_COLUMNS:]
     for row in _ASCENDING:
         firsts[row] = np.cumsum(firsts[row])
     places, is_first = _places(lengths)
-    senders = _column(firsts[SENDER], others[0], is_first)
+    keys = _ranks(places, lengths)[~is_first]
+    senders = _column(firsts[SENDER], _sums(others[0], keys), is_first)
+    agents = np.repeat(firsts[AGENT], lengths)
+    own = np.flatnonzero(senders == OWN) if base.id else np.empty(0, np.int64)
+    senders[own] = base.senders[agents[own]]
     ids = numbers.agents(firsts[AGENT])
     order = np.argsort(ids)
     begins, counts = places[order], lengths[order]
@@ -113,8 +133,9 @@ def unpack(value: bytes, numbers: AgentNumbers) -> TallyColumns:
     for row in range(COUNT, _COLUMNS):
         differences = others[row - SENDER]
         if row == FIRST:
-            numbered = _sums(differences, senders[~is_first])
-            found[row] = _column(firsts[row], numbered, is_first)[rows]
+            column = _column(firsts[row], _sums(differences, senders[~is_first]), is_first)
+            column[own] += base.numbers[agents[own]]
+            found[row] = column[rows]
         elif differences.any():
             column = _column(firsts[row], differences, is_first)
             sums = np.cumsum(column)
@@ -154,18 +175,21 @@ def _stored(row: int, tallies: TallyColumns) -> Int64s:
     return found
 
 
-def _differences(row: int, column: Int64s, senders: Int64s, is_first: Bools) -> Int64s:
+def _ranks(places: Int64s, lengths: Int64s) -> Int64s:
+    """Returns for each tally its place among the tallies of its agent, beginning with 0. places,
+    lengths: see `_places`."""
+    ranks: Int64s = np.arange(int(lengths.sum())) - np.repeat(places, lengths)
+    return ranks
+
+
+def _differences(column: Int64s, is_first: Bools, keys: Int64s | None) -> Int64s:
     """The values of all tallies that are not the first of their agents, in the form in which they
-    are stored. Senders are stored as they are. The number of a first delta is stored as the
-    difference from the previous such number of the same sender, and any other value as the
-    difference from the previous tally."""
-    found: Int64s = column[~is_first]
-    if row == FIRST:
-        order = np.argsort(senders[~is_first], kind="stable")
-        found = np.diff(found[order], prepend=0)
-    elif row != SENDER:
-        found = np.diff(column, prepend=0)[~is_first]
-    return found
+    are stored: as the differences from the previous tally with the same key, or if there are no
+    keys, from the previous tally."""
+    if keys is None:
+        found: Int64s = np.diff(column, prepend=0)[~is_first]
+        return found
+    return np.diff(column[~is_first][np.argsort(keys, kind="stable")], prepend=0)
 
 
 def _column(firsts: Int64s, others: Int64s, is_first: Bools) -> Int64s:
@@ -174,11 +198,11 @@ def _column(firsts: Int64s, others: Int64s, is_first: Bools) -> Int64s:
     return found
 
 
-def _sums(differences: Int64s, senders: Int64s) -> Int64s:
-    """Returns the numbers of first deltas from which `_differences` computed these differences.
-    senders: the sender of each tally."""
+def _sums(differences: Int64s, keys: Int64s) -> Int64s:
+    """Returns the values from which `_differences` computed these differences. keys: the key of
+    each tally."""
     found = np.empty_like(differences)
-    found[np.argsort(senders, kind="stable")] = np.cumsum(differences)
+    found[np.argsort(keys, kind="stable")] = np.cumsum(differences)
     return found
 
 

@@ -21,6 +21,7 @@ import numpy as np
 
 from skidway.audit.counts.counts import NO_AGENT
 from skidway.audit.evidence.agent_numbers import AgentNumbers
+from skidway.audit.evidence.number_bases import NumberBase
 from skidway.audit.evidence.tallies import (
     AGENT,
     COUNT,
@@ -161,9 +162,20 @@ class TallyRows:
         )
         self._connection.execute(
             "INSERT OR REPLACE INTO tallies VALUES (?, ?, ?, ?)",
-            (*key, pack(tallies, self._numbers)),
+            (*key, pack(tallies, self._numbers, self._base_of(key, tallies))),
         )
         self._keep(key, tallies)
+
+    def _base_of(self, key: _Key, tallies: TallyColumns) -> NumberBase:
+        """The base (see number_bases) from which the numbers in the bucket's row are stored. If
+        the checksums are narrow, the row will hardly change any more, so it makes the base of its
+        hour if there is none."""
+        bases, bucket = self._numbers.bases, key[1]
+        found = bases.of_bucket(bucket)
+        if found.id or not tallies.is_narrow:
+            return found
+        table = tallies.table
+        return bases.make(bucket, tallies, self._numbers.of(table[AGENT], table[SENDER]))
 
     def _write_agents(self, source: int, agents: Int64s) -> None:
         """Adds the agents of a source that the table `agents` does not have yet."""

@@ -2647,6 +2647,73 @@ MUTANTS = (
         ("tests/unit/audit/evidence/test_tally_rows.py::test_a_damaged_bucket_is_noticed",),
     ),
     Mutant(
+        "the numbers of agents' deltas are stored whole",
+        "audit/evidence/tally_rows.py",
+        "        return bases.make(bucket, tallies",
+        "        return found or (bucket, tallies",
+        (
+            "tests/unit/audit/evidence/test_number_bases.py::"
+            "test_numbers_are_stored_as_small_differences",
+        ),
+    ),
+    Mutant(
+        "a tally of an agent that the base does not know is read with another agent's number",
+        "audit/evidence/number_bases.py",
+        "        return known[self.senders[agents[known]] == senders[known]]\n",
+        "        return known\n",
+        (
+            "tests/unit/audit/evidence/test_number_bases.py::"
+            "test_later_counts_of_a_bucket_with_a_base_are_added",
+        ),
+    ),
+    Mutant(
+        "the base of an hour is deleted with the first bucket",
+        "audit/evidence/number_bases.py",
+        "WHERE bucket BETWEEN ?1 AND ?1 + 3599999",
+        "WHERE bucket < 0",
+        (
+            "tests/unit/audit/evidence/test_number_bases.py::"
+            "test_a_base_is_deleted_with_the_last_bucket_of_its_hour",
+        ),
+    ),
+    Mutant(
+        "the base of an hour stays for ever",
+        "audit/evidence/pruning.py",
+        "        number_bases.forget(connection, each.bucket)\n",
+        "",
+        (
+            "tests/unit/audit/evidence/test_number_bases.py::"
+            "test_a_base_is_deleted_with_the_last_bucket_of_its_hour",
+        ),
+    ),
+    Mutant(
+        "the id of a deleted base is used again",
+        "audit/evidence/ledger_tables.py",
+        "id INTEGER PRIMARY KEY AUTOINCREMENT, hour",
+        "id INTEGER PRIMARY KEY, hour",
+        (
+            "tests/unit/audit/evidence/test_number_bases.py::"
+            "test_a_base_is_deleted_with_the_last_bucket_of_its_hour",
+        ),
+    ),
+    Mutant(
+        "a bucket of few agents makes a base",
+        "audit/evidence/number_bases.py",
+        "        if len(tallies.begins) < AGENTS_LEAST:\n            return NO_BASE\n",
+        "",
+        (
+            "tests/unit/audit/evidence/test_number_bases.py::"
+            "test_a_bucket_of_few_agents_makes_no_base",
+        ),
+    ),
+    Mutant(
+        "a missing base is no damage",
+        "audit/evidence/number_bases.py",
+        "        if row is None:\n            raise",
+        "        if row is None:\n            return NO_BASE\n            raise",
+        ("tests/unit/audit/evidence/test_number_bases.py::test_a_missing_base_is_noticed",),
+    ),
+    Mutant(
         "a narrow checksum is added to others that are not narrow",
         "audit/evidence/tallies.py",
         "        if self.is_narrow != other.is_narrow:\n",

@@ -3,6 +3,7 @@ messages of one transaction) or to sums in the database (the messages of several
 
 from __future__ import annotations
 
+import sqlite3
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,12 +14,13 @@ from hypothesis import strategies as st
 
 from skidway.audit.counts import checksum
 from skidway.audit.database import IN_MEMORY, open_database
-from skidway.audit.evidence import ledger_rows, seal_rows, tally_rows
+from skidway.audit.evidence import ledger_rows, number_bases, seal_rows, tally_rows
+from skidway.audit.evidence import tallies as tally_columns
 from skidway.audit.evidence.agent_numbers import AgentNumbers
 from skidway.audit.evidence.ledger import Ledger, Position
 from skidway.audit.evidence.ledger_tables import FORMAT, SCHEMA
 from skidway.audit.evidence.pruning import OldBucket, digest_of
-from skidway.audit.evidence.tallies import COUNT, SenderKey, TallyColumns, links_of
+from skidway.audit.evidence.tallies import COUNT, SENDER, SenderKey, TallyColumns, links_of
 from skidway.audit.evidence.tally_packing import pack, unpack
 from skidway.audit.topic.count_columns import Count
 from skidway.audit.topic.messages import Delta, Seal, Tier, encode
@@ -84,13 +86,25 @@ def test_adding_to_known_tallies_is_adding_up_all(mine: TallyColumns, other: Tal
         together = np.concatenate((first.table, second.table), axis=1)
         assert np.array_equal(found.table, TallyColumns.summed(together).table)
         for each in (found, found.narrowed()):
-            stored = unpack(pack(each, AgentNumbers(store)), AgentNumbers(store))
+            stored = _stored(each, store)
             assert np.array_equal(stored.table, each.table)
             assert stored.is_narrow == each.is_narrow
         for narrow in (first.narrowed() + second, first + second.narrowed()):
             assert narrow.is_narrow
             assert np.array_equal(narrow.table, found.narrowed().table)
     store.close()
+
+
+def _stored(tallies: TallyColumns, store: sqlite3.Connection) -> TallyColumns:
+    """These tallies, stored with the base of the hour 0 and read again by another reader."""
+    writer = AgentNumbers(store)
+    base = writer.bases.of_bucket(0)
+    if not base.id:
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(number_bases, "AGENTS_LEAST", 1)
+            agents = writer.of(tallies.table[tally_columns.AGENT], tallies.table[SENDER])
+            base = writer.bases.make(0, tallies, agents)
+    return unpack(pack(tallies, writer, base), AgentNumbers(store))
 
 
 def test_what_left_memory_is_read_again(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,149 @@
+"""The numbers from which the ledger stores the numbers of agents' deltas as small differences.
+
+An agent numbers its messages in one sequence, and after some months the numbers have 20 bits or
+more. Each bucket stores the number of the first delta in which the agent counted it. All topics of
+an agent have about the same number in a bucket, and an hour later the number is only some hundreds
+greater. So for each hour of event time there is one *base*: for each agent, a number near those in
+the buckets of this hour. The buckets store their differences from the base, which are small and
+mostly equal.
+
+The first bucket of an hour whose checksums become narrow makes the base of this hour from its own
+numbers. A base never changes, and a packed bucket names its base, so it can always be read. A base
+is deleted with the last bucket of its hour.
+
+Stored format: the number of agents, then for each agent the sender and the number, as differences
+from the previous agent's, compressed with zstd.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import OrderedDict
+from typing import Final
+
+import cramjam
+import numpy as np
+
+from skidway.audit.evidence.tallies import FIRST, SENDER, Int64s, TallyColumns
+from skidway.dataclass import dataclass
+from skidway.errors import StateRefused
+
+HOUR_MS: Final = 3_600_000
+AGENTS_LEAST: Final = 64
+"""A bucket with fewer agents makes no base, because it would save no space."""
+
+KEPT_BASES_MAX: Final = 32
+"""Memory holds at most this many bases; each has 16 bytes for each agent."""
+
+NO_SENDER: Final = -1
+"""The ledger gives no sender this id."""
+
+_LEVEL: Final = 9
+
+_FORGET: Final = """
+DELETE FROM number_bases WHERE hour = ?1 AND NOT EXISTS (
+    SELECT 1 FROM tallies WHERE bucket BETWEEN ?1 AND ?1 + 3599999
+)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class NumberBase:
+    """The base of one hour. senders, numbers: for each agent, by its small number (see
+    agent_numbers), the agent's own sender (the sender that counts only for this agent) and the
+    number from which the numbers of this sender's deltas are stored as differences. id: 0 if there
+    is no base.
+    """
+
+    id: int
+    senders: Int64s
+    numbers: Int64s
+
+    def own(self, agents: Int64s, senders: Int64s) -> Int64s:
+        """The indexes of the tallies whose sender is the agent's own. agents: for each tally, the
+        small number of its agent."""
+        known = np.flatnonzero(agents < len(self.senders))
+        return known[self.senders[agents[known]] == senders[known]]
+
+
+NO_BASE: Final = NumberBase(0, np.empty(0, np.int64), np.empty(0, np.int64))
+
+
+class NumberBases:
+    """The bases in the ledger. If this object made a base in a transaction that failed, the caller
+    must make a new object."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._kept: OrderedDict[int, NumberBase] = OrderedDict()
+
+    def of_bucket(self, bucket: int) -> NumberBase:
+        """The base of the hour in which the bucket starts; NO_BASE if there is none."""
+        row = self._connection.execute(
+            "SELECT id FROM number_bases WHERE hour = ?", (_hour(bucket),)
+        ).fetchone()
+        return NO_BASE if row is None else self.of(row[0])
+
+    def of(self, number: int) -> NumberBase:
+        """The base with this id. Raises StateRefused if there is no such base."""
+        if not number:
+            return NO_BASE
+        found = self._kept.pop(number, None) or self._read(number)
+        self._keep(found)
+        return found
+
+    def make(self, bucket: int, tallies: TallyColumns, agents: Int64s) -> NumberBase:
+        """Makes the base of the hour in which the bucket starts, in the caller's transaction.
+        Returns NO_BASE if the bucket has too few agents. agents: for each tally, the small number
+        of its agent."""
+        if len(tallies.begins) < AGENTS_LEAST:
+            return NO_BASE
+        own, place, count = np.unique(tallies.table[SENDER], return_index=True, return_counts=True)
+        own, place = own[count == 1], place[count == 1]
+        senders = np.full(int(agents.max()) + 1, NO_SENDER, np.int64)
+        numbers = np.zeros_like(senders)
+        senders[agents[place]], numbers[agents[place]] = own, tallies.table[FIRST, place]
+        row = self._connection.execute(
+            "INSERT INTO number_bases (hour, base) VALUES (?, ?) RETURNING id",
+            (_hour(bucket), _packed(senders, numbers)),
+        ).fetchone()
+        found = NumberBase(row[0], senders, numbers)
+        self._keep(found)
+        return found
+
+    def _read(self, number: int) -> NumberBase:
+        row = self._connection.execute(
+            "SELECT base FROM number_bases WHERE id = ?", (number,)
+        ).fetchone()
+        if row is None:
+            raise StateRefused(
+                "The audit's store is damaged: a bucket names numbers that are not there. Delete"
+                " the store; the collector then reads the audit topics again."
+            )
+        return NumberBase(number, *_unpacked(row[0]))
+
+    def _keep(self, base: NumberBase) -> None:
+        self._kept[base.id] = base
+        if len(self._kept) > KEPT_BASES_MAX:
+            self._kept.popitem(last=False)
+
+
+def forget(connection: sqlite3.Connection, bucket: int) -> None:
+    """Deletes the base of the hour in which a deleted bucket started, if no other bucket of this
+    hour is left."""
+    connection.execute(_FORGET, (_hour(bucket),))
+
+
+def _hour(bucket: int) -> int:
+    return bucket - bucket % HOUR_MS
+
+
+def _packed(senders: Int64s, numbers: Int64s) -> bytes:
+    table = np.diff(np.array([senders, numbers]), axis=1, prepend=0)
+    return bytes(cramjam.zstd.compress(table.astype("<i8").view(np.uint8).T.tobytes(), _LEVEL))
+
+
+def _unpacked(base: bytes) -> Int64s:
+    by_byte = np.frombuffer(bytes(cramjam.zstd.decompress(base)), np.uint8)
+    found: Int64s = np.cumsum(by_byte.reshape(-1, 2).T.copy().view("<i8"), axis=1)
+    return found

@@ -1,0 +1,149 @@
+"""Tests that tallies are the same whether or not the numbers of deltas are stored as differences
+from a base (for each hour, a number for each agent)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from skidway.audit.evidence.evidence import FOREVER, Evidence
+from skidway.audit.evidence.ledger import Ledger
+from skidway.audit.evidence.number_bases import AGENTS_LEAST, HOUR_MS
+from skidway.audit.evidence.pruning import OldBucket, digest_of
+from skidway.audit.evidence.tallies import SenderKey
+from skidway.audit.topic.count_columns import Count
+from skidway.audit.topic.messages import Delta, Sender, Tier, encode
+from skidway.errors import StateRefused
+from support.audit_senders import LOGS
+from support.fold import Fold
+
+AGENTS = range(1, AGENTS_LEAST + 1)
+SIZE_MS = 60_000
+COUNTER = Sender(Tier.BROKER, "dc1", "count", "host", 1)
+
+
+def test_numbers_are_stored_as_small_differences(tmp_path: Path) -> None:
+    """The first bucket of an hour whose checksums become narrow makes the base of this hour. Agents
+    whose messages have large and different numbers then take no more space than agents that have
+    just begun. Every reader gets the tallies that were counted."""
+    sizes = []
+    for first in (0, 1_000_000_000):
+        ledger = Ledger(tmp_path / f"{first}.db")
+        buckets = [0, SIZE_MS, 2 * SIZE_MS, HOUR_MS]
+        said = [x for at, bucket in enumerate(buckets) for x in _counted(bucket, first, 8 * at + 1)]
+        ledger.take(map(encode, said))
+        _narrow(ledger, buckets)
+        assert _bases(ledger) == [0, HOUR_MS]
+        reader = Ledger(tmp_path / f"{first}.db")
+        assert _numbers(reader) == _numbers(Fold(said))
+        assert _numbers(ledger) == _numbers(Fold(said))
+        rows = ledger._connection.execute("SELECT length(columns) FROM tallies ORDER BY bucket")
+        sizes.append([size for (size,) in rows])
+        reader.close()
+        ledger.close()
+    assert sizes[0] == sizes[1]
+
+
+def test_later_counts_of_a_bucket_with_a_base_are_added() -> None:
+    """If a bucket whose numbers are stored as differences gets further counts, from agents that the
+    base knows and from others, its tallies are the sums of all counts."""
+    ledger = Ledger()
+    said = list(_counted(0, 500, 1))
+    ledger.take(map(encode, said))
+    _narrow(ledger, [0])
+    later = [_delta(agent, 0, 500 * agent + 2, 500 * agent + 1) for agent in (3, 4)]
+    later += [_delta(agent, 0, 9) for agent in (AGENTS[-1] + 1, AGENTS[-1] + 2)]
+    ledger.take(map(encode, later))
+    said += later
+    assert _numbers(ledger) == _numbers(Fold(said))
+    ledger.close()
+
+
+def test_a_base_is_deleted_with_the_last_bucket_of_its_hour(tmp_path: Path) -> None:
+    """If all buckets of an hour are deleted, the hour's base is deleted too. If the hour gets
+    buckets again, they get another base, and a reader that still has the deleted base in memory
+    reads them rightly."""
+    ledger, reader = Ledger(tmp_path / "audit.db"), Ledger(tmp_path / "audit.db")
+    for turn in range(2):
+        said = [x for at in range(2) for x in _counted(at * SIZE_MS, 1001 * turn, 8 * at + 1)]
+        ledger.take(map(encode, said))
+        _narrow(ledger, [0, SIZE_MS])
+        found = reader.evidence_of(reader.evidence_without_counts(), FOREVER)
+        assert _numbers_in(found) == _numbers(Fold(said))
+        for bucket in (0, SIZE_MS):
+            assert _bases(ledger) == [0]
+            columns = ledger._rows.tallies(LOGS, bucket, SIZE_MS)
+            assert columns is not None
+            assert ledger.prune([OldBucket(LOGS, bucket, SIZE_MS, digest_of(columns))], 0) == 1
+        assert _bases(ledger) == []
+    reader.close()
+    ledger.close()
+
+
+def test_a_bucket_of_few_agents_makes_no_base() -> None:
+    """A small fleet has no bases, because they would save no space."""
+    ledger = Ledger()
+    ledger.take(map(encode, list(_counted(0, 500, 1))[1:-1]))
+    _narrow(ledger, [0])
+    assert _bases(ledger) == []
+    ledger.close()
+
+
+def test_a_missing_base_is_noticed() -> None:
+    """If a bucket names a base that is not in the store, reading the evidence raises one sentence
+    that says so."""
+    ledger = Ledger()
+    ledger.take(map(encode, _counted(0, 500, 1)))
+    _narrow(ledger, [0])
+    ledger._connection.execute("DELETE FROM number_bases")
+    ledger._rows.tallies(LOGS, 0, SIZE_MS)  # the writer has it in memory
+    damaged = Ledger()
+    ledger._connection.backup(damaged._connection)
+    with pytest.raises(StateRefused, match="damaged"):
+        damaged.evidence()
+    damaged.close()
+    ledger.close()
+
+
+def _counted(bucket: int, first: int, number: int) -> Iterator[Delta]:
+    """The deltas in which each agent and a counter count a bucket. number: the number of the
+    counter's delta, and how far the agents' numbers are from `first` times the agent."""
+    for agent in AGENTS:
+        yield _delta(agent, bucket, first * agent + number)
+    counts = tuple(_count(agent, bucket, 0) for agent in AGENTS)
+    yield Delta(COUNTER, number + first % 1000 * 100, 5, counts=counts)
+
+
+def _delta(agent: int, bucket: int, number: int, previous: int = 0) -> Delta:
+    sender = Sender(Tier.AGENT, "dc1", str(agent), "host", 1)
+    return Delta(sender, number, 5, counts=(_count(agent, bucket, previous),))
+
+
+def _count(agent: int, bucket: int, previous: int) -> Count:
+    return Count(LOGS, agent, bucket, SIZE_MS, 1, 2, 3, previous=previous)
+
+
+def _narrow(ledger: Ledger, buckets: Sequence[int]) -> None:
+    ledger.narrow([(LOGS, (bucket, SIZE_MS)) for bucket in buckets])
+
+
+def _bases(ledger: Ledger) -> list[int]:
+    """The hours that have a base."""
+    rows = ledger._connection.execute("SELECT hour FROM number_bases ORDER BY hour")
+    return [hour for (hour,) in rows]
+
+
+def _numbers(known: Ledger | Fold) -> dict[tuple[int, int, SenderKey], tuple[int, int, int]]:
+    """For each bucket, agent and sender, the numbers in the tally."""
+    return _numbers_in(known.evidence())
+
+
+def _numbers_in(evidence: Evidence) -> dict[tuple[int, int, SenderKey], tuple[int, int, int]]:
+    return {
+        (bucket, agent, sender): (tally.first, tally.last, tally.links)
+        for (bucket, _), by_agent in evidence.topic(LOGS).tallies.items()
+        for agent, by_sender in by_agent.items()
+        for sender, tally in by_sender.items()
+    }
