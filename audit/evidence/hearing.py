@@ -96,11 +96,12 @@ class Spoken(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """The difference of a sender's clock from ours, from the lags that count (see the module's
-    docstring). window: the number of the last window of our time that has such a lag. least_ms: the
-    least lag in that window. earlier_ms: the least lag in the window before `window`. earliest_ms:
-    the least lag two windows before `window`. If no lag of its window counts, `earlier_ms` or
-    `earliest_ms` is None."""
+    """The difference of a sender's clock from ours. It is computed from lags: the lag of a record
+    is the time by our clock at which we read it, minus the time by the sender's clock at which it
+    was sent. The module's docstring says which lags count. window: the number of the last window of
+    our time that has such a lag. least_ms: the least lag in that window. earlier_ms: the least lag
+    in the window before `window`. earliest_ms: the least lag two windows before `window`. If no lag
+    of its window counts, `earlier_ms` or `earliest_ms` is None."""
 
     window: int
     least_ms: int
@@ -158,8 +159,9 @@ class Hearings:
 
 
 def then(known: Reading | None, new: Reading) -> Reading:
-    """Merges a new reading into the known reading. If the new window is neither the known window
-    nor the window after it, for example because our own clock was set, drops the known reading."""
+    """Merges a new reading of a sender's clock into the known reading. If the window of the new
+    reading is neither the window of the known reading nor the window after it, for example because
+    our own clock was set, drops the known reading."""
     if known is None or new.window not in (known.window, known.window + 1):
         return new
     if new.window == known.window:

@@ -122,9 +122,9 @@ class Ledger:
 
     def prune(self, old: Iterable[OldBucket], before_ms: int, settled_ms: int | None = None) -> int:
         """Deletes those of the given old buckets whose counts have not changed since they were
-        judged. For the next SENDERS_MAX senders, also deletes old seals before `before_ms`, and
-        settles messages before `settled_ms` (by default `before_ms`), that is, deletes their
-        digests. Returns the number of deleted buckets."""
+        judged. Each call also handles the next SENDERS_MAX senders: it deletes their seals from
+        before `before_ms`, and the digests of their messages from before `settled_ms` (by default
+        `before_ms`). Returns the number of deleted buckets."""
         if settled_ms is None:
             settled_ms = before_ms
         with self._writing():
@@ -133,16 +133,16 @@ class Ledger:
         return count
 
     def narrow(self, balanced: Collection[tuple[Source, BucketId]]) -> None:
-        """Makes the checksums of these buckets narrow, so that they take less space. The writer
-        calls this after it judged the buckets, and before it takes further messages. It gives only
-        buckets in which the whole checksums agreed."""
+        """Keeps only the low 24 bits of these buckets' checksums, so that they take less space. The
+        writer calls this after it judged the buckets, and before it takes further messages. All
+        checksums of a bucket in `balanced` must have agreed in all bits."""
         if balanced:
             with self._writing():
                 self._rows.narrow(balanced)
 
     @property
     def settled(self) -> int:
-        """How many senders have settled messages (messages whose digests were deleted)."""
+        """How many senders have messages whose digests were deleted."""
         (count,) = self._connection.execute("SELECT count(*) FROM settled").fetchone()
         return int(count)
 

@@ -1,9 +1,10 @@
 """Notices in which buckets a connection to the ledger changed the counts.
 
-Triggers of SQLite note the key of each bucket whose tallies or filtered records the connection
-writes or deletes. The triggers and their table are temporary, so they exist only in this
-connection, and a transaction that is rolled back leaves no keys. If another connection changed the
-database, any bucket may have changed.
+Triggers of SQLite note the key of each bucket for which the connection writes or deletes a tally
+(the sum of a sender's counts) or a count of filtered records (records that an agent's rules left
+out). The triggers and their table are temporary, so they exist only in this connection, and a
+transaction that is rolled back leaves no keys. If another connection changed the database, any
+bucket may have changed.
 """
 
 from __future__ import annotations

@@ -78,8 +78,8 @@ def delete_buckets(
     source_of: Callable[[Source], int],
     tallies_of: Callable[[Key], TallyColumns | None],
 ) -> list[Key]:
-    """Deletes the buckets whose counts have not changed since they were judged. Returns their
-    keys."""
+    """Deletes those of the buckets `old` whose counts have not changed since they were judged.
+    Returns the keys of the deleted buckets."""
     deleted = []
     for each in old:
         key = source_of(each.source), each.bucket, each.bucket_ms

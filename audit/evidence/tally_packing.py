@@ -156,9 +156,9 @@ def _stored(row: int, tallies: TallyColumns) -> Int64s:
 
 def _differences(row: int, column: Int64s, senders: Int64s, is_first: Bools) -> Int64s:
     """The values of all tallies that are not the first of their agents, in the form in which they
-    are stored. Senders are stored as they are. The number of a first delta is stored as the
-    difference from the previous such number of the same sender, and any other value as the
-    difference from the previous tally."""
+    are stored. Senders are stored as they are. `first` (the number of a tally's first delta) is
+    stored as the difference from `first` in the previous tally of the same sender. Any other value
+    is stored as the difference from the previous tally."""
     found: Int64s = column[~is_first]
     if row == FIRST:
         order = np.argsort(senders[~is_first], kind="stable")
@@ -175,8 +175,8 @@ def _column(firsts: Int64s, others: Int64s, is_first: Bools) -> Int64s:
 
 
 def _sums(differences: Int64s, senders: Int64s) -> Int64s:
-    """Returns the numbers of first deltas from which `_differences` computed these differences.
-    senders: the sender of each tally."""
+    """Returns the values of the column `first` from which `_differences` computed these
+    differences. senders: the sender of each tally."""
     found = np.empty_like(differences)
     found[np.argsort(senders, kind="stable")] = np.cumsum(differences)
     return found

@@ -190,7 +190,7 @@ class _Explainer:
         can_accept = self._verdict.due and (
             finding.status > Status.OPEN or finding.cause is Cause.REJECTED
         )
-        if command == accepting and not can_accept:  # until then, `why` can only be asked again
+        if command == accepting and not can_accept:  # for now, one can only run `why` again later
             command = next_command(Cause.TOO_YOUNG, self._verdict, finding.reason, at)
         return Explanation(
             where.cause,

@@ -170,9 +170,9 @@ def _order(source: Source) -> tuple[str, str, str]:
 
 
 def _unknown(policy: Policy, question: Question, known: Sequence[Source]) -> Iterator[Completeness]:
-    """Yields answers for topics that no message mentions. If no cluster has the topic of the
-    question, yields one answer for it. Otherwise yields an answer for each other cluster in which
-    the roster names the topic."""
+    """Yields answers for topics that no message mentions. If no message mentions the topic in any
+    cluster, yields one answer for all clusters. Otherwise yields an answer for each cluster in
+    which the roster names the topic, but no message mentions it."""
     heard = {(x.cluster, x.topic) for x in known if question.names(x)}
     if not heard:
         yield Completeness(question.name, doubts=("the audit has never heard of this topic",))

@@ -93,7 +93,8 @@ class Dependence:
         return self._sums[np.searchsorted(self._vouched, dues, "left")], phases
 
     def of_late(self, agents: Int64s) -> np.uint64:
-        """The sum of the hashes in `_states` of these agents."""
+        """The sum of these agents' hashes. An agent's hash (see `_states`) covers its newest seal,
+        and whether it is silent or behind."""
         places, is_known = self._judgement.agent_columns.places(agents)
         found: np.uint64 = self._states[places[is_known]].sum(dtype=np.uint64)
         return found
@@ -131,7 +132,7 @@ class Dependence:
         return not is_sealed or NO_AGENT in self._facts.topic.tallies.get(bucket, {})
 
     def vouches_for_less(self, before: AgentColumns | None) -> bool:
-        """Whether an agent's newest seal covers fewer deltas than the agent's newest seal in
+        """Whether there is an agent whose newest seal covers fewer deltas than its newest seal in
         `before`. In this case any bucket may have lines that came after the newest seal."""
         if before is None:
             return False

@@ -149,7 +149,8 @@ class Standing:
 
     @property
     def accepted(self) -> Mapping[Status, int]:
-        """For each status, the number of buckets that are complete except for accepted findings."""
+        """The number of buckets that are complete except for accepted findings, by the status that
+        they would have if nobody had accepted these findings."""
         return _added(topic.accepted for topic in self.topics)
 
     @property
@@ -272,8 +273,8 @@ def _uncounted(gaps: Iterable[GapNote]) -> int:
 
 def _complete_until(found: Sequence[BucketVerdict]) -> int | None:
     """The time up to which all buckets are complete or accepted; None if there is no such time.
-    Buckets of two sizes may overlap, so this time is at most the start of the first other
-    bucket."""
+    Buckets of two sizes may overlap, so this time is never later than the start of the first bucket
+    that is neither complete nor accepted."""
     first = min((x.bucket for x in found if x.residue is not Status.COMPLETE), default=None)
     ends = [x.bucket + x.bucket_ms for x in found if first is None or x.bucket < first]
     return min([max(ends), *([] if first is None else [first])]) if ends else None

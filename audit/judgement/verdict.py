@@ -32,7 +32,7 @@ from skidway.audit.topic.sample_result import ContentDifference, SampleResult
 from skidway.kafka.source import Source
 
 AGENTS_SHOWN = 3
-"""A short verdict has at most this many agents."""
+"""If a verdict on a bucket does not have room for all agents, it names at most this many."""
 
 
 class Status(IntEnum):
@@ -231,9 +231,9 @@ class BucketVerdict:
     """The verdict on one (source topic, bucket). status: the gravest status of all agents and
     findings. due: whether the bucket is old enough to be complete. findings: those findings that
     belong to no single agent. warnings: facts that an operator should know even if the bucket is
-    complete; a person can accept warnings like findings. agents: the verdicts on all agents, or in
-    a short verdict only on the gravest agents. known_parts: the sum of the verdicts on all agents,
-    if it was computed without a verdict on each agent.
+    complete; a person can accept warnings like findings. agents: the verdicts on all agents, or
+    only on the agents with the gravest statuses (see the property `short`). known_parts: the sum of
+    the verdicts on all agents, if it was computed without a verdict on each agent.
 
     Sums over all agents are computed at the first use, and then cached in the object, because a
     standing and a page use them several times. So this class has no slots."""

@@ -28,7 +28,8 @@ record.
 """
 
 Codecs = Mapping[Span, Codec | str]
-"""For each span, the codec of its records, or the reason why no codec is known."""
+"""For each span (a range of bytes in a log file), the codec of its records, or the reason why no
+codec is known."""
 
 
 def rows_in(file: IO[bytes], path: str, codecs: Codecs) -> Iterator[tuple[Span, Found]]:

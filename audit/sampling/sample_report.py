@@ -135,10 +135,11 @@ def results(
     has compared the lines with unlisted differences. These differences still count unless all of
     these statements are true: This run has read all files and compared all lines of the samples. No
     sample of the day is known to be missing (see Told.has_all_of). This run has compared at least
-    as many lines as the earlier result. If the differences still count, `compared` of the new
-    result is the greater of the two numbers, so that the next run must compare at least that many
-    lines. One mistake remains possible: no sample of one agent was read, because an audit topic was
-    not read or a mirror lags, but new samples of other agents have at least as many lines.
+    as many lines as the earlier result. If the differences still count, the new result has as
+    `compared` the number of lines of this run or of the earlier result, whichever is greater, so
+    that the next run must compare at least that many lines. One mistake remains possible: no sample
+    of one agent was read, because an audit topic was not read or a mirror lags, but new samples of
+    other agents have at least as many lines.
 
     If a row or record is not known to have its line's event time, the line may be in any bucket
     between the least and the greatest event time of its sample. The result has these two times in
@@ -187,8 +188,9 @@ def _unproven_times(compared: Compared) -> list[int]:
 
 def _is_removed(surveyed: Surveyed, earlier: ContentDifference) -> bool:
     """Whether the earlier difference was a row for which the agent makes no record, and this run
-    would have found the row if it were still in the output. A record for which the agent makes no
-    record is never removed: records are read only if a line of the sample has no row.
+    would have found the row if it were still in the output. Always false if the earlier difference
+    was not a row but a record in the brokers: a run reads such records only for lines without a
+    row, so it need not have looked for this record.
     """
     if earlier.tier != Tier.HDFS or surveyed.unread or not surveyed.output:
         return False

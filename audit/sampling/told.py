@@ -64,7 +64,7 @@ class Told:
 
     @property
     def missing(self) -> int:
-        """How many ranges are missing here, although agents have chosen them."""
+        """How many ranges agents have chosen without a sample of the range in `samples`."""
         return _missing_of(self.samples.values())
 
     def has_all_of(self, day: int) -> bool:

@@ -35,9 +35,9 @@ stores each line that it finds.
 @dataclass(frozen=True, slots=True)
 class FindQuestion:
     """The lines to find: lines of a host that contain `text` and have event times in [since_ms,
-    until_ms). topics: only lines of these topics; None for all. paths: log files of `host` that are
-    searched on the machine on which the command runs, even if it is another machine. limit: at most
-    this many lines are shown."""
+    until_ms). topics: only lines of these topics; None for all. paths: log files of `host`, or
+    copies of them, on the machine on which the command runs; they are searched even if this machine
+    is not `host`. limit: at most this many lines are shown."""
 
     text: str
     host: str
@@ -216,11 +216,11 @@ class _SourceSearch:
     def _older(
         self, cluster: SiteCluster, earlier: Ranges, search: LogSearch, unmatched: set[Point]
     ) -> set[Point]:
-        """Returns those points of `unmatched` that belong to lines from before the time span. The
-        agent sends the records of a file in the order of its bytes. So if a point lies before the
-        file's first record with an event time in the span, its line is older. If there is no such
-        record of the file, this function looks for the point's record in the ranges `earlier`: the
-        offsets before the first record in the span."""
+        """Returns those points (bytes of log files) in `unmatched` that belong to lines from before
+        the time span. The agent sends the records of a file in the order of its bytes. So if a
+        point lies before the file's first record with an event time in the span, its line is older.
+        If there is no such record of the file, this function looks for the point's record in the
+        ranges `earlier`: the offsets before the first record in the span."""
         begun = search.begun
         old = {x for x in unmatched if x.byte < begun.get((x.agent, x.file), 0)}
         unclear = {x for x in unmatched if (x.agent, x.file) not in begun}

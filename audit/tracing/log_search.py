@@ -34,8 +34,8 @@ NOBODY: Final = -1
 
 class LogSearch:
     """Takes batches, and returns the records of `agents` that match. A record matches if it has the
-    text, and an event time in [since_ms, until_ms). It also matches if its bytes include one of the
-    points, whatever its event time is.
+    text, and an event time in [since_ms, until_ms). It also matches if the bytes of its line
+    include one of the points (bytes of log files), whatever its event time is.
 
     seen: how many records were searched. skipped: how many records were skipped without reading
     them, because another producer had sent them. begun: for each file with a point, the least

@@ -2,7 +2,7 @@
 
 The list of files comes from the newest checkpoint of the manifests (a file with the content of all
 manifests up to one) and the manifests after it, as for every reader (docs/loader.md). A recount
-also compares this file with older manifests. A search does not, and so takes less time.
+also compares the checkpoint with older manifests. A search does not do this, so it takes less time.
 """
 
 from __future__ import annotations

@@ -165,8 +165,8 @@ class Segment:
             return self._find_from(0, offset)
 
     def boundary_before(self, position: int) -> Boundary:
-        """Returns the boundary before the last batch that has an index entry and begins at
-        `position` or before it. If there is no such batch, returns the segment's beginning.
+        """Returns where the last batch begins that has an index entry and begins at `position` or
+        before it. If there is no such batch, returns the segment's beginning.
 
         Raises OSError.
         """

@@ -422,8 +422,8 @@ class MirrorSource:
         self._client.remove(each.tp)
 
     def _leave(self, each: MirrorPartition) -> None:
-        """Called when the partition will be fetched from another position, or no longer. Answers
-        for the old position that still arrive are ignored.
+        """Called when the partition will be fetched from another position, or will not be fetched
+        any more. Answers for the old position that still arrive are ignored.
         """
         each.attempt += 1
         each.retry_at = None

@@ -43,9 +43,9 @@ def uncounted_findings(facts: TopicFacts, bucket: BucketId) -> Iterator[Finding]
 
 
 def depends_on(facts: TopicFacts, bucket: BucketId) -> Iterator[object]:
-    """The part of the evidence for `findings` that changes with each message: when the first
-    counters were heard. Yields the counter and the time for each of the first counters that was
-    last heard before the bucket was due."""
+    """The part of the evidence for `findings` that changes with each message: when counters were
+    heard. Yields the counter and the time for each of the `_first_counters` that was last heard
+    before the bucket was due."""
     heard = ((key, facts.evidence.heard_ms(key[:2])) for key in _first_counters(facts))
     yield from (each for each in heard if each[1] < facts.due(bucket))
 
