@@ -13,7 +13,7 @@ import sqlite3
 from typing import Final, NamedTuple
 
 Key = tuple[int, int, int]
-"""The ledger's id of a source, and the start and the size of a bucket."""
+"""The ledger's id of a source topic, and the start and the size of a bucket."""
 
 _TABLE: Final = """
 CREATE TEMP TABLE IF NOT EXISTS changed_buckets (
@@ -44,7 +44,8 @@ class LedgerChanges:
                 connection.execute(_trigger(table, event))
 
     def take(self) -> Changes | None:
-        """The buckets that changed since the last call. None if any bucket may have changed."""
+        """The buckets that changed since the last call. None if this is not known, so that any
+        bucket may have changed."""
         (version,) = self._connection.execute("PRAGMA data_version").fetchone()
         found = set(self._connection.execute("DELETE FROM changed_buckets RETURNING *").fetchall())
         is_ours, self._version = version == self._version, version

@@ -149,9 +149,10 @@ def with_counts(
     senders: SenderIds,
     numbers: AgentNumbers,
 ) -> Evidence:
-    """Returns the same evidence as `read`. whole: the evidence without counts, which must have been
-    read from the same state of the database. The result shares values with `whole`, so the caller
-    must change neither of the two.
+    """Returns the same evidence as `read`, but reads only the counts of the window's buckets, and
+    takes the rest from `whole`. whole: the evidence without counts, which must have been read from
+    the same state of the database. The result shares values with `whole`, so the caller must change
+    neither of the two.
     """
     wanted, (begin, end) = _with_parents(topics), window
     known = connection.execute("SELECT * FROM sources").fetchall() if begin < end else []
@@ -246,7 +247,8 @@ def decisions(connection: sqlite3.Connection) -> list[Acceptance | Retirement]:
 
 
 def bucket_ms(connection: sqlite3.Connection) -> int:
-    """The greatest bucket size in ms among the newest buckets; 0 if there are no buckets."""
+    """The size in ms of the bucket that begins last, the greatest size if several buckets begin
+    then; 0 if there are no buckets."""
     (size,) = connection.execute(_BUCKET_MS).fetchone()
     return int(size)
 

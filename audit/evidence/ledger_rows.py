@@ -2,10 +2,10 @@
 repetitions, with one exception: of several results of one recount or sample comparison, the ledger
 keeps the result that it read last.
 
-Most rows are a sum, a minimum or a maximum over distinct messages. Changes of rows that most
-messages change are first added up in memory (see pending_rows). The caller begins the transaction.
-If the transaction fails, the database no longer has the ids that `Rows` assigned to sources and
-senders, so the caller must make a new `Rows`.
+Most rows are a sum, a minimum or a maximum over distinct messages. If nearly every message changes
+a row, the changes are first added up in memory (see pending_rows). The caller begins the
+transaction. If the transaction fails, the database no longer has the ids that `Rows` assigned to
+sources and senders, so the caller must make a new `Rows`.
 
 If a message with the same number is known already, this module compares the digests of the two
 messages. The new message is a repetition if it has the same content, and a clone if it has

@@ -29,7 +29,8 @@ import google_crc32c
 
 BLOCK: Final = 64
 KEPT_BLOCKS_MAX: Final = 40_000
-"""At most this many blocks, of about 350 bytes each, stay in memory between two transactions."""
+"""At most this many blocks (each with the digests of 64 messages, about 350 bytes) stay in memory
+between two transactions."""
 
 SETTLED_MAX: Final = 16
 """One call of `settle` deletes the digests of at most this many blocks of one sender."""
@@ -84,9 +85,9 @@ class NumberRows:
         """Adds the digest of a message if no message with this number has arrived before, and
         returns None. If a message with this number has arrived before, changes nothing, and returns
         the digest of that message, so that the caller can compare the two. If the digest of that
-        message was deleted because the message is old (see settled, in the module's docstring), its
-        time decides: returns `digest` if the new message may be a repetition, and b"" if it cannot
-        be one."""
+        message was deleted, because the message is old (see *settled* in the module's docstring),
+        the time of the new message decides: returns `digest` if the new message may be a
+        repetition, and b"" if it cannot be one."""
         settled = self._settled.get(sender)
         if settled is not None and number < settled.below:
             return digest if time_ms <= settled.newest else b""

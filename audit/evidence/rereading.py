@@ -92,10 +92,10 @@ class Rereading:
 
 @dataclass(frozen=True, slots=True)
 class Rereadings:
-    """The rereadings of one agent. of_earlier: the rereading of lines from agents that began before
-    this agent. of_later: the rereading of lines from agents that began after this agent, which
-    happens if this agent's state was restored, or if both agents ran at once. group: the least id
-    among the agents that share files with this agent, directly or through other agents."""
+    """The rereadings of one agent. of_earlier: when it may have read lines that agents that began
+    earlier had delivered. of_later: when it may have read lines that agents that began later had
+    delivered; this happens if its state was restored, or if both agents ran at once. group: the
+    least id among the agents that share files with this agent, directly or through other agents."""
 
     of_earlier: Rereading | None
     of_later: Rereading | None

@@ -75,7 +75,7 @@ _Key = tuple[int, int, int]
 
 
 class _Told(NamedTuple):
-    """The counts of one delta. sources: the ledger's ids of the sources of the counts."""
+    """The counts of one delta. sources: the ledger's ids of the source topics of the counts."""
 
     sender: int
     number: int
@@ -106,7 +106,7 @@ class TallyRows:
         *,
         is_clone: bool = False,
     ) -> None:
-        """Adds the counts of a delta. sources: the ledger's ids of the sources of the counts.
+        """Adds the counts of a delta. sources: the ledger's ids of the source topics of the counts.
         is_clone: whether another delta with this number arrived before. The counts of a clone are
         not added, but the tallies show that the clone touched its buckets."""
         if len(counts):
@@ -120,7 +120,7 @@ class TallyRows:
             return
         self._connection.executemany(_FILTERED, _filtered_rows(told))
         table = _table_of(told)
-        del told  # `table` has the counts now, and `told` takes as much memory
+        del told  # no longer needed, and takes as much memory as `table`
         for key, counts in _by_bucket(table):
             self._write_bucket(key, TallyColumns.summed(_tallies_of(counts)), additions_max)
 

@@ -66,10 +66,10 @@ class FleetColumns:
 
     seen: the time at which the agent was last heard. is_silent: whether the agent has not been
     heard for silence_ms. counted_from: buckets that start before this time may lack counts of the
-    agent, because its first messages have expired. The value is NEVER if none has expired. It is
-    EVER (later than all other times) if another message is missing, or if two messages with the
-    same number have different contents. is_plain: whether the columns contain enough to judge the
-    agent, as far as this does not depend on the topic.
+    agent, because its first messages have expired. The value is NEVER if no message of the agent
+    has expired. It is EVER (later than all other times) if another message is missing, or if two
+    messages with the same number have different contents. is_plain: whether the columns contain
+    enough to judge the agent, as far as this does not depend on the topic.
     """
 
     def __init__(self, common: CommonFacts) -> None:

@@ -382,7 +382,7 @@ class BucketColumns:
 
 def _alike(*columns: Int64s) -> Iterator[Int64s]:
     """Groups the elements that are equal in all columns, and yields the indexes of each group. The
-    group that occurs first comes first."""
+    groups come in ascending order of their values, compared column by column."""
     group = np.zeros(len(columns[0]), np.int64)
     for column in columns:
         _, own = np.unique(column, return_inverse=True)

@@ -206,7 +206,7 @@ def of_loss(note: LossNote, path: str = "") -> str:
     was first found; "" if no agent announced the file."""
     loss = note.loss
     fate = "lost" if loss.certainty is Certainty.LOST else "uncertain"
-    if not path and loss.reason.startswith("/"):  # it begins with the path of an unread file
+    if not path and loss.reason.startswith("/"):  # the reason begins with an unread file's path
         return f"lines are {fate}: {loss.reason}"
     file = f"{path} (file {loss.file})" if path else f"file {loss.file}"
     if loss.end is None:

@@ -24,9 +24,9 @@ from skidway.audit.topic.recount_result import RecountResult
 from skidway.kafka.source import Source
 
 NEWEST_BUCKETS = 24
-"""The standing contains short verdicts (see BucketVerdict.short) on the newest buckets. In all
-topics together, these buckets have at most this many different starts. For older buckets, the
-standing contains only sums."""
+"""The standing contains verdicts on the newest buckets, each with only a few agents (see
+BucketVerdict.short). In all topics together, these buckets have at most this many different starts.
+For older buckets, the standing contains only sums."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,8 @@ class TopicStanding:
         such time.
     oldest_overdue: the start of the oldest overdue bucket.
     records, rejects, repeats: the sums over all buckets.
-    newest: short verdicts on the newest buckets (see NEWEST_BUCKETS), by the start of the bucket.
+    newest: verdicts on the newest buckets (see NEWEST_BUCKETS), each with only a few agents, by the
+        start of the bucket.
     recounts: the newest recount of each output.
     uncounted: the number of offsets that counters could not read.
     filtered: the records that rules of the agents left out, sorted by rule.
@@ -207,9 +208,8 @@ def of_evidence(evidence: Evidence, found: Sequence[BucketVerdict], judged_ms: i
 def standing(
     found: Sequence[BucketVerdict], sources: Iterable[Source] = (), judged_ms: int = 0
 ) -> Standing:
-    """Sums up these verdicts. sources: the topics that messages mention. A topic of `sources` is
-    included even if nothing in it was counted; a topic of rejects is included only if something in
-    it was counted."""
+    """Sums up these verdicts. sources: the topics that messages mention. Topics of `sources` in
+    which nothing was counted are included, except topics of rejects."""
     by_source: dict[Source, list[BucketVerdict]] = {
         source: [] for source in sources if not source.topic.endswith(REJECTED_SUFFIX)
     }

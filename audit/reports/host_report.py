@@ -100,8 +100,8 @@ def _missed_name(state: HostState) -> str:
 
 
 def status_of(state: HostState) -> Status | None:
-    """The status of a bucket that is as grave as the host's state. None for a host that does not
-    report in time but need not report."""
+    """The status of a bucket that is as grave as the host's state. None for a host that need not
+    report and does not report in time."""
     if state.status is HostStatus.REPORTING:
         return Status.COMPLETE
     if not state.expected:
@@ -159,8 +159,8 @@ def host_document(state: HostState) -> dict[str, Any]:
 
 
 def wait_sentences(found: Sequence[Proof], since_ms: int, policy: Policy) -> list[str]:
-    """A sentence for each host of which it is not proven that all its buckets since `since_ms` are
-    complete. If there is no such host, one sentence about all hosts.
+    """A sentence for each host whose buckets since `since_ms` are not proven complete. If there is
+    no such host, one sentence about all hosts.
     """
     short = [proof for proof in found if proof.is_short]
     if short:

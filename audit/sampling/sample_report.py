@@ -135,11 +135,11 @@ def results(
     has compared the lines with unlisted differences. These differences still count unless all of
     these statements are true: This run has read all files and compared all lines of the samples. No
     sample of the day is known to be missing (see Told.has_all_of). This run has compared at least
-    as many lines as the earlier result. If the differences still count, the new result has as
-    `compared` the number of lines of this run or of the earlier result, whichever is greater, so
-    that the next run must compare at least that many lines. One mistake remains possible: no sample
-    of one agent was read, because an audit topic was not read or a mirror lags, but new samples of
-    other agents have at least as many lines.
+    as many lines as the earlier result. If the differences still count, `compared` of the new
+    result is the number of lines that this run or the earlier result compared, whichever is
+    greater, so that the next run must compare at least that many lines. One mistake remains
+    possible: no sample of one agent was read, because an audit topic was not read or a mirror lags,
+    but new samples of other agents have at least as many lines.
 
     If a row or record is not known to have its line's event time, the line may be in any bucket
     between the least and the greatest event time of its sample. The result has these two times in
@@ -207,9 +207,10 @@ def _with_differences(
     """The result `made`, with the given differences and the unlisted ones of `earlier`.
 
     Lists the first DIFFERENCES_MAX of the given differences. The others may be the same as those
-    that `earlier` counts but does not list. So the number of unlisted differences is the greater of
-    the two numbers, not the sum. times_ms: lines with differences may have any event time between
-    the least and the greatest of these times."""
+    that `earlier` counts but does not list. So the result counts as unlisted the number of these
+    others, or the number that `earlier` counts but does not list, whichever is greater, and not
+    their sum. times_ms: lines with differences may have any event time between the least and the
+    greatest of these times."""
     listed, others = differences[:DIFFERENCES_MAX], differences[DIFFERENCES_MAX:]
     times = [*times_ms, *(x.time_ms for x in others)]
     return replace(

@@ -103,7 +103,7 @@ class LogSearch:
     def _has_point(self, columns: HeaderColumns, is_meant: Bools) -> Bools:
         """Returns, for each record, whether its bytes include one of the points, whatever its event
         time is. is_meant: for each record, whether its event time is in [since_ms, until_ms). Also
-        updates `begun` with these records."""
+        updates the attribute `begun` with the records for which `is_meant` is true."""
         chosen = np.zeros(len(columns.offsets), np.bool_)
         origins = columns.origins
         if origins is None:

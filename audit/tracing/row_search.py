@@ -28,8 +28,8 @@ PLACE: Final = ("_agent", "_file_id", "_offset", "_length", "_partition", "_kafk
 OWN: Final = frozenset({*PLACE, "_host", "_file", "_timestamp"})
 BUFFER_BYTES: Final = 1 << 20
 LENGTH_MAX: Final = 1 << 32
-"""Every line has fewer bytes than this. So a line that contains a byte of a file begins at most
-this much before it."""
+"""Every line has fewer bytes than this. So a line that contains a given byte of a file begins less
+than this many bytes before it."""
 
 
 @dataclass(frozen=True, slots=True)

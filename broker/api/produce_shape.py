@@ -2,10 +2,10 @@
 shape differ only in their correlation ids and records.
 
 For each connection and partition, the broker parses the bytes before the records only once, and
-compares later requests with these bytes. The broker also encodes only once the answer's bytes
-before and after the offsets. A request that differs in anything but correlation id and records
-takes the general path. Only requests with one batch have a shape, because only a producer of many
-small requests needs this fast path::
+compares later requests with these bytes. In the same way, it encodes the answer's bytes before and
+after the offsets only once. A request that differs in anything but correlation id and records takes
+the general path. Only requests with one batch have a shape, because only a producer of many small
+requests needs this fast path::
 
     int16 key, int16 version | int32 correlation id | prefix | size | records | tail
                                                       ^ compared              ^ compared
