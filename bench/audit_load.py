@@ -194,8 +194,8 @@ class Collector:
             self.judge_buckets()
 
     def judge_buckets(self) -> None:
-        """Judges buckets, and then stores those that were found balanced (all tiers have equal
-        counts) in a smaller form."""
+        """Judges buckets, and then stores those that were found balanced (the tiers have equal
+        counts for all or nearly all agents) in a smaller form."""
         began = time.process_time()
         self._standing = self._judge.step()
         self._step = step_of(self._judge, self._standing, self._clock.now_ms)

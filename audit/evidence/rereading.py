@@ -150,7 +150,8 @@ def rereadings(
     began: Callable[[int], int | None],
     last_heard: Callable[[int], int],
 ) -> dict[int, Rereadings]:
-    """The rereadings of one topic, by agent. files: for each file, the ids under which agents
+    """By agent, the rereadings of one topic: the times in which an agent may have delivered lines
+    that other agents had delivered already. files: for each file, the ids under which agents
     announced it (FileNote).
 
     began: a function that returns the time (ms) of an agent's first message, or None if this

@@ -255,14 +255,15 @@ def _topic(
 
 
 def with_notes(found: TopicStanding, evidence: Evidence) -> TopicStanding:
-    """Returns the standing with the recounts and gaps of the topic added. These belong to no
-    bucket."""
+    """Returns the standing with the recounts of the topic, and the number of offsets that counters
+    could not read. Neither belongs to a single bucket."""
     topic = evidence.topic(found.source)
     return replace(found, recounts=tuple(topic.recounts), uncounted=_uncounted(topic.gaps))
 
 
 def _uncounted(gaps: Iterable[GapNote]) -> int:
-    """The number of offsets that are in at least one gap. An offset in several gaps counts once."""
+    """The number of offsets that are in at least one gap (offsets that a counter could not read).
+    An offset in several gaps counts once."""
     count, at = 0, (-1, 0)  # at: a partition, and the end of its offsets that `count` includes
     for partition, first, end in sorted((x.gap.partition, x.gap.first, x.gap.end) for x in gaps):
         begin = max(first, at[1]) if partition == at[0] else first

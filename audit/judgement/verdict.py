@@ -204,7 +204,8 @@ class Parts:
 
 
 def has_remarks(verdict: AgentVerdict) -> bool:
-    """Whether the agent has a remark, or an accepted finding."""
+    """Whether the agent has a remark (a finding that makes no verdict worse), or an accepted
+    finding."""
     return any(x.status is Status.COMPLETE or x.acceptance for x in verdict.findings)
 
 

@@ -172,7 +172,8 @@ class _SourceSearch:
     ) -> None:
         """Adds the lines that were found in the host's files, but of which no record was found. If
         a record was found, only adds the text to its line, which was added before. matched: for
-        each point for which a record was found, the point of the record's first byte.
+        each point (byte of a file) for which a record was found, the point of the record's first
+        byte.
         """
         for line in host_lines:
             known = next((matched[x] for x in line.points if x in matched), None)
@@ -246,8 +247,8 @@ class _SourceSearch:
 
     def _take_row(self, topic: LoadedTopic, row: LineRow, bare: Iterable[Point]) -> None:
         """Adds a row to the line from which it was made; adds this line if it is new. bare: the
-        points of lines in the same log file of which no record was found. The row may belong to one
-        of them."""
+        first bytes of those lines in the same log file of which no record was found. The row may
+        belong to one of them."""
         point = Point(row.origin.agent, row.origin.file, row.origin.first)
         point = next((x for x in bare if is_at(row.origin, x)), point)
         self._lines.add(_Line(point, row.time_ms or 0))

@@ -60,7 +60,7 @@ class Story:
 
     @property
     def is_everywhere(self) -> bool:
-        """Whether every tier of the site has the line."""
+        """Whether every tier but the host has the line (see fates.is_everywhere)."""
         return is_everywhere(self.fates)
 
 
