@@ -125,8 +125,8 @@ class Store:
         self.taking: list[float] = []
 
     def wait(self, said: Second) -> float:
-        """Adds the messages of one second to the waiting messages. If so many messages wait that
-        the ledger must store them, lets it store them. Returns the CPU time that this took."""
+        """Adds the messages of one second to the waiting messages. If too many bytes wait, lets the
+        ledger store the waiting messages. Returns the CPU time that the ledger took."""
         now_ms, taken = self._clock.now_ms, 0.0
         for value in said.values:
             where = Heard(TOPIC, "t", 0, self._offset, now_ms, now_ms, is_live=self._is_live)
@@ -188,8 +188,8 @@ class Collector:
         self._clock.now_ms = START_MS
 
     def pass_second(self, said: Second) -> None:
-        """Lets the messages of the next second arrive. If their intervals have passed, the ledger
-        stores the waiting messages, and the judge judges the buckets."""
+        """Lets the messages of the next second arrive. The ledger stores the waiting messages, and
+        the judge judges the buckets, each if its interval has passed."""
         self._second += 1
         self._clock.now_ms += SECOND_MS
         self.counts += said.counts
@@ -202,8 +202,8 @@ class Collector:
             self.judge_buckets()
 
     def judge_buckets(self) -> None:
-        """Judges buckets, and then stores those that were found balanced (all tiers have equal
-        counts) in a smaller form."""
+        """Judges buckets, and then stores those that were found balanced (the tiers have equal
+        counts for all or nearly all agents) in a smaller form."""
         began = time.process_time()
         self._standing = self._judge.step()
         self._step = step_of(self._judge, self._standing, self._clock.now_ms)

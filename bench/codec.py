@@ -57,7 +57,8 @@ Shape = tuple[dict[str, Any], pa.RecordBatch]
 
 
 def run() -> Table:
-    """Measures encoding and decoding of each shape; the sides take turns."""
+    """Measures encoding and decoding of each shape (a schema with a batch of records); the compared
+    codecs take turns."""
     table = Table(f"codec: columns to Avro and back, {ROWS:,} rows a batch, one core")
     for name, (schema, batch) in shapes().items():
         codec = Codec(schema)
@@ -186,8 +187,8 @@ def batch_of(rows: list[Any], arrow: pa.Schema) -> pa.RecordBatch:
 
 
 def shapes() -> dict[str, Shape]:
-    """The shapes by name. Their schemas and records are similar to those of logs. The first three
-    have no nested fields."""
+    """The shapes by name (a shape is a schema with a batch of records). Their schemas and records
+    are similar to those of logs. The first three have no nested fields."""
     return {
         "narrow": shape(
             {
@@ -259,8 +260,8 @@ def messages() -> list[str]:
 
 
 def shape(columns: dict[str, tuple[Any, list[Any]]]) -> Shape:
-    """Returns the shape whose schema has these columns. columns: by name, the Avro type and the
-    values of a column."""
+    """Returns the shape (a schema with a batch of records) that has these columns. columns: by
+    name, the Avro type and the values of a column."""
     fields = [{"name": name, "type": avro} for name, (avro, _) in columns.items()]
     schema = {"type": "record", "name": "Log", "fields": fields}
     arrow = Codec(schema).arrow_schema

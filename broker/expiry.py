@@ -95,9 +95,9 @@ class Expiry:
         def held_from(partition: TopicPartition) -> int | None:
             groups = _of(held, partition)
             if not set(self._logs.logs[partition].config.held_by).issubset(held.get(partition, ())):
-                # The last `look` did not ask ZooKeeper for the offset of this group and partition:
-                # only later did segments of the partition expire, or did `retention.hold` name this
-                # group. The next `look` asks for the missing offsets.
+                # The last `look` did not ask ZooKeeper for the offsets of all these groups: at that
+                # time, no segment of the partition had expired, or `retention.hold` did not name
+                # all of these groups. The next `look` asks for the missing offsets.
                 return 0  # 0 keeps all segments until the next call of `look`
             return min((known[reader] for reader in groups), default=None)
 

@@ -5,8 +5,8 @@ reader of the topics.
 A message contains its sender's time, but a sender's clock may be wrong. Three values about a sender
 do not depend on its clock alone:
 
-    heard     the time of its last message: by its own clock, or by our clock when we read the
-              message, whichever is earlier
+    heard     the time of its last message: the time by its own clock when it sent the message, or
+              the time by our clock when we read the message, whichever is earlier
     offsets   the least and greatest offset of its messages in a log: offsets show in which order
               senders of one log began and ended, even if their clocks are wrong
     reading   the difference of its clock from ours, as far as it is known
@@ -62,8 +62,8 @@ class Heard(NamedTuple):
 
     @property
     def arrived_ms(self) -> int:
-        """A time at which the record had certainly been sent already: our time or the broker's
-        time, whichever is earlier."""
+        """A time at which the record had certainly been sent already: the time by our clock when we
+        read it, or by the broker's clock when the broker appended it, whichever is earlier."""
         return self.taken_ms if self.appended_ms is None else min(self.taken_ms, self.appended_ms)
 
 
@@ -96,11 +96,12 @@ class Spoken(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """The difference of a sender's clock from ours, from the lags that count (see the module's
-    docstring). window: the number of the last window of our time that has such a lag. least_ms: the
-    least lag in that window. earlier_ms: the least lag in the window before `window`. earliest_ms:
-    the least lag two windows before `window`. If no lag of its window counts, `earlier_ms` or
-    `earliest_ms` is None."""
+    """The difference of a sender's clock from ours. It is computed from lags: the lag of a record
+    is the time by our clock at which we read it, minus the time by the sender's clock at which it
+    was sent. The module's docstring says which lags count. window: the number of the last window of
+    our time that has such a lag. least_ms: the least lag in that window. earlier_ms: the least lag
+    in the window before `window`. earliest_ms: the least lag in the window before that. If no lag
+    of its window counts, `earlier_ms` or `earliest_ms` is None."""
 
     window: int
     least_ms: int
@@ -138,9 +139,9 @@ class Hearings:
                 self.offsets[agent, log] = here if known is None else known.or_wider(here)
 
     def seal(self, agent: int, epoch: int, where: Heard) -> None:
-        """Notes a seal of an epoch later than the agent's first epoch. The field `sealed` gets the
-        time at which the epoch's first seal arrived. This is a time by our clock if the seal came
-        live, and otherwise a time by the broker's clock."""
+        """Notes a seal that an agent sent in a later epoch than its first. The field `sealed` gets
+        the time at which the first seal of this epoch arrived: the time by our clock if the seal
+        came live, and otherwise the time by the broker's clock."""
         came_ms = where.taken_ms if where.is_live else where.appended_ms
         if came_ms is not None:
             key = agent, epoch
@@ -158,8 +159,9 @@ class Hearings:
 
 
 def then(known: Reading | None, new: Reading) -> Reading:
-    """Merges a new reading into the known reading. If the new window is neither the known window
-    nor the window after it, for example because our own clock was set, drops the known reading."""
+    """Merges a new reading of a sender's clock into the known reading. If the window of the new
+    reading is neither the window of the known reading nor the window after it, for example because
+    our own clock was set, drops the known reading."""
     if known is None or new.window not in (known.window, known.window + 1):
         return new
     if new.window == known.window:

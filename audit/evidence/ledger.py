@@ -2,10 +2,10 @@
 buckets.
 
 Its rows contain sums per (source topic, bucket, agent, sender), and seals, losses, gaps, coverage
-(the ranges of offsets that senders have counted) and files. For each message, a row contains the
-message's number and a digest of its content. The same transaction writes a message and the position
-up to which its topic was read, so no message counts twice. If a message arrives a second time, the
-ledger recognizes it by its number. The whole ledger can be rebuilt from the audit topics.
+(the ranges of offsets that senders have counted) and files. The ledger also has the number of each
+message, with a digest of its content. If a message arrives a second time, the ledger recognizes it
+by its number. The same transaction writes a message and the position up to which its topic was
+read, so no message counts twice. The whole ledger can be rebuilt from the audit topics.
 
 A newer version of the program may have written a message whose schema this version does not have.
 Such a message may concern any bucket. The ledger counts such a message as unread, under the
@@ -122,9 +122,9 @@ class Ledger:
 
     def prune(self, old: Iterable[OldBucket], before_ms: int, settled_ms: int | None = None) -> int:
         """Deletes those of the given old buckets whose counts have not changed since they were
-        judged. For the next SENDERS_MAX senders, also deletes old seals before `before_ms`, and
-        settles messages before `settled_ms` (by default `before_ms`), that is, deletes their
-        digests. Returns the number of deleted buckets."""
+        judged. Each call also handles the next SENDERS_MAX senders: it deletes their seals from
+        before `before_ms`, and the digests of their messages from before `settled_ms` (by default
+        `before_ms`). Returns the number of deleted buckets."""
         if settled_ms is None:
             settled_ms = before_ms
         with self._writing():
@@ -133,16 +133,17 @@ class Ledger:
         return count
 
     def narrow(self, balanced: Collection[tuple[Source, BucketId]]) -> None:
-        """Makes the checksums of these buckets narrow, so that they take less space. The writer
-        calls this after it judged the buckets, and before it takes further messages. It gives only
-        buckets in which the whole checksums agreed."""
+        """Keeps only the low 24 bits of these buckets' checksums, so that they take less space. The
+        writer calls this after it judged the buckets, and before it takes further messages.
+        balanced: buckets in which the checksums of nearly all agents agreed in all bits (see
+        BucketColumns.is_balanced)."""
         if balanced:
             with self._writing():
                 self._rows.narrow(balanced)
 
     @property
     def settled(self) -> int:
-        """How many senders have settled messages (messages whose digests were deleted)."""
+        """How many senders have messages whose digests were deleted."""
         (count,) = self._connection.execute("SELECT count(*) FROM settled").fetchone()
         return int(count)
 
@@ -182,8 +183,8 @@ class Ledger:
 
     def rebuild(self, ends: Mapping[TopicPartition, int]) -> None:
         """Notes that these partitions are read from their beginnings. ends: the offset that the
-        ledger must reach in each partition. Until then, it has only a part of the evidence, and
-        nothing is judged. The ledger does not wait for a partition whose offset is 0.
+        ledger must reach in each partition. Until then, the ledger has only a part of the evidence,
+        and nothing is judged. The ledger does not wait for a partition whose offset in `ends` is 0.
         """
         with transaction(self._connection):
             self._connection.executemany(
@@ -267,9 +268,10 @@ class Ledger:
     def evidence_of(
         self, whole: Evidence, window: Window, topics: Sequence[str] | None = None
     ) -> Evidence:
-        """Returns the same evidence as `evidence`. whole: the evidence without counts, which must
-        have been read from the state of the store that this connection sees. The caller must change
-        neither `whole` nor the result.
+        """Returns the same evidence as `evidence`, but reads only the counts, and takes the rest
+        from `whole`. whole: the evidence without counts, which must have been read from the state
+        of the store that this connection sees. The caller must change neither `whole` nor the
+        result.
         """
         self._numbers = self._numbers or AgentNumbers(self._connection)
         (last,) = self._connection.execute("SELECT coalesce(max(id), 0) FROM senders").fetchone()
@@ -390,7 +392,8 @@ class Ledger:
         return {(agent, file): inode for agent, file, inode in rows}
 
     def bucket_ms(self) -> int:
-        """The greatest bucket size in ms among the newest buckets; 0 if there are no buckets."""
+        """The size in ms of the bucket that begins last, the greatest size if several buckets begin
+        then; 0 if there are no buckets."""
         return ledger_evidence.bucket_ms(self._connection)
 
     def bucket_sizes(self) -> set[int]:

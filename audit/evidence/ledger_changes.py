@@ -1,9 +1,10 @@
 """Notices in which buckets a connection to the ledger changed the counts.
 
-Triggers of SQLite note the key of each bucket whose tallies or filtered records the connection
-writes or deletes. The triggers and their table are temporary, so they exist only in this
-connection, and a transaction that is rolled back leaves no keys. If another connection changed the
-database, any bucket may have changed.
+Triggers of SQLite note the key of each bucket for which the connection writes or deletes a tally
+(the sum of a sender's counts) or a count of filtered records (records that an agent's rules left
+out). The triggers and their table are temporary, so they exist only in this connection, and a
+transaction that is rolled back leaves no keys. If another connection changed the database, any
+bucket may have changed.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import sqlite3
 from typing import Final, NamedTuple
 
 Key = tuple[int, int, int]
-"""The ledger's id of a source, and the start and the size of a bucket."""
+"""The ledger's id of a source topic, and the start and the size of a bucket."""
 
 _TABLE: Final = """
 CREATE TEMP TABLE IF NOT EXISTS changed_buckets (
@@ -43,7 +44,8 @@ class LedgerChanges:
                 connection.execute(_trigger(table, event))
 
     def take(self) -> Changes | None:
-        """The buckets that changed since the last call. None if any bucket may have changed."""
+        """The buckets that changed since the last call. None if this is not known, so that any
+        bucket may have changed."""
         (version,) = self._connection.execute("PRAGMA data_version").fetchone()
         found = set(self._connection.execute("DELETE FROM changed_buckets RETURNING *").fetchall())
         is_ours, self._version = version == self._version, version

@@ -59,8 +59,8 @@ SELECT value FROM decisions WHERE revoked IS NULL
 """
 _REMAINING = f"{_STANDING} AND source IS NULL"
 _OF_BUCKETS = f"{_STANDING} AND source = ? AND bucket >= ? AND bucket < ?"
-"""Queries for decisions that nobody took back. `_REMAINING` selects the decisions that concern
-every bucket. `_OF_BUCKETS` selects the decisions about the buckets of one topic in a window."""
+"""Queries for decisions that nobody took back. `_OF_BUCKETS` selects the decisions about the
+buckets of one topic in a window. `_REMAINING` selects the decisions that name no bucket."""
 
 _BUCKET_MS = """
 SELECT coalesce(max(bucket_ms), 0) FROM tallies WHERE bucket = (SELECT max(bucket) FROM tallies)
@@ -149,9 +149,10 @@ def with_counts(
     senders: SenderIds,
     numbers: AgentNumbers,
 ) -> Evidence:
-    """Returns the same evidence as `read`. whole: the evidence without counts, which must have been
-    read from the same state of the database. The result shares values with `whole`, so the caller
-    must change neither of the two.
+    """Returns the same evidence as `read`, but reads only the counts of the window's buckets, and
+    takes the rest from `whole`. whole: the evidence without counts, which must have been read from
+    the same state of the database. The result shares values with `whole`, so the caller must change
+    neither of the two.
     """
     wanted, (begin, end) = _with_parents(topics), window
     known = connection.execute("SELECT * FROM sources").fetchall() if begin < end else []
@@ -225,7 +226,7 @@ def sender_ids(connection: sqlite3.Connection) -> SenderIds:
 def filtered(
     connection: sqlite3.Connection, source: int, window: Window
 ) -> dict[BucketId, dict[tuple[int, int], list[Filtered]]]:
-    """The records that rules left out of a topic's buckets, by bucket, agent and sender, sorted by
+    """How many records each rule of an agent left out, by bucket, agent and sender, sorted by
     rule."""
     rows = connection.execute(
         "SELECT bucket, bucket_ms, agent, sender, rule, records, bytes FROM filtered"
@@ -246,7 +247,8 @@ def decisions(connection: sqlite3.Connection) -> list[Acceptance | Retirement]:
 
 
 def bucket_ms(connection: sqlite3.Connection) -> int:
-    """The greatest bucket size in ms among the newest buckets; 0 if there are no buckets."""
+    """The size in ms of the bucket that begins last, the greatest size if several buckets begin
+    then; 0 if there are no buckets."""
     (size,) = connection.execute(_BUCKET_MS).fetchone()
     return int(size)
 
@@ -258,7 +260,8 @@ def rebuilding(connection: sqlite3.Connection) -> int:
 
 
 class _SenderRow(NamedTuple):
-    """A row of the table `senders`. first: None if only heartbeats arrived."""
+    """A row of the table `senders`. first: the number of the first delta or seal that arrived; None
+    if only heartbeats arrived."""
 
     id: int
     tier: str

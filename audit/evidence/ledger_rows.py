@@ -2,10 +2,10 @@
 repetitions, with one exception: of several results of one recount or sample comparison, the ledger
 keeps the result that it read last.
 
-Most rows are a sum, a minimum or a maximum over distinct messages. Changes of rows that most
-messages change are first added up in memory (see pending_rows). The caller begins the transaction.
-If the transaction fails, the database no longer has the ids that `Rows` assigned to sources and
-senders, so the caller must make a new `Rows`.
+Most rows are a sum, a minimum or a maximum over distinct messages. If nearly every message changes
+a row, the changes are first added up in memory (see pending_rows). The caller begins the
+transaction. If the transaction fails, the database no longer has the ids that `Rows` assigned to
+sources and senders, so the caller must make a new `Rows`.
 
 If a message with the same number is known already, this module compares the digests of the two
 messages. The new message is a repetition if it has the same content, and a clone if it has
@@ -175,7 +175,7 @@ class Rows:
         return self._tallies.of((self.source_id(source), bucket, bucket_ms))
 
     def narrow(self, buckets: Iterable[tuple[Source, BucketId]]) -> None:
-        """Makes the checksums of these buckets narrow."""
+        """Keeps only the low 24 bits of the checksums of these buckets."""
         for source, bucket in buckets:
             self._tallies.narrow((self.source_id(source), *bucket))
 
@@ -184,8 +184,8 @@ class Rows:
         return self._sources.get(source) or self._source(source)
 
     def prune(self, old: Iterable[OldBucket]) -> int:
-        """Deletes those old buckets whose counts have not changed since they were judged. Returns
-        the number of deleted buckets.
+        """Deletes those of the buckets `old` whose counts have not changed since they were judged.
+        Returns the number of deleted buckets.
         """
         deleted = pruning.delete_buckets(self._connection, old, self._source, self._tallies.of)
         for key in deleted:
@@ -193,11 +193,11 @@ class Rows:
         return len(deleted)
 
     def settle(self, after: int, count: int, before_ms: int, settled_ms: int) -> int | None:
-        """For the next `count` senders, settles messages before `settled_ms`, and deletes seals
-        before `before_ms`. If the first message of a sender is missing, only its messages before
-        `before_ms` are settled. Also deletes all notes before `before_ms`. after: the id of the
-        last sender that the previous call handled. Returns the id of the last sender that this call
-        handled; None if there are no further senders."""
+        """For the next `count` senders, deletes the digests of messages from before `settled_ms`,
+        and seals from before `before_ms`. If the first message of a sender is missing, deletes only
+        its digests from before `before_ms`. Also deletes all notes from before `before_ms`. after:
+        the id of the last sender that the previous call handled. Returns the id of the last sender
+        that this call handled; None if there are no further senders."""
         rows = self._connection.execute(
             "SELECT id, tier, producer, epoch, first FROM senders WHERE id > ? ORDER BY id LIMIT ?",
             (after, count),
@@ -223,8 +223,8 @@ class Rows:
         return dict(self._connection.execute("SELECT fingerprint, count FROM unread"))
 
     def _write_readings(self, readings: Mapping[SenderName, Reading]) -> None:
-        """Writes the readings (differences of clocks, see hearing) that differ from the stored
-        readings. Few do."""
+        """Writes those readings (differences of clocks, see hearing) that differ from the stored
+        readings."""
         rows = []
         for name, new in readings.items():
             known = self._reading(name)
@@ -303,7 +303,7 @@ class Rows:
 
     def _take_result(self, message: RecountResult | SampleResult, value: bytes) -> None:
         """Stores the result of a recount, or of a comparison of samples, and so replaces the
-        earlier result. If no sample differs, only deletes the earlier result."""
+        earlier result. If the comparison found no difference, only deletes the earlier result."""
         key = self._source(message.source), message.name
         if isinstance(message, SampleResult) and not message.differing:
             delete = "DELETE FROM recounts WHERE (source, output) = (?, ?)"

@@ -123,7 +123,7 @@ class LedgerSeals:
 
     def _further(self, asked: Asked) -> Iterator[tuple[SenderKey, SealNote]]:
         """The seals, besides the first and the newest, that the judgement needs because of a clone,
-        a loss or a rereading."""
+        a loss or a rereading (see the module's docstring)."""
         by_agent: dict[int, list[LossNote]] = {}
         for note in asked.losses:
             by_agent.setdefault(note.loss.agent, []).append(note)

@@ -163,7 +163,7 @@ INSERT INTO meta VALUES (1, 0, 0)
     rebuild: the offsets up to which partitions must be read before anything can be judged.
     heard: when each sender was last heard.
     readings: how the senders' clocks differ from the collector's clock.
-    seals_ahead: seals that promise lines later than the seal's arrival, because the agent's clock
+    seals_ahead: seals whose `sealed_until` is later than their arrival, because the agent's clock
         was ahead.
     resumed: when agents continued in a new epoch.
     offsets: the least and the greatest offset of each agent's messages in each log.

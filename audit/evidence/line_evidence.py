@@ -28,7 +28,8 @@ class AnnouncedFile(NamedTuple):
 
 class DeclaredRange(NamedTuple):
     """Bytes [first, end) of a file that an agent declared lost or uncertain. end: None if the agent
-    did not see the end. certainty: LOST or UNCERTAIN. time_ms: when the agent declared it."""
+    does not know where these bytes end. certainty: LOST or UNCERTAIN. time_ms: when the agent
+    declared it."""
 
     first: int
     end: int | None

@@ -29,10 +29,11 @@ import google_crc32c
 
 BLOCK: Final = 64
 KEPT_BLOCKS_MAX: Final = 40_000
-"""At most this many blocks, of about 350 bytes each, stay in memory between two transactions."""
+"""At most this many blocks (each with the digests of 64 messages, about 350 bytes) stay in memory
+between two transactions."""
 
 SETTLED_MAX: Final = 16
-"""At most this many blocks of one sender are settled at a time."""
+"""One call of `settle` deletes the digests of at most this many blocks of one sender."""
 
 _LAST_BLOCK: Final = ((1 << 63) - 1) // BLOCK
 """The block of the greatest number that a message can have."""
@@ -81,9 +82,12 @@ class NumberRows:
         self._settled = {sender: _Settled(*row) for sender, *row in rows}
 
     def add(self, sender: int, number: int, digest: bytes, time_ms: int) -> bytes | None:
-        """Adds the digest of a message, unless a message with this number is known. Returns the
-        digest of the known message, or None if no message is known. For a settled number, returns
-        the given digest if the message may be a repetition, and otherwise an empty digest."""
+        """Adds the digest of a message if no message with this number has arrived before, and
+        returns None. If a message with this number has arrived before, changes nothing, and returns
+        the digest of that message, so that the caller can compare the two. If the digest of that
+        message was deleted, because the message is old (see *settled* in the module's docstring),
+        the time of the new message decides: returns `digest` if the new message may be a
+        repetition, and b"" if it cannot be one."""
         settled = self._settled.get(sender)
         if settled is not None and number < settled.below:
             return digest if time_ms <= settled.newest else b""
@@ -119,10 +123,10 @@ class NumberRows:
             del self._blocks[next(iter(self._blocks))]
 
     def settle(self, senders: Iterable[tuple[int, int]], before_ms: int) -> list[_Key]:
-        """Settles blocks whose messages are all older than `before_ms`. senders: the ids of
-        senders, and their first numbers. Returns the settled blocks. Stops at a missing number, so
-        that the number stays missing. Does not settle the last block of all numbers, because no
-        number of 64 bits comes after it."""
+        """Deletes the digests of blocks whose messages are all older than `before_ms` (settles
+        these blocks). senders: the ids of senders, and their first numbers. Returns the settled
+        blocks. Stops at a missing number, so that the number stays missing. Does not settle the
+        block with the greatest possible numbers, because no 64-bit number comes after it."""
         settled = []
         for sender, first in senders:
             found = self._settled.get(sender, _Settled(first - first % BLOCK, -(1 << 63)))

@@ -9,12 +9,12 @@ of the block but the last. So if the agent later declares a loss, its last seal 
 still there. A rule that needs a deleted seal uses the last seal of a block instead, which is at
 most 64 messages away from the deleted seal.
 
-The ledger keeps all seals of an agent that declared a loss, that had a clone, that began a second
-epoch, or whose host name another agent has too, because verdicts need its seals around these
-moments. For all other agents, the ledger deletes old blocks of seals, but never the newest block of
-an epoch. So if such an agent later declares a loss, the ledger still has its last seal before the
-loss. If another agent later reads the same bytes, a seal that the verdict needs may be missing. In
-this case more buckets are in doubt, never fewer.
+The ledger keeps all seals of an agent that declared a loss, sent two different messages with one
+number, began a second epoch, or has the same host name as another agent, because verdicts need its
+seals around these moments. For all other agents, the ledger deletes old blocks of seals, but never
+the newest block of an epoch. So if such an agent later declares a loss, the ledger still has its
+last seal before the loss. If another agent later reads the same bytes, a seal that the verdict
+needs may be missing. In this case more buckets are in doubt, never fewer.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from skidway.audit.evidence.tallies import BucketId, TallyColumns
 from skidway.kafka.source import Source
 
 Key = tuple[int, int, int]
-"""The ledger's id of a source, and the start and the size of a bucket."""
+"""The ledger's id of a source topic, and the start and the size of a bucket."""
 
 _ROW: Final = 64
 
@@ -79,8 +79,8 @@ def delete_buckets(
     source_of: Callable[[Source], int],
     tallies_of: Callable[[Key], TallyColumns | None],
 ) -> list[Key]:
-    """Deletes the buckets whose counts have not changed since they were judged. Returns their
-    keys."""
+    """Deletes those of the buckets `old` whose counts have not changed since they were judged.
+    Returns the keys of the deleted buckets."""
     deleted = []
     for each in old:
         key = source_of(each.source), each.bucket, each.bucket_ms
@@ -99,7 +99,8 @@ def delete_buckets(
 
 
 def delete_seals(connection: sqlite3.Connection, producers: Sequence[str], before_ms: int) -> int:
-    """Deletes old blocks of seals of these agents. Returns the number of blocks."""
+    """Deletes the blocks of seals from before `before_ms` of those agents for which `is_special` is
+    false. Returns the number of deleted blocks."""
     count = 0
     for producer in producers:
         if not is_special(connection, producer):
@@ -114,7 +115,7 @@ def is_special(connection: sqlite3.Connection, producer: str) -> bool:
 
 
 def pruned(connection: sqlite3.Connection, source: int, window: Window) -> Iterator[BucketId]:
-    """Yields the deleted buckets of a source in this window."""
+    """Yields the deleted buckets of a source topic in this window."""
     rows = connection.execute(
         "SELECT bucket_ms, place, buckets FROM pruned WHERE source = ?1"
         " AND place BETWEEN ?2 / bucket_ms / ?4 - 1 AND ?3 / bucket_ms / ?4 + 1",
@@ -128,7 +129,7 @@ def pruned(connection: sqlite3.Connection, source: int, window: Window) -> Itera
 
 
 def is_pruned(connection: sqlite3.Connection, source: int, bucket: BucketId) -> bool:
-    """Whether a bucket of a source was deleted."""
+    """Whether a bucket of a source topic was deleted."""
     *key, bits = _mark(source, *bucket)
     row = connection.execute(
         "SELECT buckets FROM pruned WHERE (source, bucket_ms, place) = (?, ?, ?)", key

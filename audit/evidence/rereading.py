@@ -92,10 +92,10 @@ class Rereading:
 
 @dataclass(frozen=True, slots=True)
 class Rereadings:
-    """The rereadings of one agent. of_earlier: the rereading of lines from agents that began before
-    this agent. of_later: the rereading of lines from agents that began after this agent, which
-    happens if this agent's state was restored, or if both agents ran at once. group: the least id
-    among the agents that share files with this agent, directly or through other agents."""
+    """The rereadings of one agent. of_earlier: when it may have read lines that agents that began
+    earlier had delivered. of_later: when it may have read lines that agents that began later had
+    delivered; this happens if its state was restored, or if both agents ran at once. group: the
+    least id among the agents that share files with this agent, directly or through other agents."""
 
     of_earlier: Rereading | None
     of_later: Rereading | None
@@ -150,7 +150,8 @@ def rereadings(
     began: Callable[[int], int | None],
     last_heard: Callable[[int], int],
 ) -> dict[int, Rereadings]:
-    """The rereadings of one topic, by agent. files: for each file, the ids under which agents
+    """By agent, the rereadings of one topic: the times in which an agent may have delivered lines
+    that other agents had delivered already. files: for each file, the ids under which agents
     announced it (FileNote).
 
     began: a function that returns the time (ms) of an agent's first message, or None if this
@@ -202,7 +203,7 @@ def _by_age(notes: Iterable[FileNote], began: Callable[[int], int | None]) -> li
     for agent, own in by_agent.items():
         own.sort(key=lambda x: (x.time_ms, x.file))
         since = began(agent)
-        if since is not None:  # an older version may have stored a time after an announcement
+        if since is not None:  # an older version may have stored too late a time
             since = min(since, own[0].time_ms)
         readers.append(_Reader(since is not None, since or 0, agent, tuple(own)))
     return sorted(readers)

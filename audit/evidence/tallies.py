@@ -57,8 +57,9 @@ class SenderKey(NamedTuple):
 class Tally:
     """The counts of one sender for one (source topic, agent, bucket).
 
-    first, last: the least and the greatest number of the deltas that touched the bucket. links: the
-    sum of the links of these deltas.
+    first, last: the least and the greatest number of the deltas that touched the bucket. links: a
+    sum of hashes of the numbers of these deltas, which shows whether one of them is missing (see
+    the module's docstring).
     """
 
     sums: Sums
@@ -68,7 +69,7 @@ class Tally:
 
     @property
     def chained(self) -> bool:
-        """Whether no delta of this bucket is missing."""
+        """Whether all deltas in which this sender counted records of the bucket have arrived."""
         return self.links == checksum.signed(link(self.last) - link(0))
 
 
@@ -77,7 +78,8 @@ class TallyColumns:
     """The tallies of one bucket, sorted by agent and sender; no two have the same agent and sender.
 
     table: an array of shape (10, n); each of its columns is a tally. is_narrow: whether all
-    checksums are narrow (see module checksum). The sum of narrow and whole tallies is narrow.
+    checksums are narrow (have only their low 24 bits, see module checksum). If some summands are
+    narrow, their sum is narrow too.
     """
 
     table: Int64s
@@ -121,7 +123,7 @@ class TallyColumns:
         return agents
 
     def narrowed(self) -> TallyColumns:
-        """The same tallies with narrow checksums."""
+        """The same tallies, with only the low 24 bits of each checksum."""
         if self.is_narrow:
             return self
         found = self.table.copy()
@@ -262,7 +264,8 @@ def link(number: int) -> int:
 
 
 def links_of(number: int, previous: int) -> int:
-    """The value that one delta adds to the `links` of a bucket that it touches."""
+    """The value that one delta adds to `Tally.links`, the sum that shows whether a delta of a
+    bucket is missing."""
     return checksum.signed(link(number) - link(previous))
 
 

@@ -76,7 +76,7 @@ _Key = tuple[int, int, int]
 
 
 class _Told(NamedTuple):
-    """The counts of one delta. sources: the ledger's ids of the sources of the counts."""
+    """The counts of one delta. sources: the ledger's ids of the source topics of the counts."""
 
     sender: int
     number: int
@@ -107,27 +107,27 @@ class TallyRows:
         *,
         is_clone: bool = False,
     ) -> None:
-        """Adds the counts of a delta. sources: the ledger's ids of the sources of the counts.
+        """Adds the counts of a delta. sources: the ledger's ids of the source topics of the counts.
         is_clone: whether another delta with this number arrived before. The counts of a clone are
         not added, but the tallies show that the clone touched its buckets."""
         if len(counts):
             self._told.append(_Told(sender, number, counts, sources, is_clone))
 
     def write(self, additions_max: int = 0) -> None:
-        """Writes the tallies to which counts were added. additions_max: how many additions a bucket
-        may have."""
+        """Writes the tallies to which counts were added. additions_max: how many rows a bucket may
+        have in the table `tally_additions`."""
         told, self._told = self._told, []
         if not told:
             return
         self._connection.executemany(_FILTERED, _filtered_rows(told))
         table = _table_of(told)
-        del told  # `table` has the counts now, and `told` takes as much memory
+        del told  # no longer needed, and takes as much memory as `table`
         for key, counts in _by_bucket(table):
             self._write_bucket(key, TallyColumns.summed(_tallies_of(counts)), additions_max)
 
     def narrow(self, key: _Key) -> None:
-        """Makes the checksums of a bucket narrow (see module checksum), unless they are narrow
-        already."""
+        """Keeps only the low 24 bits of a bucket's checksums. (Such checksums are called narrow,
+        see module checksum.)"""
         known = self.of(key)
         if known is not None and not known.is_narrow:
             self._write_columns(key, known.narrowed())
@@ -149,7 +149,8 @@ class TallyRows:
             self._keep(key, self._kept[key] + added)
 
     def _has_room(self, key: _Key, additions_max: int) -> bool:
-        """Whether the bucket has a row, and fewer additions than it may have."""
+        """Whether the bucket has a row in `tallies`, and fewer than `additions_max` rows in
+        `tally_additions`."""
         if not additions_max:
             return False
         has_row, count = self._connection.execute(_COUNT, key).fetchone()
@@ -222,7 +223,8 @@ def read(
 
 def _table_of(told: Sequence[_Told]) -> Int64s:
     """The columns of all counts, with the ledger's ids of sources, and three more rows: the number
-    of the delta, its sender, and whether it is believed (1, or 0 for a clone)."""
+    of the delta, its sender, and 1 if its counts are added, or 0 if they are not, because it is a
+    clone (another delta with the same number arrived before)."""
     lengths = [len(x.counts) for x in told]
     table = np.empty((len(COLUMNS) + _OF_DELTAS, sum(lengths)), np.int64)
     np.concatenate([x.counts.table for x in told], axis=1, out=table[: len(COLUMNS)])

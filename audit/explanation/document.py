@@ -70,7 +70,8 @@ def text(found: Sequence[Explanation]) -> Iterator[str]:
 
 def acceptance(found: Sequence[Explanation]) -> Acceptance | None:
     """The command that accepts the bucket; None if it cannot be accepted yet. The command covers
-    all causes of the bucket. The reason that it states is the first cause that can be accepted.
+    all causes of the bucket. As the reason, the command states the first cause that can be
+    accepted.
     """
     accepts = [x.accept for x in found if x.accept is not None]
     if not accepts:

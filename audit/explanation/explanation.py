@@ -112,7 +112,8 @@ def explain(
 ) -> list[Explanation]:
     """The explanations of a bucket, sorted by gravity and then by tier. There is an explanation for
     each finding and each warning that nobody accepted, for each recount that found a difference,
-    and one more if rules left out records. Remarks have no explanation.
+    and one more if rules left out records. Remarks (findings that make no verdict worse) have no
+    explanation.
 
     now_ms: the time that our clock shows. access: the addresses and options that the commands need.
     healths: by host, the document of its agent's /health, as far as it is known. last: the last
@@ -190,7 +191,7 @@ class _Explainer:
         can_accept = self._verdict.due and (
             finding.status > Status.OPEN or finding.cause is Cause.REJECTED
         )
-        if command == accepting and not can_accept:  # until then, `why` can only be asked again
+        if command == accepting and not can_accept:  # for now, one can only run `why` again later
             command = next_command(Cause.TOO_YOUNG, self._verdict, finding.reason, at)
         return Explanation(
             where.cause,
@@ -273,10 +274,10 @@ class _Explainer:
 
     @cached_property
     def _silent_cluster(self) -> str:
-        """Returns the host on which to look for the reason if all programs of the topic's cluster
-        are silent, and otherwise "". This is the host of the newest counter of mirrored topics. The
-        programs must include a counter, because a single silent agent means only that its host is
-        silent.
+        """If all programs of the topic's cluster are silent, and a counter is among them, returns
+        the host on which to look for the reason: the host of the newest counter of mirrored topics.
+        Otherwise returns "". (If no counter is among them, a silent agent means only that its host
+        is silent.)
         """
         cluster = self._verdict.source.cluster
         own = [key for key, x in self._evidence.senders.items() if x.cluster == cluster]

@@ -85,7 +85,8 @@ class Where:
 START_AGENT = "systemctl start skidway-agent"
 """The command for a host that is silent or was never heard."""
 SET_CLOCK = "timedatectl set-ntp true"
-"""The command for a host whose clock is wrong, or that is behind, which a clock may cause."""
+"""The command for a host whose clock is wrong, or whose messages are late, because a wrong clock
+may be the reason."""
 _LOOPBACK = re.compile(r"^(https?://)?(?:127\.[0-9.]+|localhost|\[::1\]):")
 _ON_HOST = {
     Cause.IN_FLIGHT: "skidway agent state show",

@@ -67,8 +67,8 @@ def retirement(place: str, known: Sequence[Place], signed: Signature) -> Retirem
     """Makes the message that retires a place. Raises UsageError if `place` names no place that has
     counted.
 
-    known: the places that have counted. The `is_retired` of each says whether this retirement
-    retires it.
+    known: the places that have counted. `is_retired` of each place says whether the place is within
+    `place`, so that the message retires it.
     """
     try:
         check([place], "PLACE")

@@ -39,14 +39,15 @@ EVER: Final = 1 << 62
 
 _SEAL_TIMES: Final = 1 << 55
 """In ms. If a time in an agent's newest seal is not between -_SEAL_TIMES and _SEAL_TIMES, the agent
-is not plain."""
+is judged without columns."""
 
 _SealsByAgent = Mapping[int, list[SealNote]]
 
 
 class NewestSeals:
-    """The newest usable seal (see `usable_seals`) of each agent. Each array has an element for each
-    agent, in ascending order of the agents' ids. The elements come from the fields of `SealNote`.
+    """The newest usable seal of each agent: the newest that vouches for lines and has no doubtful
+    number (see `usable_seals`). Each array has an element for each agent, in ascending order of the
+    agents' ids. The elements come from the fields of `SealNote`.
     """
 
     def __init__(self, seals: Mapping[int, SealNote]) -> None:
@@ -65,10 +66,10 @@ class FleetColumns:
 
     seen: the time at which the agent was last heard. is_silent: whether the agent has not been
     heard for silence_ms. counted_from: buckets that start before this time may lack counts of the
-    agent, because its first messages have expired. The value is NEVER if none has expired. It is
-    EVER (later than all other times) if another message is missing, or if two messages with the
-    same number have different contents. is_plain: whether the agent is plain, as far as this does
-    not depend on the topic.
+    agent, because its first messages have expired. The value is NEVER if no message of the agent
+    has expired. It is EVER (later than all other times) if another message is missing, or if two
+    messages with the same number have different contents. is_plain: whether the columns contain
+    enough to judge the agent, as far as this does not depend on the topic.
     """
 
     def __init__(self, common: CommonFacts) -> None:
@@ -92,7 +93,8 @@ class FleetColumns:
         return {agent for pair in self._common.evidence.overlaps for agent in pair}
 
     def newest(self, facts: TopicFacts) -> NewestSeals:
-        """The newest usable seals of a topic's agents (see `usable_seals`)."""
+        """The newest seal of each of the topic's agents that vouches for lines (see
+        `usable_seals`)."""
         named = facts.expectation.namesakes
         key = _key(named)
         if key not in self._newest:
@@ -100,8 +102,9 @@ class FleetColumns:
         return self._newest[key]
 
     def newest_seals(self, topics: Sequence[TopicEvidence]) -> Mapping[int, SealNote]:
-        """By agent, the newest of its usable seals of these topics. For topics that all agents seal
-        together, the result is computed only once."""
+        """By agent, the newest of those seals of these topics that vouch for lines (see
+        `usable_seals`). For topics that all agents seal together, the result is computed only
+        once."""
         key = _key(topics)
         if key not in self._seals:
             parts: list[_SealsByAgent] = [*{id(x.seals): x.seals for x in topics}.values()]

@@ -61,8 +61,8 @@ bits."""
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """One reason why some agents are not complete. agents: of these agents, those with the lowest
-    ids, at most reasons.NAMES_MAX. count: how many agents have this reason."""
+    """One reason why some agents are not complete. count: how many agents have this reason. agents:
+    the lowest ids of these agents, at most reasons.NAMES_MAX."""
 
     status: Status
     reason: str
@@ -71,8 +71,9 @@ class Told:
 
 
 class BucketColumns:
-    """The agents of one bucket of one topic, in the three groups. special: agents that are judged
-    one by one in any case."""
+    """The agents of one bucket of one topic, divided into the groups `quiet`, `told` and `others`
+    (see the module's docstring). special: agents that are always judged one by one, in the group
+    `others`."""
 
     def __init__(
         self,
@@ -116,8 +117,9 @@ class BucketColumns:
 
     @property
     def statuses(self) -> list[Status]:
-        """The different statuses of the agents in the groups `quiet` and `told`. If any agent is
-        judged, COMPLETE is among them, even if the group `quiet` is empty."""
+        """The different statuses of the agents in the groups `quiet` and `told` (see the module's
+        docstring). If the bucket has any agent, COMPLETE is among the statuses, even if no agent is
+        in the group `quiet`."""
         found = [Status.COMPLETE] if len(self.judged) else []
         found += [Status.OPEN] if self._waits.any() else []
         return found + ([Status.INCOMPLETE] if self._differs.any() else [])
@@ -130,8 +132,8 @@ class BucketColumns:
     @property
     def is_balanced(self) -> bool:
         """Whether the bucket is due, nearly all of its agents have sealed it, and the counts of
-        nearly all agents are equal in all places. The other agents' counts differ in the number of
-        records or bytes, and not only in the checksum."""
+        nearly all agents are equal in all places. False if some agent's counts differ only in the
+        checksum, and not in the number of records or bytes."""
         equal, unsealed = self._is_equal, self._lacks_seal[self._at[self._is_known]]
         lacking = max(int((~equal).sum()), int(unsealed.sum()))
         if self._is_young or not len(equal) or lacking * UNBALANCED_ONE_IN > len(equal):
@@ -143,7 +145,8 @@ class BucketColumns:
         )
 
     def told(self) -> Iterator[Told]:
-        """Yields each reason why agents of the group `told` are not complete."""
+        """Yields each reason why agents of the group `told` (see the module's docstring) are not
+        complete."""
         agents, waits = self._agents, self._waits
         if self._is_young:
             yield from self._one(Status.OPEN, seals.TOO_YOUNG.reason, waits & agents.has_seal)
@@ -158,7 +161,8 @@ class BucketColumns:
             yield from self._differences()
 
     def gravest(self, count: int) -> list[int]:
-        """Of the group `told`, the ids of the agents with the gravest statuses, at most `count`."""
+        """The ids of those agents of the group `told` (see the module's docstring) that have the
+        gravest statuses, at most `count`."""
         found: list[int] = []
         for chosen in (self._differs, self._waits & ~self._differs):
             found += self._agents.agents[np.flatnonzero(chosen)[: count - len(found)]].tolist()
@@ -175,9 +179,9 @@ class BucketColumns:
         return found
 
     def lacking(self) -> dict[Place, int]:
-        """By place, how many records a place that is not retired lacks. For each agent, the place
-        with the most records of this agent is compared with the other places; the differences of
-        all agents are summed up. See Parts.lacking.
+        """For each place that is not retired and lacks records, the number of these records. For
+        each agent, this number is the highest count of any place minus the place's own count; the
+        numbers of all agents are added.
         """
         counts = {place: x[0] for place, x in self._places.items() if x is not None}
         if not counts:
@@ -231,7 +235,8 @@ class BucketColumns:
             return {}
         return {place: self._total(place) for place in self._places}
 
-    # The rules. Each array has an element for each agent whose records are counted in the bucket.
+    # The methods below apply the rules. Each array has an element for each agent whose records are
+    # counted in the bucket.
 
     @cached_property
     def _is_whole(self) -> Bools:
@@ -377,7 +382,7 @@ class BucketColumns:
 
 def _alike(*columns: Int64s) -> Iterator[Int64s]:
     """Groups the elements that are equal in all columns, and yields the indexes of each group. The
-    group that occurs first comes first."""
+    groups come in ascending order of their values, compared column by column."""
     group = np.zeros(len(columns[0]), np.int64)
     for column in columns:
         _, own = np.unique(column, return_inverse=True)

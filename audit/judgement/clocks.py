@@ -131,8 +131,8 @@ def behind_ms(
 
 
 def _lately(evidence: Evidence) -> dict[SenderName, Reading]:
-    """By sender, its newest reading. Senders are left out if that reading is neither in the current
-    window of our clock nor in the window before."""
+    """By sender, its newest reading (the difference of its clock from ours). Leaves out a sender if
+    that reading is older than the window of our clock before the current one."""
     window = evidence.taken_ms // WINDOW_MS
     return {name: x for name, x in evidence.readings.items() if 0 <= window - x.window <= 1}
 
@@ -140,10 +140,10 @@ def _lately(evidence: Evidence) -> dict[SenderName, Reading]:
 def _unremarkable(
     evidence: Evidence, policy: Policy, lately: Mapping[SenderName, Reading]
 ) -> Iterator[int]:
-    """Yields a zero for each sender that sent a message within policy.silence_ms and has no recent
-    reading. When a command reads a whole topic at once, all records are old when they are read.
-    Then only senders whose clocks are ahead have readings (see evidence.hearing). Without the
-    zeros, these few senders would count as the majority."""
+    """Yields 0, for "no difference", for each sender that sent a message within policy.silence_ms
+    and whose clock was not compared with ours recently. When a command reads a whole topic at once,
+    all records are old when they are read. Then only senders whose clocks are ahead have readings
+    (see evidence.hearing). Without the zeros, these few senders would count as the majority."""
     for name, heard_ms in evidence.heard.items():
         if name not in lately and 0 <= evidence.taken_ms - heard_ms <= policy.silence_ms:
             yield 0

@@ -99,7 +99,7 @@ class Completeness:
 
     @property
     def short(self) -> tuple[BucketVerdict, ...]:
-        """The verdicts on the buckets for which `is_good` is false."""
+        """The verdicts on the buckets whose rows a job should not read yet (`is_good` is false)."""
         return tuple(x for x in self.verdicts if not is_good(x))
 
     @property
@@ -113,8 +113,8 @@ class Completeness:
         return tuple(x for x in self.verdicts if x.is_accepted)
 
     def lacking(self) -> dict[Place, int]:
-        """For each place that is not retired, how many records the place lacks in the buckets that
-        `short` returns (see Parts.lacking)."""
+        """For each place that is not retired, how many records the place lacks in those buckets
+        whose rows a job should not read yet (see `short`, and Parts.lacking)."""
         found: Counter[Place] = Counter()
         for verdict in self.short:
             found.update(verdict.parts.lacking)
@@ -122,8 +122,8 @@ class Completeness:
 
 
 def is_good(verdict: BucketVerdict) -> bool:
-    """Whether a job may read the bucket's rows: the bucket is due, and it is accepted, or it is
-    complete and all of its warnings are accepted."""
+    """Whether a job may read the bucket's rows. The bucket must be due. Besides, either a person
+    must have accepted its findings, or it must be complete and all of its warnings accepted."""
     return verdict.due and verdict.residue is Status.COMPLETE and not verdict.is_warned
 
 
@@ -137,8 +137,8 @@ def completeness(
     """Returns one answer for each topic that has the name in `question` in any cluster, and one
     answer for each topic with the rejects of such a topic. Raises UsageError for a span that is
     empty or has more than BUCKETS_MAX buckets. known: the facts that are the same for all topics,
-    if the caller has them already. These facts may be some seconds older than now_ms; in this case,
-    fewer buckets may be due."""
+    if the caller has them already. These facts may be some seconds older than now_ms; then the
+    answer may treat a bucket as not yet due although it is due now."""
     grid = _grid(question, evidence.bucket_ms or question.bucket_ms)
     topics = [x for x, topic in evidence.topics.items() if question.covers(x) and _is_known(topic)]
     if known is None:
@@ -170,9 +170,9 @@ def _order(source: Source) -> tuple[str, str, str]:
 
 
 def _unknown(policy: Policy, question: Question, known: Sequence[Source]) -> Iterator[Completeness]:
-    """Yields answers for topics that no message mentions. If no cluster has the topic of the
-    question, yields one answer for it. Otherwise yields an answer for each other cluster in which
-    the roster names the topic."""
+    """Yields answers for topics that no message mentions. If no message mentions the topic in any
+    cluster, yields one answer for all clusters. Otherwise yields an answer for each cluster in
+    which the roster names the topic, but no message mentions it."""
     heard = {(x.cluster, x.topic) for x in known if question.names(x)}
     if not heard:
         yield Completeness(question.name, doubts=("the audit has never heard of this topic",))

@@ -39,7 +39,8 @@ def counting_places(
 ) -> Iterator[Counting]:
     """Yields, for each place of these tiers, the senders that have the highest epoch in at least
     one partition. The counts of these senders replace those of all other senders. Some findings
-    depend on whose first message arrived first; the order of `evidence.senders` shows this."""
+    depend on the order in which the first messages of the senders arrived; `evidence.senders` has
+    the senders in this order."""
     places: dict[Place, list[SenderKey]] = {}
     for key in sorted(topic.coverage):
         if key.tier in tiers and key in evidence.senders:
@@ -109,11 +110,12 @@ def _newest_epochs(
 def _used_again(
     older: list[SenderKey], newest: list[SenderKey], evidence: Evidence
 ) -> Iterator[Finding]:
-    """Findings for outputs that used an epoch number a second time, although there is a higher
-    epoch. An operator started such an output anew. The counts of the higher epoch replace the
-    output's new counts, but the new counts may be the only true ones. Counters have no such
-    finding. If a counter used an epoch number a second time, a copy of the counter was probably
-    running, and the counts of the higher epoch repair the mistake."""
+    """Yields a finding for each output whose loader used an epoch number for a second time,
+    although a higher epoch exists. This happens if an operator started the output anew. The audit
+    uses the counts of the higher epoch, but those that the loader sent after the new start may be
+    the only true ones. Counters get no such finding: if a counter used an epoch number twice, two
+    copies of the counter were probably running, and the higher epoch has counted everything
+    again."""
     for key in older:
         if key.tier is Tier.HDFS and evidence.senders[key].cloned_at is not None:
             words = f"{reasons.of_sender(key)} used epoch {key.epoch} again, which epoch"

@@ -93,7 +93,8 @@ class Dependence:
         return self._sums[np.searchsorted(self._vouched, dues, "left")], phases
 
     def of_late(self, agents: Int64s) -> np.uint64:
-        """The sum of the hashes in `_states` of these agents."""
+        """The sum of these agents' hashes. An agent's hash (see `_states`) covers its newest seal,
+        and whether it is silent or behind."""
         places, is_known = self._judgement.agent_columns.places(agents)
         found: np.uint64 = self._states[places[is_known]].sum(dtype=np.uint64)
         return found
@@ -131,7 +132,7 @@ class Dependence:
         return not is_sealed or NO_AGENT in self._facts.topic.tallies.get(bucket, {})
 
     def vouches_for_less(self, before: AgentColumns | None) -> bool:
-        """Whether an agent's newest seal covers fewer deltas than the agent's newest seal in
+        """Whether there is an agent whose newest seal covers fewer deltas than its newest seal in
         `before`. In this case any bucket may have lines that came after the newest seal."""
         if before is None:
             return False
@@ -205,8 +206,8 @@ class Dependence:
         return np.concatenate(([np.uint64(0)], np.cumsum(ordered, dtype=np.uint64)))
 
     def _special(self) -> Iterator[tuple[object, ...]]:
-        """The evidence about agents that are not plain (see agent_columns), as far as it is the
-        same for all buckets."""
+        """The evidence about agents that are judged one by one (agents that are not plain, see
+        agent_columns), as far as it is the same for all buckets."""
         facts, judgement = self._facts, self._judgement
         is_plain = judgement.agent_columns.is_plain
         agents = {self._agents[x] for x in np.flatnonzero(~is_plain).tolist()}

@@ -47,8 +47,8 @@ class Expectation:
         now_ms: int,
         found: NewestOfHosts | None = None,
     ) -> None:
-        """found: the newest agents that were already computed from the same evidence for other
-        topics. The constructor may add a pair to this list."""
+        """found: newest agents that were already computed from the same evidence for other topics
+        (see NewestOfHosts). The constructor may add a pair to this list."""
         self._found = [] if found is None else found
         self._evidence = evidence
         self._roster = policy.roster

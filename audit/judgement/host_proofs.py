@@ -12,11 +12,11 @@ conditions are met for each agent that counts as a newest agent of the host (see
                nothing is lost, and no message is missing. The proof does not wait for late lines:
                it judges a bucket as soon as the agent has sealed it
 
-So if no lines are written on a host, its seals prove it. If lines are written, the other tiers must
-also have counted their records. A host can be proven as soon as the bucket of the given time is
-over, a seal past the bucket's end has arrived, and the counters have reported the bucket. The proof
-ignores later buckets that are not over, or are too young to be due, because there are always such
-buckets.
+So if no lines are written on a host, its seals are enough for the proof. If lines are written, the
+other tiers must also have counted their records. A host can be proven as soon as the bucket of the
+given time is over, a seal past the bucket's end has arrived, and the counters have reported the
+bucket. The proof ignores later buckets that are not over, or are too young to be due, because there
+are always such buckets.
 """
 
 from __future__ import annotations

@@ -226,9 +226,10 @@ class _Survey:
 
 
 class _Named(NamedTuple):
-    """The names of some topics, and their newest usable seals by agent. A pair in `names` consists
-    of a topic's name and the index of the topic's seals in `seals`. Topics that all agents seal
-    together have the same index, to save memory.
+    """The names of some topics, and by agent the newest seals that vouch for lines of these topics
+    (see expectation.usable_seals). A pair in `names` consists of a topic's name and the index of
+    the topic's seals in `seals`. Topics that all agents seal together have the same index, to save
+    memory.
     """
 
     names: Sequence[tuple[str, int]]

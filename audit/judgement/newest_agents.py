@@ -1,6 +1,6 @@
 """Finds, without I/O, the agents of a host that count as its newest agents. The verdict waits for
-the seals of these agents. A seal says that all lines up to a time are counted. `skidway audit wait`
-demands a proof for each of them.
+the seals of these agents (a seal says that all lines up to a time are counted), and `skidway audit
+wait` demands a proof for each of these agents.
 
 An agent is heard when a message of it arrives. Normally only one agent counts: the agent that was
 heard last. Call it A. But A may run on an old state that was restored, although another agent B of
@@ -13,9 +13,9 @@ These agents count even while they are silent, until they are retired or report 
 The order of messages in the log shows which agent was heard last and which began later. Clocks
 cannot show this order, because a host's clock may have been set by any amount between two messages.
 The audit messages of two agents of a host are normally in one log. The messages may be in different
-logs if the audit topic has several partitions or was created again. In this case B counts in any
-case until it is silent. If an older version of the collector stored the messages without their
-offsets, the times in the messages decide which agent began later.
+logs if the audit topic has several partitions or was created again. In this case B counts until it
+is silent, even if it began before A. If an older version of the collector stored the messages
+without their offsets, the times in the messages decide which agent began later.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ def namesakes(evidence: Evidence, agents: Iterable[int]) -> set[int]:
 
 
 def unread_until(evidence: Evidence, agent: int, of_host: Iterable[int], silence_ms: int) -> int:
-    """Returns a time (ms, by the host's clock): another agent of the host replaced `agent`, and
-    `agent` may have left lines unread that were written before this time.
+    """Returns a time (ms, by the host's clock). `agent`, which another agent of the host replaced,
+    may have left lines unread that were written before this time.
 
     Normally the result is the time at which the next agent of the host began to send. If the clock
     was set back, this may be earlier than the time in the last message of `agent`. In this case the

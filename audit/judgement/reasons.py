@@ -107,8 +107,8 @@ class Said(NamedTuple):
 
 
 def by_host(agents: Iterable[AgentVerdict]) -> list[str]:
-    """Returns each reason once, after the names of the hosts for which the reason is true. See
-    `listed`.
+    """Returns a text for each reason: the names of the hosts that have the reason, and the reason
+    itself. See `listed`.
     """
     return listed(said_of((number,), verdict) for number, verdict in enumerate(agents))
 
@@ -121,9 +121,9 @@ def said_of(order: tuple[Any, ...], verdict: AgentVerdict) -> Iterator[Said]:
 
 
 def listed(said: Iterable[Iterable[Said]]) -> list[str]:
-    """Returns each reason once, after the names of the hosts for which the reason is true, sorted
-    by the first agent that has the reason. Returns at most REASONS_MAX reasons, followed by the
-    number of further reasons.
+    """Returns a text for each reason: the names of the hosts that have the reason, and the reason
+    itself. The texts are sorted by the first agent that has the reason. After REASONS_MAX reasons,
+    the last text says how many more there are.
     """
     found: dict[str, list[tuple[tuple[Any, ...], str]]] = {}
     counts: Counter[str] = Counter()
@@ -206,7 +206,7 @@ def of_loss(note: LossNote, path: str = "") -> str:
     was first found; "" if no agent announced the file."""
     loss = note.loss
     fate = "lost" if loss.certainty is Certainty.LOST else "uncertain"
-    if not path and loss.reason.startswith("/"):  # it begins with the path of an unread file
+    if not path and loss.reason.startswith("/"):  # the reason begins with an unread file's path
         return f"lines are {fate}: {loss.reason}"
     file = f"{path} (file {loss.file})" if path else f"file {loss.file}"
     if loss.end is None:

@@ -24,9 +24,9 @@ from skidway.audit.topic.recount_result import RecountResult
 from skidway.kafka.source import Source
 
 NEWEST_BUCKETS = 24
-"""The standing contains short verdicts (see BucketVerdict.short) on the newest buckets. In all
-topics together, these buckets have at most this many different starts. For older buckets, the
-standing contains only sums."""
+"""The standing contains verdicts on the newest buckets, each with only a few agents (see
+BucketVerdict.short). In all topics together, these buckets have at most this many different starts.
+For older buckets, the standing contains only sums."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,8 @@ class TopicStanding:
         such time.
     oldest_overdue: the start of the oldest overdue bucket.
     records, rejects, repeats: the sums over all buckets.
-    newest: short verdicts on the newest buckets (see NEWEST_BUCKETS), by the start of the bucket.
+    newest: verdicts on the newest buckets (see NEWEST_BUCKETS), each with only a few agents, by the
+        start of the bucket.
     recounts: the newest recount of each output.
     uncounted: the number of offsets that counters could not read.
     filtered: the records that rules of the agents left out, sorted by rule.
@@ -149,7 +150,8 @@ class Standing:
 
     @property
     def accepted(self) -> Mapping[Status, int]:
-        """For each status, the number of buckets that are complete except for accepted findings."""
+        """The number of buckets that are complete except for accepted findings, by the status that
+        they would have if nobody had accepted these findings."""
         return _added(topic.accepted for topic in self.topics)
 
     @property
@@ -206,9 +208,8 @@ def of_evidence(evidence: Evidence, found: Sequence[BucketVerdict], judged_ms: i
 def standing(
     found: Sequence[BucketVerdict], sources: Iterable[Source] = (), judged_ms: int = 0
 ) -> Standing:
-    """Sums up these verdicts. sources: the topics that messages mention. A topic of `sources` is
-    included even if nothing in it was counted; a topic of rejects is included only if something in
-    it was counted."""
+    """Sums up these verdicts. sources: the topics that messages mention. Topics of `sources` in
+    which nothing was counted are included, except topics of rejects."""
     by_source: dict[Source, list[BucketVerdict]] = {
         source: [] for source in sources if not source.topic.endswith(REJECTED_SUFFIX)
     }
@@ -254,14 +255,15 @@ def _topic(
 
 
 def with_notes(found: TopicStanding, evidence: Evidence) -> TopicStanding:
-    """Returns the standing with the recounts and gaps of the topic added. These belong to no
-    bucket."""
+    """Returns the standing with the recounts of the topic, and the number of offsets that counters
+    could not read. Neither belongs to a single bucket."""
     topic = evidence.topic(found.source)
     return replace(found, recounts=tuple(topic.recounts), uncounted=_uncounted(topic.gaps))
 
 
 def _uncounted(gaps: Iterable[GapNote]) -> int:
-    """The number of offsets that are in at least one gap. An offset in several gaps counts once."""
+    """The number of offsets that are in at least one gap (offsets that a counter could not read).
+    An offset in several gaps counts once."""
     count, at = 0, (-1, 0)  # at: a partition, and the end of its offsets that `count` includes
     for partition, first, end in sorted((x.gap.partition, x.gap.first, x.gap.end) for x in gaps):
         begin = max(first, at[1]) if partition == at[0] else first
@@ -272,8 +274,8 @@ def _uncounted(gaps: Iterable[GapNote]) -> int:
 
 def _complete_until(found: Sequence[BucketVerdict]) -> int | None:
     """The time up to which all buckets are complete or accepted; None if there is no such time.
-    Buckets of two sizes may overlap, so this time is at most the start of the first other
-    bucket."""
+    Buckets of two sizes may overlap, so this time is never later than the start of the first bucket
+    that is neither complete nor accepted."""
     first = min((x.bucket for x in found if x.residue is not Status.COMPLETE), default=None)
     ends = [x.bucket + x.bucket_ms for x in found if first is None or x.bucket < first]
     return min([max(ends), *([] if first is None else [first])]) if ends else None

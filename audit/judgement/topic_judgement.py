@@ -211,10 +211,10 @@ class TopicJudgement:
     # The verdict on a bucket whose agents are judged in columns (see bucket_columns).
 
     def columns_of(self, bucket: BucketId) -> BucketColumns | None:
-        """The bucket as columns. None if the bucket's agents have to be judged one by one: if the
-        tallies are not stored as columns, if the tier agent is not expected, or if a message of a
-        counter is missing or has arrived twice with different contents, because this may change the
-        verdict on every agent.
+        """The bucket as columns. None if the bucket's agents have to be judged one by one, for one
+        of these reasons: the tallies are not stored as columns; the tier agent is not expected; a
+        message of a counter is missing, or has arrived twice with different contents, which may
+        change the verdict on every agent.
         """
         if self._last is None or self._last[0] != bucket:
             self._last = bucket, self._made_columns(bucket)
@@ -300,7 +300,8 @@ class TopicJudgement:
         )
         tallies = [x for by_sender in by_agent.values() for x in by_sender.values()]
         reason = reasons.of_pruned(found.records)
-        # Each further count changes the name, so that an earlier acceptance does not cover it.
+        # Each count that comes later changes this name, so an earlier acceptance does not cover the
+        # bucket any more.
         key = f"pruned {sum(x.sums.count for x in tallies)} {sum(x.last for x in tallies)}"
         finding = Finding(Status.UNKNOWN, reason, Cause.PRUNED, key)
         findings = (
@@ -356,14 +357,14 @@ class TopicJudgement:
         return self._facts.expectation.agents | set(by_agent) | self._replaced(bucket[0])
 
     def _replaced(self, start: int) -> set[int]:
-        """The replaced agents that may have left lines of the bucket unread. start: the bucket's
-        start."""
+        """The agents that a newer agent of their host has replaced, and that may have left lines of
+        the bucket unread. start: the bucket's start."""
         replaced = self._facts.expectation.replaced
         return {agent for agent, until_ms in replaced.items() if start <= until_ms}
 
     def _said(self, told: Told) -> reasons.Said:
-        """Returns the reason in `told` (see bucket_columns) with sort keys, which give the same
-        order as the one in which `_verdict` sorts the reasons of an agent."""
+        """Returns the reason in `told` (see bucket_columns) with sort keys. The keys put reasons
+        into the same order as `_verdict` does for agents that are judged one by one."""
         first = [((0, x, -told.status, told.reason), self._name(x)) for x in told.agents]
         return reasons.Said(told.reason, told.count, first)
 
@@ -424,8 +425,9 @@ class TopicJudgement:
         )
 
     def _losers(self, others: set[int], bucket: BucketId) -> Iterator[AgentVerdict]:
-        """The verdicts on agents that declared losses and are not in `others`. The audit no longer
-        waits for these agents, but their losses still make the bucket's verdict worse."""
+        """The verdicts on agents that declared losses and are not in `others` (the agents that are
+        judged in any case). The audit no longer waits for these agents, but their losses still make
+        the bucket's verdict worse."""
         for agent in sorted(self._losing - others) if Tier.AGENT in self._facts.tiers else ():
             yield self._verdict(agent, bucket, self._losses.findings(agent, bucket, {}), {})
 

@@ -32,7 +32,7 @@ from skidway.audit.topic.sample_result import ContentDifference, SampleResult
 from skidway.kafka.source import Source
 
 AGENTS_SHOWN = 3
-"""A short verdict has at most this many agents."""
+"""If a verdict on a bucket does not have room for all agents, it names at most this many."""
 
 
 class Status(IntEnum):
@@ -53,9 +53,9 @@ class Status(IntEnum):
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One reason why a bucket is not complete; a finding with the status COMPLETE is only a remark.
-    key: the finding's name in acceptances; "" if this name is the reason's text, because the text
-    never changes. acceptance: the decision of a person to accept the finding. about: the subject of
-    the finding, from which explanations are made."""
+    key: the name by which acceptances refer to the finding; "" if the text of the reason is this
+    name, because the text never changes. acceptance: the decision of a person to accept the
+    finding. about: the subject of the finding, from which explanations are made."""
 
     status: Status
     reason: str
@@ -204,7 +204,8 @@ class Parts:
 
 
 def has_remarks(verdict: AgentVerdict) -> bool:
-    """Whether the agent has a remark, or an accepted finding."""
+    """Whether the agent has a remark (a finding that makes no verdict worse), or an accepted
+    finding."""
     return any(x.status is Status.COMPLETE or x.acceptance for x in verdict.findings)
 
 
@@ -231,9 +232,9 @@ class BucketVerdict:
     """The verdict on one (source topic, bucket). status: the gravest status of all agents and
     findings. due: whether the bucket is old enough to be complete. findings: those findings that
     belong to no single agent. warnings: facts that an operator should know even if the bucket is
-    complete; a person can accept warnings like findings. agents: the verdicts on all agents, or in
-    a short verdict only on the gravest agents. known_parts: the sum of the verdicts on all agents,
-    if it was computed without a verdict on each agent.
+    complete; a person can accept warnings like findings. agents: the verdicts on all agents, or
+    only on the agents with the gravest statuses (see the property `short`). known_parts: the sum of
+    the verdicts on all agents, if it was computed without a verdict on each agent.
 
     Sums over all agents are computed at the first use, and then cached in the object, because a
     standing and a page use them several times. So this class has no slots."""

@@ -140,8 +140,8 @@ def _column_field(field: pa.Field) -> pa.Field:
 
 
 def _stored(field: pa.Field, *, is_nullable: bool = False) -> pa.Field:
-    """Returns the field with the type that it has in a file. is_nullable: whether the field, and
-    every field inside it, may be null in any case; otherwise each keeps its own `nullable`."""
+    """Returns the field with the type that it has in a file. is_nullable: if true, the field and
+    every field inside it may be null; if false, each of them keeps its own `nullable`."""
     arrow = field.type
     if types.is_struct(arrow):
         arrow = pa.struct([_stored(each, is_nullable=is_nullable) for each in arrow])

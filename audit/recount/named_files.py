@@ -100,7 +100,8 @@ class NamedFiles:
         return self._select("WHERE length = ? LIMIT ?", length, limit)
 
     def staged(self, load: int | None) -> Iterator[str]:
-        """The paths where the files of a load were staged."""
+        """The paths at which the files of a load were until the loader moved them to their final
+        paths."""
         query = "SELECT staged FROM named WHERE load = ?"
         for (path,) in self._connection.execute(query, (load,)):
             yield path

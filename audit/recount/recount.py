@@ -143,7 +143,7 @@ def recount(output: Output, committed: Committed, since_ms: int | None = None) -
     that begin at this time or later. Lists all files, even with `since_ms`. Raises
     StoreUnreachable. Raises ManifestUnreadable if a manifest cannot be understood."""
     if committed.source is None:
-        committed = manifests.head(output, committed.topic)  # its first load may have come since
+        committed = manifests.head(output, committed.topic)  # a first load may have come meanwhile
     result = Recounted(committed)
     with closing(NamedFiles()) as named:
         result.loads, found = committed_files.read(output, committed.topic, named)
@@ -262,7 +262,7 @@ def _place(output: Output, topic: str, file: NamedFile) -> Whereabouts:
         return by_name(file.path)
     try:
         return by_manifest(file.path, manifests.read(output, topic, file.load))
-    except ManifestUnreadable:  # deleted just now, or missing, which is another fault
+    except ManifestUnreadable:  # deleted just now, or missing (then there is a fault)
         return by_name(file.path)
 
 

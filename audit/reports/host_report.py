@@ -100,8 +100,8 @@ def _missed_name(state: HostState) -> str:
 
 
 def status_of(state: HostState) -> Status | None:
-    """The status of buckets that is as grave as the host's state. None if the audit does not expect
-    the host, and it does not report in time."""
+    """The status of a bucket that is as grave as the host's state. None for a host that need not
+    report and does not report in time."""
     if state.status is HostStatus.REPORTING:
         return Status.COMPLETE
     if not state.expected:
@@ -110,7 +110,8 @@ def status_of(state: HostState) -> Status | None:
 
 
 def status(states: Sequence[HostState]) -> Status:
-    """The gravest of the hosts' statuses; OPEN if no host has one."""
+    """The gravest of the statuses that `status_of` returns for these hosts; OPEN if it returns None
+    for all hosts."""
     return max((found for x in states if (found := status_of(x)) is not None), default=Status.OPEN)
 
 
@@ -158,8 +159,8 @@ def host_document(state: HostState) -> dict[str, Any]:
 
 
 def wait_sentences(found: Sequence[Proof], since_ms: int, policy: Policy) -> list[str]:
-    """A sentence for each host of which it is not proven that all its buckets since `since_ms` are
-    complete. If there is no such host, one sentence about all hosts.
+    """A sentence for each host whose buckets since `since_ms` are not proven complete. If there is
+    no such host, one sentence about all hosts.
     """
     short = [proof for proof in found if proof.is_short]
     if short:

@@ -2,10 +2,9 @@
 all records of the bucket, without I/O.
 
 The collector notes each place's present count of a bucket, and since when the place has had this
-count (`Arrival`). The latency of a place is known only if all of these statements are true: The
-place has as many records as the place with the most records. The collector noted an arrival of the
-place. The arrival has the same count as the verdict; otherwise the arrival is older or newer than
-the verdict.
+count (`Arrival`). The latency of a place is known only if the place has as many records as the
+place with the most records, and the collector has noted an arrival with this count for the place.
+(If the noted count is another one, the arrival is older or newer than the verdict.)
 """
 
 from __future__ import annotations

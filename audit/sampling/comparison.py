@@ -43,7 +43,7 @@ Line = tuple[int, int, int]
 @dataclass(frozen=True, slots=True)
 class Differing:
     """A line whose row or record differs from the sample. found: the row or the record that
-    differs. is_row: whether the difference is one of a row; if a row is missing, `found` is the
+    differs. is_row: whether a row differs or is missing. If a row is missing, `found` is the
     record. words: a sentence that says what differs.
     """
 
@@ -62,7 +62,7 @@ class Differing:
         """Whether `time_ms` is known to be the line's event time. A sample has no event time of a
         single line, only the least and the greatest of all its lines. But the content sum includes
         the event time. So the time is proven if the sums are equal, or if the least and the
-        greatest event time are equal. If the sample does not name the line, it is not proven.
+        greatest event time are equal. If the sample does not name the line, the time is not proven.
         """
         part, content = self.wanted.part, self.wanted.sum_at(self.found.first)
         if content is None:
@@ -71,9 +71,10 @@ class Differing:
 
     @property
     def time_ms(self) -> int:
-        """The event time, in ms, that determines in which bucket the difference counts. It is the
-        event time of the row or the record. If the sample names the line, but no line of the sample
-        can have this time, it is the nearest time that a line of the sample can have."""
+        """The event time, in ms, that determines in which bucket the difference counts. Normally
+        this is the event time of the row or the record. If the sample names the line, but no line
+        of the sample can have this time, returns the nearest time that a line of the sample can
+        have."""
         part = self.wanted.part
         if not self.has_line:
             return self.found.time_ms

@@ -15,15 +15,15 @@ from skidway.kafka.columns import decode_batches, decode_headers, last_origin, u
 from skidway.schemas import wire
 
 Ids = Mapping[Span, int]
-"""For each span, the schema id of the span's records."""
+"""For each span (a range of bytes in a log file), the schema id of its records."""
 
 NOBODY: Final = -1
 
 
 class RecordContents:
-    """Takes batches, and yields the records whose lines begin in one of the spans. Remembers to
-    which agent each producer id belongs. A batch with a producer id of an agent that has no span is
-    skipped without decompressing it (see audit/tracing).
+    """Takes batches, and yields the records whose lines begin in one of the spans (ranges of bytes
+    in log files). Remembers to which agent each producer id belongs. A batch with a producer id of
+    an agent that has no span is skipped without decompressing it (see audit/tracing).
     """
 
     def __init__(self, ids: Ids) -> None:

@@ -28,7 +28,8 @@ record.
 """
 
 Codecs = Mapping[Span, Codec | str]
-"""For each span, the codec of its records, or the reason why no codec is known."""
+"""For each span (a range of bytes in a log file), the codec of its records, or the reason why no
+codec is known."""
 
 
 def rows_in(file: IO[bytes], path: str, codecs: Codecs) -> Iterator[tuple[Span, Found]]:
@@ -68,8 +69,8 @@ def obstacle(schema: pa.Schema, codec: Codec) -> str:
 
 
 def row_sums(table: pa.Table, codec: Codec) -> list[bytes]:
-    """Returns the content sum of each row. If a row has a value that does not fit the schema of its
-    record, the row's sum is empty (no bytes).
+    """Returns the content sum of each row (the checksum of its content). If a row has a value that
+    does not fit the schema of its record, the row's sum is empty (no bytes).
     """
     times = int64_of(table.column("_timestamp"))
     lengths = int64_of(table.column("_length"))

@@ -136,9 +136,10 @@ def results(
     these statements are true: This run has read all files and compared all lines of the samples. No
     sample of the day is known to be missing (see Told.has_all_of). This run has compared at least
     as many lines as the earlier result. If the differences still count, `compared` of the new
-    result is the greater of the two numbers, so that the next run must compare at least that many
-    lines. One mistake remains possible: no sample of one agent was read, because an audit topic was
-    not read or a mirror lags, but new samples of other agents have at least as many lines.
+    result is the number of lines that this run or the earlier result compared, whichever is
+    greater, so that the next run must compare at least that many lines. One mistake remains
+    possible: no sample of one agent was read, because an audit topic was not read or a mirror lags,
+    but new samples of other agents have at least as many lines.
 
     If a row or record is not known to have its line's event time, the line may be in any bucket
     between the least and the greatest event time of its sample. The result has these two times in
@@ -187,8 +188,9 @@ def _unproven_times(compared: Compared) -> list[int]:
 
 def _is_removed(surveyed: Surveyed, earlier: ContentDifference) -> bool:
     """Whether the earlier difference was a row for which the agent makes no record, and this run
-    would have found the row if it were still in the output. A record for which the agent makes no
-    record is never removed: records are read only if a line of the sample has no row.
+    would have found the row if it were still in the output. Always false if the earlier difference
+    was not a row but a record in the brokers: a run reads such records only for lines without a
+    row, so it need not have looked for this record.
     """
     if earlier.tier != Tier.HDFS or surveyed.unread or not surveyed.output:
         return False
@@ -205,9 +207,10 @@ def _with_differences(
     """The result `made`, with the given differences and the unlisted ones of `earlier`.
 
     Lists the first DIFFERENCES_MAX of the given differences. The others may be the same as those
-    that `earlier` counts but does not list. So the number of unlisted differences is the greater of
-    the two numbers, not the sum. times_ms: lines with differences may have any event time between
-    the least and the greatest of these times."""
+    that `earlier` counts but does not list. So the result counts as unlisted the number of these
+    others, or the number that `earlier` counts but does not list, whichever is greater, and not
+    their sum. times_ms: lines with differences may have any event time between the least and the
+    greatest of these times."""
     listed, others = differences[:DIFFERENCES_MAX], differences[DIFFERENCES_MAX:]
     times = [*times_ms, *(x.time_ms for x in others)]
     return replace(

@@ -166,8 +166,8 @@ def _may_be_in(hour: int | None, wanted: Wanted) -> bool:
 
 
 def _cluster(site: Site, source: Source) -> SiteCluster | None:
-    """Returns the cluster in which to look for records: the source's own cluster or, if the site
-    does not have it, a cluster with a mirror of the topic. Returns None if the site has neither.
+    """Of the clusters in which the command searches, returns the source's own cluster or, if this
+    is not among them, a cluster with a mirror of the topic. Returns None if neither is among them.
     """
     having = (x for x in site.clusters if (source.cluster, source.topic) in x.topics)
     return next(iter(sorted(having, key=lambda x: x.name != source.cluster)), None)

@@ -64,7 +64,7 @@ class Told:
 
     @property
     def missing(self) -> int:
-        """How many ranges are missing here, although agents have chosen them."""
+        """The number of ranges that agents have chosen, but of which no sample is in `samples`."""
         return _missing_of(self.samples.values())
 
     def has_all_of(self, day: int) -> bool:

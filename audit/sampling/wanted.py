@@ -44,8 +44,8 @@ class Wanted:
         return is_sampled and first not in self.part.firsts
 
     def sum_at(self, first: int) -> bytes | None:
-        """The content sum of the line that begins at this position of the file; None if the sample
-        names no such line."""
+        """The content sum (the checksum of the record's content) for the line that begins at this
+        position of the file; None if the sample names no such line."""
         at = bisect_left(self.part.firsts, first)
         is_named = at < len(self.part.firsts) and self.part.firsts[at] == first
         return self.part.sums[at] if is_named else None

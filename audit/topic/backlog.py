@@ -7,10 +7,10 @@ and those that it has read but that no broker has acknowledged. The report is th
      "more": {"topics": N, "bytes": BYTES}}
 
 Of a file, `oldest` is a time at which its oldest unsafe byte was already in the file, and `loss` is
-the time at which the file will be deleted. Of a topic, each is the earliest of these times of its
-files. A value that is not known is null. The note names only the topics that will lose bytes first,
-and for each topic only the files that will lose bytes first. `more` has the number of the other
-topics, and the sum of their unsafe bytes.
+the time at which the file will be deleted. Of a topic, `oldest` and `loss` are the earliest of
+these times of its files. A value that is not known is null. The note names only the topics that
+will lose bytes first, and for each topic only the files that will lose bytes first. `more` has the
+number of the other topics, and the sum of their unsafe bytes.
 """
 
 from __future__ import annotations

@@ -30,9 +30,9 @@ FARTHEST_MS: Final = 1 << 60
 No clock shows such a time, but a record's timestamp can be any 64-bit number."""
 
 LONGEST_MS: Final = 86_400_000
-"""No bucket is longer than a day. Nobody needs a longer one, because the collector has no verdict
-on a bucket before the bucket's end. Some answers of the collector need work for each hour of a
-bucket; the limit also limits this work."""
+"""No bucket is longer than a day. Nobody needs longer buckets: the collector judges a bucket only
+after its end. Some answers of the collector need work for each hour of a bucket; the limit also
+limits this work."""
 
 _LONG: Final = np.dtype("<i8")
 _EMPTY: Final = np.zeros((len(COLUMNS), 0), _LONG)

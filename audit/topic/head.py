@@ -57,9 +57,10 @@ def head_of(value: bytes) -> Head:
 
 @cache
 def _sorts(header: bytes) -> dict[bytes, tuple[str, Tier]]:
-    """Returns a dictionary with which the kind and the tier of a message are found. header: the
-    first bytes of the message, which name its schema. The two bytes after the header are the key in
-    the dictionary. It is empty if the schema is not that of a tier's messages."""
+    """Returns a dictionary with the kind and the tier of messages that begin with `header`. header:
+    the first bytes of a message, which name its schema. The keys of the dictionary are the two
+    bytes that follow the header. The dictionary is empty if the schema is not that of a tier's
+    messages."""
     fields = _first_fields(header)
     if fields is None:
         return {}

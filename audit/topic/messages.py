@@ -11,8 +11,8 @@ Notes are JSON (see module notes). All other messages have one of six schemas:
                                  (sample)
     schemas/sample_result.avsc   what comparisons of samples found (sample_result)
 
-The key of a numbered message is (tier, producer, epoch, number). Two messages with the same key
-always have the same content.
+The key of a numbered message is (tier, producer, epoch, number). A sender never gives one key to
+two messages with different contents, unless its state was copied; the audit notices such messages.
 
 Positions count bytes, and offsets count records. Times and the starts of buckets are in ms since
 1970.

@@ -11,8 +11,8 @@ version of Skidway may have written the note. A reader treats a missing field as
      "time": MS, "body": {...}}
 
 The audit keeps only the newest note of each kind and producer, that is, the note with the greatest
-(epoch, number, time). It keeps more than one only of loads (see module load_note). `number` is
-normally the number of the producer's last numbered message.
+(epoch, number, time). Of the notes about loads, it keeps several (see module load_note). `number`
+is normally the number of the producer's last numbered message.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ class Sample:
     """The bytes [first, end) of a file, and the records that the agent makes from them.
 
     period: the start, in ms, of the period in which the agent delivered the lines of the range.
-    count: how many ranges the agent chose of this period. number: the range's number among them,
+    count: how many ranges the agent chose in this period. number: the range's number among them,
     from 1 on. gone: the reason why the agent could not make the records again; empty if it could.
     """
 

@@ -58,10 +58,10 @@ class SampleResult:
     """The result for one topic, one output and one day of samples. day: the begin of the day (UTC),
     in ms.
 
-    compared: how many lines of samples were compared. If differences that an earlier result counts,
-    but does not list, still count, `compared` is not less than in that result. equal: how many rows
-    and records are equal to their samples. differing: how many rows and records differ; there may
-    be more. differences: the first DIFFERENCES_MAX of them.
+    compared: how many lines of samples were compared. An earlier result may count differences that
+    it does not list. As long as these still count, `compared` is at least as great as in that
+    result. equal: how many rows and records are equal to their samples. differing: how many rows
+    and records differ; there may be more. differences: the first DIFFERENCES_MAX of them.
 
     unlisted_least, unlisted_greatest: the least and the greatest event time (ms) that these lines
     can have: lines with a difference that is not listed, and lines whose row or record is not known

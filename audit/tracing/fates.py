@@ -153,8 +153,8 @@ def row_fate(facts: RowFacts, record: LineRecord | None, above: Fate | None) -> 
 
 
 def unseen(tier: str, how: str) -> Fate:
-    """The fate in a tier that was not searched, because no option of the command names it. how: a
-    text that names the option."""
+    """The fate of a line in a tier that was not searched, because no option of the command names
+    this tier. how: a text that names the option."""
     return Fate(tier, State.UNKNOWN, detail=how)
 
 

@@ -35,9 +35,9 @@ stores each line that it finds.
 @dataclass(frozen=True, slots=True)
 class FindQuestion:
     """The lines to find: lines of a host that contain `text` and have event times in [since_ms,
-    until_ms). topics: only lines of these topics; None for all. paths: log files of `host` that are
-    searched on the machine on which the command runs, even if it is another machine. limit: at most
-    this many lines are shown."""
+    until_ms). topics: only lines of these topics; None for all. paths: log files of `host`, or
+    copies of them, on the machine on which the command runs; they are searched even if this machine
+    is not `host`. limit: at most this many lines are shown."""
 
     text: str
     host: str
@@ -172,7 +172,8 @@ class _SourceSearch:
     ) -> None:
         """Adds the lines that were found in the host's files, but of which no record was found. If
         a record was found, only adds the text to its line, which was added before. matched: for
-        each point for which a record was found, the point of the record's first byte.
+        each point (byte of a file) for which a record was found, the point of the record's first
+        byte.
         """
         for line in host_lines:
             known = next((matched[x] for x in line.points if x in matched), None)
@@ -216,11 +217,11 @@ class _SourceSearch:
     def _older(
         self, cluster: SiteCluster, earlier: Ranges, search: LogSearch, unmatched: set[Point]
     ) -> set[Point]:
-        """Returns those points of `unmatched` that belong to lines from before the time span. The
-        agent sends the records of a file in the order of its bytes. So if a point lies before the
-        file's first record with an event time in the span, its line is older. If there is no such
-        record of the file, this function looks for the point's record in the ranges `earlier`: the
-        offsets before the first record in the span."""
+        """Returns those points (bytes of log files) in `unmatched` that belong to lines from before
+        the time span. The agent sends the records of a file in the order of its bytes. So if a
+        point lies before the file's first record with an event time in the span, its line is older.
+        If there is no such record of the file, this function looks for the point's record in the
+        ranges `earlier`: the offsets before the first record in the span."""
         begun = search.begun
         old = {x for x in unmatched if x.byte < begun.get((x.agent, x.file), 0)}
         unclear = {x for x in unmatched if (x.agent, x.file) not in begun}
@@ -246,8 +247,8 @@ class _SourceSearch:
 
     def _take_row(self, topic: LoadedTopic, row: LineRow, bare: Iterable[Point]) -> None:
         """Adds a row to the line from which it was made; adds this line if it is new. bare: the
-        points of lines in the same log file of which no record was found. The row may belong to one
-        of them."""
+        first bytes of those lines in the same log file of which no record was found. The row may
+        belong to one of them."""
         point = Point(row.origin.agent, row.origin.file, row.origin.first)
         point = next((x for x in bare if is_at(row.origin, x)), point)
         self._lines.add(_Line(point, row.time_ms or 0))

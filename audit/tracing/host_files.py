@@ -44,8 +44,8 @@ class HostFile:
     size: int
 
     def opened(self) -> IO[bytes] | None:
-        """Opens the file. Returns None if no file is at the path now, or another file (with another
-        inode), or a compressed file."""
+        """Opens the file. Returns None if the path now has no file, another file (with another
+        inode) or a compressed file."""
         if self.path.endswith(PACKED):
             return None
         try:
@@ -101,8 +101,8 @@ def of(shown: dict[str, Any]) -> HostState:
 
 def line_at(file: IO[bytes], byte: int) -> tuple[int, bytes] | None:
     """Returns the position and the bytes of the line that contains the position `byte`, or None if
-    the file ends before it. If the line is very long, returns only a part of the line (see
-    LINE_BYTES_MAX) and the position of this part.
+    the file ends before this position. If the line is very long, returns only a part of the line
+    (see LINE_BYTES_MAX) and the position of this part.
     """
     begin = max(0, byte - LINE_BYTES_MAX)
     file.seek(begin)

@@ -34,8 +34,8 @@ NOBODY: Final = -1
 
 class LogSearch:
     """Takes batches, and returns the records of `agents` that match. A record matches if it has the
-    text, and an event time in [since_ms, until_ms). It also matches if its bytes include one of the
-    points, whatever its event time is.
+    text, and an event time in [since_ms, until_ms). It also matches if the bytes of its line
+    include one of the points (bytes of log files), whatever its event time is.
 
     seen: how many records were searched. skipped: how many records were skipped without reading
     them, because another producer had sent them. begun: for each file with a point, the least
@@ -103,7 +103,7 @@ class LogSearch:
     def _has_point(self, columns: HeaderColumns, is_meant: Bools) -> Bools:
         """Returns, for each record, whether its bytes include one of the points, whatever its event
         time is. is_meant: for each record, whether its event time is in [since_ms, until_ms). Also
-        updates `begun` with these records."""
+        updates the attribute `begun` with the records for which `is_meant` is true."""
         chosen = np.zeros(len(columns.offsets), np.bool_)
         origins = columns.origins
         if origins is None:

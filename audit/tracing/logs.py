@@ -87,9 +87,10 @@ def topic_here(client: Client, source: Source) -> str | None:
 def look(
     client: Client, wanted: Collection[str], configured_name: str | None = None
 ) -> SiteCluster:
-    """Asks a cluster which of its topics belong to the topics `wanted`: topics of this name, their
-    mirrored copies, and the topics of rejects of both. Returns the cluster with these topics.
-    configured_name: the cluster's name in the settings; None to ask the brokers for the name."""
+    """Asks a cluster which of its topics belong to the source topics `wanted`: topics with these
+    names, their mirrored copies, and the topics of rejects of both. Returns the cluster with these
+    topics. configured_name: the cluster's name in the settings; None to ask the brokers for the
+    name."""
     name = cluster_name_of(client.broker_configs(), configured_name)
     ends = {each for topic in wanted for each in (topic, topic + REJECTED_SUFFIX)}
     known = client.metadata().topics

@@ -1,8 +1,9 @@
 """The committed files of a topic in the loader's output, and searches in them.
 
 The list of files comes from the newest checkpoint of the manifests (a file with the content of all
-manifests up to one) and the manifests after it, as for every reader (docs/loader.md). A recount
-also compares this file with older manifests. A search does not, and so takes less time.
+manifests up to a certain load) and the manifests after it, as for every reader (docs/loader.md). A
+recount also compares the checkpoint with older manifests. A search does not do this, so it takes
+less time.
 """
 
 from __future__ import annotations
@@ -57,9 +58,9 @@ class LoadedTopic:
     def search(
         self, question: RowQuestion, hours: tuple[int, int] | None = None
     ) -> Iterator[LineRow]:
-        """Yields the rows that match, the newest hour first. hours: search only the files of the
-        hours of event time from `hours[0]` to before `hours[1]` (in ms), and files whose path names
-        no hour; None for all files.
+        """Yields the rows that match, the newest hour first. hours: two times in ms; only files are
+        searched whose hour of event time begins in [`hours[0]`, `hours[1]`), or whose path names no
+        hour; None for all files.
         """
         chosen = [each for each in self.files if _is_in(hour_ms(each.path), hours)]
         for named in sorted(chosen, key=lambda each: hour_ms(each.path) or 0, reverse=True):

@@ -28,15 +28,16 @@ PLACE: Final = ("_agent", "_file_id", "_offset", "_length", "_partition", "_kafk
 OWN: Final = frozenset({*PLACE, "_host", "_file", "_timestamp"})
 BUFFER_BYTES: Final = 1 << 20
 LENGTH_MAX: Final = 1 << 32
-"""Every line has fewer bytes than this. So a line that contains a byte of a file begins at most
-this much before it."""
+"""Every line has fewer bytes than this. So a line that contains a given byte of a file begins less
+than this many bytes before it."""
 
 
 @dataclass(frozen=True, slots=True)
 class RowQuestion:
     """The rows to find: rows of `agents` with event times in [since_ms, until_ms) that have the
-    text, rows whose lines include one of the points, and rows of `records`. records: partition and
-    offset of each record. The agents and the event times limit only the search for the text."""
+    text, rows whose lines include one of the points (bytes of log files), and rows of `records`.
+    records: partition and offset of each record. The agents and the event times limit only the
+    search for the text."""
 
     agents: frozenset[int] = frozenset()
     text: str | None = None
@@ -141,8 +142,8 @@ def _is_meant(columns: dict[str, Int64s], times: Int64s, question: RowQuestion) 
 def _search_texts(
     parquet: pq.ParquetFile, number: int, text: str, is_meant: Bools, texts: list[str | None]
 ) -> Bools:
-    """Returns, for each row of row group `number`, whether `is_meant` has it and one of its values
-    contains the text. Stores the first such value of each row in `texts`."""
+    """Returns, for each row of row group `number`, whether `is_meant` is true for the row and one
+    of its values contains the text. Stores the first such value of each row in `texts`."""
     chosen = np.zeros(len(is_meant), np.bool_)
     rows = np.flatnonzero(is_meant)
     taken = pa.array(rows)

@@ -60,7 +60,7 @@ class Story:
 
     @property
     def is_everywhere(self) -> bool:
-        """Whether every tier of the site has the line."""
+        """Whether every tier but the host has the line (see fates.is_everywhere)."""
         return is_everywhere(self.fates)
 
 
@@ -281,8 +281,8 @@ def _row_facts(
 
 
 def loaded_to(topics: Sequence[LoadedTopic], record: LineRecord | None) -> int | None:
-    """The offset up to which the record's partition is loaded: 0 if nothing of it is, None if
-    `record` is None."""
+    """The offset up to which the record's partition is loaded: 0 if none of its records is loaded,
+    None if `record` is None."""
     if record is None:
         return None
     is_reject = record.topic.endswith(".rejected")

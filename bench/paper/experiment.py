@@ -29,7 +29,8 @@ ONE, FIFTY, CONSUMER = "producer, batch 1", "producer, batch 50", "consumer"
 PHASES = (ONE, FIFTY, CONSUMER)
 
 Found = dict[str, Series]
-"""The results of one side: a series for each phase of the experiment."""
+"""The results of one side (one of the compared systems): a series for each phase of the
+experiment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +91,7 @@ def _kafka(folder: Path) -> Found:
 
 
 def _stock(address: str) -> Found:
-    """Measures a side that speaks Kafka's protocol, with librdkafka: sends batches of 1 to one
+    """Measures a system that speaks Kafka's protocol, with librdkafka: sends batches of 1 to one
     topic and batches of 50 to a second topic, then reads the second topic."""
     found: Found = {}
     for phase, batch in ((ONE, 1), (FIFTY, 50)):
@@ -111,7 +112,8 @@ def _activemq(folder: Path) -> Found:
 
 
 def _one_by_one(side: RabbitMQ | ActiveMQ) -> Found:
-    """Measures a side that has no batches: produces the messages one by one, then consumes them."""
+    """Measures a system that has no batches: produces the messages one by one, then consumes
+    them."""
     with side.run():
         warm_memory(2 * COUNT * len(MESSAGE))
         produced = side.produce(COUNT, SECONDS_MAX)

@@ -1,4 +1,5 @@
-"""AlterConfigs (33), versions 0-2; also has the code that it shares with IncrementalAlterConfigs.
+"""AlterConfigs (33), versions 0-2; also has the code that AlterConfigs and IncrementalAlterConfigs
+share.
 
 The settings in the request replace all settings of the topic, except the settings that a mirror has
 written. The broker checks the given settings like the settings of a new topic, and writes them to

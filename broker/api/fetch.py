@@ -5,10 +5,10 @@ wanted offset, and no batch is beyond the high watermark. The batches are slices
 sendfile sends. The broker reads the partitions in the order of the request. It sends the first
 batch that it finds even if the batch is larger than every limit (KIP-74). If fewer than `min_bytes`
 bytes can be read, the broker parks the request until enough bytes can be read or `max_wait_ms` have
-passed. When the broker parks a request, it flushes the request's partitions at once. The answer
-reports these errors of a partition:
+passed. When the broker parks a request, it flushes the request's partitions at once, because
+consumers can read only flushed records. The answer reports these errors of a partition:
 
-    offset below the log start or above the log end    OFFSET_OUT_OF_RANGE, log start filled in
+    offset below the log start or above the log end    OFFSET_OUT_OF_RANGE, with the log start
     client's leader epoch older than this broker's     FENCED_LEADER_EPOCH
     client's leader epoch newer than this broker's     UNKNOWN_LEADER_EPOCH
 

@@ -1,8 +1,8 @@
 """IncrementalAlterConfigs (44), versions 0-1: sets or deletes settings of topics, and adds or
 removes elements of settings that are lists. Settings that the request does not name stay unchanged.
 
-If a topic does not set a list itself, the broker adds elements to the list that the topic inherits,
-or removes elements from that list.
+If a topic does not set a list itself, the broker copies the list that the topic inherits, adds
+elements to the copy or removes elements from it, and makes the copy the topic's own setting.
 """
 
 from __future__ import annotations

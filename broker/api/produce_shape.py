@@ -2,10 +2,10 @@
 shape differ only in their correlation ids and records.
 
 For each connection and partition, the broker parses the bytes before the records only once, and
-compares later requests with these bytes. The broker also encodes only once the answer's bytes
-before and after the offsets. A request that differs in anything but correlation id and records
-takes the general path. Only requests with one batch have a shape, because only a producer of many
-small requests needs this fast path::
+compares later requests with these bytes. In the same way, it encodes the answer's bytes before and
+after the offsets only once. A request that differs in anything but correlation id and records takes
+the general path. Only requests with one batch have a shape, because only a producer of many small
+requests needs this fast path::
 
     int16 key, int16 version | int32 correlation id | prefix | size | records | tail
                                                       ^ compared              ^ compared
@@ -21,9 +21,9 @@ from skidway.kafka.protocol.apis import ApiKey
 from skidway.kafka.protocol.produce import Produce, ProduceResult, write_response
 
 SHAPES_MAX: Final = 64
-"""The broker remembers at most this many shapes for one connection. If the requests of a connection
-have more, the broker forgets all shapes of the connection, and learns them again from later
-requests.
+"""A shape is what requests have in common (see the module's docstring). The broker remembers at
+most this many shapes for one connection. If the requests of a connection have more, the broker
+forgets all shapes of the connection, and learns them again from later requests.
 """
 PREFIX_BYTES_MAX: Final = 1024
 """The broker stores no shape for a request with a longer prefix, because the prefix would take too
@@ -75,8 +75,8 @@ class Shape:
         self._learn_answer()
 
     def records(self, frame: memoryview) -> memoryview | None:
-        """Returns the records of a request that has this shape's key, version and prefix; None if
-        the request's other bytes do not match the shape.
+        """frame: a request with this shape's key, version and prefix. Returns the records of the
+        request; None if its other bytes do not match the shape.
         """
         at = self._size_at
         if not self._flexible:
@@ -115,7 +115,8 @@ class Shape:
 
 
 class Shapes:
-    """The shapes of the requests on one connection, one for each partition."""
+    """The shapes of the requests on one connection, one for each partition. A shape is what a
+    producer's requests for one partition have in common."""
 
     __slots__ = ("_heads", "_shapes")
 

@@ -66,8 +66,8 @@ class Group:
     # These methods handle the requests of members.
 
     def join(self, now: float, joining: Joining, token: Token) -> None:
-        """A member asks to be in the next generation. The answer, which names `token`, is added to
-        `outputs` when it is known."""
+        """A member asks to be in the next generation. The answer is added to `outputs` when it is
+        known. It contains `token`, which identifies the request for the caller."""
         error = admission.refusal(joining, self.roster, self._limits)
         if error is ErrorCode.GROUP_MAX_SIZE_REACHED:
             self.roster.given.pop(joining.member_id, None)
@@ -80,8 +80,9 @@ class Group:
         self._complete_if_joined(now)
 
     def sync(self, now: float, syncing: Syncing, token: Token) -> None:
-        """A member asks for its assignment. The answer, which names `token`, is added to `outputs`
-        when it is known. The leader's request contains the assignments of all members."""
+        """A member asks for its assignment. The answer is added to `outputs` when it is known. It
+        contains `token`, which identifies the request for the caller. The leader's request contains
+        the assignments of all members."""
         member_id = syncing.member_id
         error = self._refusal(member_id, syncing.instance_id, syncing.generation)
         if error is None and syncing.protocol_type not in (None, self.roster.protocol_type):

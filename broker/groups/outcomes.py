@@ -44,7 +44,7 @@ class Synced:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The answer to the request with this token."""
+    """The answer to a request. token: the value that the caller gave for the request."""
 
     token: Token
     content: Joined | Synced

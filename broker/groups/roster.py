@@ -44,7 +44,8 @@ class Roster:
 
     @property
     def have_all_joined(self) -> bool:
-        """Whether all members have joined the next generation, and `given` is empty."""
+        """Whether all members have joined the next generation, and so has every client that got a
+        member id from the broker."""
         return not self.given and all(each.join is not None for each in self.members.values())
 
     def static_id(self, instance_id: str | None) -> str | None:
@@ -65,7 +66,8 @@ class Roster:
 
     def refusal(self, member_id: str, instance_id: str | None) -> ErrorCode | None:
         """Returns the error for a request with these ids if no member has them. Otherwise returns
-        None, and removes the member from `unheard`, because it has sent a request.
+        None, and removes the member from `unheard` (members that have sent nothing since the broker
+        read them from ZooKeeper).
         """
         if instance_id is not None:
             current = self._static.get(instance_id)

@@ -34,9 +34,9 @@ class Checkpoints:
         self._next: list[Done] = []
 
     def write(self, contents: Contents, done: Done | None) -> None:
-        """Begins a round, and calls `done` at its end. If a round is already running, a second
-        round begins after it, and `done` is called at the end of the second round. If a round is
-        running and `done` is None, does nothing.
+        """Begins a round (writes the checkpoint files of every directory), and calls `done` at its
+        end. If a round is already running, a second round begins after it, and `done` is called at
+        the end of the second round. If a round is running and `done` is None, does nothing.
         """
         if done is not None:
             self._next.append(done)

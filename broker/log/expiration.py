@@ -24,7 +24,7 @@ _log = log.get(__name__)
 
 class Cut(NamedTuple):
     """The offsets [first, end) of the segments that were taken out of a log. The range is empty if
-    no segment was."""
+    no segment was taken out."""
 
     partition: TopicPartition
     first: int

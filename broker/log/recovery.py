@@ -358,8 +358,9 @@ def _drop_empty(kept: list[Segment], following: Sequence[Segment]) -> list[Segme
 
 
 def _sync(opening: Opening, segments: Sequence[Segment], scanned: Sequence[Segment]) -> None:
-    """Calls fsync for the last segment and the scanned segments. If only the broker was killed, and
-    not the machine, their data may still be in the page cache and not on the disk."""
+    """Calls fsync for the last segment and the scanned segments. The data of these segments may
+    still be in the page cache and not on the disk, if the broker was killed but the machine
+    continued to run."""
     for segment in segments:
         last = segment is segments[-1]
         if last or segment in scanned:

@@ -114,8 +114,8 @@ def _newest_snapshot(directory: Path, end_offset: int) -> tuple[int, ProducerSta
     for offset in known:
         path = directory / names.segment_file(offset, names.PRODUCERS)
         if offset > end_offset or offset not in bases:
-            # A crash has cut the log off before the snapshot's offset, or the snapshot was written
-            # at an earlier clean stop.
+            # This snapshot is useless: a crash has cut the log off before the snapshot's offset, or
+            # the snapshot was written at an earlier clean stop.
             path.unlink()
         elif found is None:
             snapshot = read_snapshot(path)

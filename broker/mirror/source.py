@@ -166,7 +166,7 @@ class MirrorSource:
 
     def kept_back_by(self, each: MirrorPartition) -> str:
         """Returns why the copying of a followed partition waits. Empty if records are being copied,
-        if all are copied, and if the partition is stopped or paused.
+        if all records are copied, or if the partition is stopped or paused.
         """
         if each.is_stopped or each.is_paused or self._has_all(each):
             return ""
@@ -407,7 +407,7 @@ class MirrorSource:
 
     def _has_all(self, each: MirrorPartition) -> bool:
         """Returns whether the mirror has copied all records of the partition, up to the high
-        watermark that the source has sent since the last seek.
+        watermark that the source has sent since the fetch position was last set.
         """
         end = each.follower.log_end
         return each.follower.position() == end == self._client.high_watermarks.get(each.tp)
@@ -422,8 +422,8 @@ class MirrorSource:
         self._client.remove(each.tp)
 
     def _leave(self, each: MirrorPartition) -> None:
-        """Called when the partition will be fetched from another position, or no longer. Answers
-        for the old position that still arrive are ignored.
+        """Called when the partition will be fetched from another position, or will not be fetched
+        any more. Answers for the old position that still arrive are ignored.
         """
         each.attempt += 1
         each.retry_at = None

@@ -104,7 +104,8 @@ class Inbound:
     def receive(self, sock: socket.socket, arena: Arena, size: int = RECEIVE_BYTES_MAX) -> int:
         """Receives bytes with one call of recv. Must be called only when all whole frames from
         earlier receives are handled. Returns how many bytes were received; 0 if the client has
-        closed the connection. Uses at most `size` bytes of the arena. Raises OSError.
+        closed the connection. Uses at most `size` bytes of the arena, the buffer into which all
+        connections receive. Raises OSError.
         """
         self.keep()
         own = self._own
@@ -125,8 +126,9 @@ class Inbound:
     def _receive_behind(
         self, sock: socket.socket, arena: Arena, space: memoryview, rest: int
     ) -> int:
-        """Receives into the arena, but leaves the first `rest` bytes of its free space unused. Then
-        copies the bytes that are left from earlier turns into these first `rest` bytes.
+        """Receives into the arena (the buffer into which all connections receive), but leaves the
+        first `rest` bytes of its free space unused. Then copies the bytes that are left from
+        earlier turns into these first `rest` bytes.
         """
         count = sock.recv_into(space[rest:] if rest else space)
         if rest:
@@ -155,7 +157,8 @@ class Inbound:
 
     def keep(self) -> None:
         """Called when the loop has served this connection in a turn. Copies the unhandled bytes
-        from the arena into memory of this connection. Raises FrameTooLarge.
+        from the arena, the buffer into which all connections receive, into memory of this
+        connection. Raises FrameTooLarge.
 
         If whole frames are among these bytes, the frames are not copied again, even if it takes
         many turns to handle them.

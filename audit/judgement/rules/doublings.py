@@ -57,7 +57,8 @@ class _Stretch(NamedTuple):
 
 
 class Doublings:
-    """Finds the doublings of one topic."""
+    """Finds the doublings of one topic: lines that one agent delivered first, and another agent
+    delivered a second time."""
 
     def __init__(self, evidence: Evidence, topic: TopicEvidence) -> None:
         self._evidence = evidence

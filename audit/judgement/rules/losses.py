@@ -17,7 +17,8 @@ from skidway.audit.topic.messages import NOTHING_SAID, Certainty, Tier
 @dataclass(frozen=True, slots=True)
 class _Lost:
     """A declared loss. prior: the last seal that the agent sent before it declared the loss; None
-    if there is none. begin, end: see `_span`."""
+    if there is none. begin, end: the first and the last event time that the lost lines can have
+    (see `_span`)."""
 
     note: LossNote
     prior: SealNote | None
@@ -41,7 +42,8 @@ class Losses:
         for lost in self.of_agent(agent):
             begin, end = lost.begin, lost.end
             inside = (begin is None or start + size > begin) and start <= end
-            # if the agent counted lines of the bucket since `prior`, lost ones may belong to it too
+            # if the agent counted lines of the bucket since `prior`, lost lines may belong to the
+            # bucket too
             if not inside and tallies:
                 inside = _touched_between(tallies, agent, lost.note, lost.prior)
             if inside:

@@ -31,7 +31,8 @@ def uncounted_findings(facts: TopicFacts, bucket: BucketId) -> Iterator[Finding]
     """Findings on a bucket in which no record without origin was counted. Yields a finding for each
     of the `_first_counters` that was not heard since the bucket was due, because it may still count
     such records. If no counter of the first tier (broker, otherwise mirror) ever reported the
-    topic, yields a finding if no counter of this tier was heard since the bucket was due."""
+    topic, a message from any counter of this tier after the bucket was due is enough; if there is
+    none, yields one finding."""
     due = facts.due(bucket)
     if facts.now_ms < due:
         return
@@ -43,9 +44,9 @@ def uncounted_findings(facts: TopicFacts, bucket: BucketId) -> Iterator[Finding]
 
 
 def depends_on(facts: TopicFacts, bucket: BucketId) -> Iterator[object]:
-    """The part of the evidence for `findings` that changes with each message: when the first
-    counters were heard. Yields the counter and the time for each of the first counters that was
-    last heard before the bucket was due."""
+    """The part of the evidence for `findings` that changes with each message: when counters were
+    heard. Yields the counter and the time for each of the `_first_counters` that was last heard
+    before the bucket was due."""
     heard = ((key, facts.evidence.heard_ms(key[:2])) for key in _first_counters(facts))
     yield from (each for each in heard if each[1] < facts.due(bucket))
 
