@@ -41,7 +41,8 @@ STOP_WITHIN_MS = 10_000
 are sent."""
 
 IDLE_GROUPS_MS = 10_000
-"""The time between two searches for groups without members."""
+"""The broker searches this often for groups without members, to store them and to remove unused
+ones from memory."""
 
 _MINUTE_MS = 60_000
 _log = log.get(__name__)
