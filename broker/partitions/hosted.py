@@ -239,7 +239,7 @@ class HostedPartitions:
 
 
 def _can_be_repeated(error: OSError) -> bool:
-    """Returns whether a flush that has failed with `error` can be repeated, because the data is
-    still in the page cache.
+    """Returns whether a flush that has failed with `error` can be repeated: the data is still in
+    the page cache, and the cause of the error may pass.
     """
     return error.errno in (PASSING if isinstance(error, NothingSynced) else _NOT_OPENED)

@@ -37,8 +37,8 @@ class Telling:
         self._fetched: set[str] = set()
 
     def line(self, text: str) -> str:
-        """Returns the line to print for the line `text` of pip's output; "" if nothing is to be
-        printed, which is so for most lines."""
+        """Returns the line to print for the line `text` of pip's output. For most lines this is "",
+        because nothing is to be printed for them."""
         self.said.append(text)
         if found := _FETCHED.match(text):
             return self._fetch(found[1] == "Using cached", found[2].rpartition("/")[2], found[3])

@@ -26,9 +26,9 @@ DASHBOARD_LISTENER = "127.0.0.1:8088"
 """The default of the collector's setting `listener`: the address where the audit's collector
 listens."""
 WILDCARDS = {"": LOOPBACK, "*": LOOPBACK, "0.0.0.0": LOOPBACK, "::": "[::1]"}  # noqa: S104
-"""Each key is a host part of a listener to which no client can connect: an empty one (the program
-then listens on loopback), or one that means all addresses. The value is the address at which the
-program's own host reaches such a listener."""
+"""Each key is the host part of a listener, but is not an address to which a client can connect: it
+is empty (the program then listens on loopback), or means all addresses. The value is the address at
+which the program's own host reaches such a listener."""
 
 
 def address(host: HostVars) -> str:
