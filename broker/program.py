@@ -41,7 +41,8 @@ STOP_WITHIN_MS = 10_000
 are sent."""
 
 IDLE_GROUPS_MS = 10_000
-"""The time between two searches for groups without members."""
+"""The broker searches this often for groups without members, to store them and to remove unused
+ones from memory."""
 
 _MINUTE_MS = 60_000
 _log = log.get(__name__)
@@ -158,8 +159,8 @@ class Program:
         self.partitions.flush_all(self._flushed)
 
     def close(self) -> None:
-        """Closes all parts. If the stop was clean, writes this into the log directories, so that
-        the next start need not read the logs."""
+        """Closes all parts. If the stop was clean, marks the log directories as cleanly closed, so
+        that the next start need not read the logs."""
         session, self._session = self._session, None
         epoch = -1 if session is None else session.broker_epoch
         if session is not None:
@@ -303,8 +304,8 @@ class Program:
         self.loop.call_every(interval_ms, unless_stopping)
 
     def _flushed(self) -> None:
-        """Called during a stop, when all logs are flushed. Answers the waiting requests with what
-        is possible now, and ends the loop.
+        """Called during a stop, when all logs are flushed. Answers the waiting requests as if their
+        deadlines had come, and ends the loop.
         """
         self._purgatory.expire_all()
         self.loop.call_later(0, self.loop.stop)

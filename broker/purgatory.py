@@ -1,12 +1,12 @@
 """Keeps requests that cannot be answered yet: fetches for which there is too little data, and
 produce requests that wait until the high watermark has passed their batches. Such a request is
-called an *operation* here. As in Kafka, every operation completes exactly once. The name
-"purgatory" is Kafka's, too.
+called an *operation* here. The names "operation" and "purgatory" are Kafka's.
 
 An operation is registered for each partition for which it waits. Code that changes a partition
-calls `check`, which asks each operation of that partition whether it can complete. At its deadline,
-an operation expires. If an operation raises an exception, it is abandoned: its connection is
-closed. The failure does not affect the other operations or the caller of `check`.
+calls `check`, which asks each operation of that partition whether it can complete. Every operation
+ends exactly once, in one of three ways: it completes; or it expires, at its deadline; or it is
+abandoned, because it has raised an exception. An abandoned operation's connection is closed. The
+exception does not affect the other operations or the caller of `check`.
 """
 
 from __future__ import annotations
@@ -20,8 +20,7 @@ from skidway.kafka.types import TopicPartition
 
 
 class Delayed(Protocol):
-    """An operation (a request that waits). Two operations are the same only if they are the same
-    object."""
+    """An operation (a request that waits). Two operations are equal only if they are one object."""
 
     def try_complete(self, changed: TopicPartition) -> bool:
         """Completes the operation, that is, answers its request, if this is possible. Returns
@@ -42,8 +41,8 @@ class Delayed(Protocol):
 
 WATCHED_MAX = 1_000_000
 """An operation needs an entry for each partition for which it waits. All operations together may
-have at most this many entries, which need about 200 MB of memory. The limit on connections is not
-enough, because an operation remains after its connection is closed.
+have at most this many entries, which need about 200 MB of memory. The limit on the number of
+connections does not limit this memory, because an operation remains after its connection is closed.
 """
 _log = log.get(__name__)
 

@@ -3,22 +3,22 @@ gets a fair share. Does no I/O.
 
 The method is start-time fair queueing (Goyal, Vin, Cheng 1996). Each connection has a *tag*: a
 number to which the cost of all work for the connection is added. The connection with the lowest tag
-is served next. If a connection was idle and sends requests again, its new tag is the higher of two
-tags: its own tag, and the tag of the connection that is served now. So a connection gets no
-additional time for having been idle. A connection that has used more than its share must wait
-longer.
+is served next. If a connection was idle and sends requests again, and its tag is lower than the tag
+of the connection that is served now, its tag is set to that tag. So a connection gets no additional
+time for having been idle. A connection that has used more than its share has a higher tag than the
+others, so the others are served first.
 
 If two connections always have requests, each gets half of the time. The time is measured by the
 cost of the requests, not by their number. A connection that only sends a request now and then is
 served before all connections that send without pause, however many they are. A new connection
-begins with a tag that is one allowance higher than the tag of the connection that is served now. So
-a client gains nothing by opening a new connection for each request, and no connection waits
-forever.
+begins with a tag that is higher than the tag of the connection that is served now, by the smallest
+allowance. So a client gains nothing by opening a new connection for each request, and no connection
+waits forever.
 
-The cost of a turn is limited, so that timers, posted calls, writes and answers do not wait long.
-The limit is divided equally among the waiting connections: each gets an *allowance*. If many
-connections wait, the turn ends before all of them were served, and the next turn continues with the
-others.
+The cost of a turn is limited, so that timers, writes, answers and the calls that other threads have
+posted do not wait long. The limit is divided equally among the waiting connections: each gets an
+*allowance*. If many connections wait, the turn ends before all of them were served, and the next
+turn continues with the others.
 
 Costs are whole numbers. A cost of 1 is about a microsecond of work, but only the ratios of costs
 matter.
@@ -32,8 +32,8 @@ from collections.abc import Hashable
 from typing import Final, Generic, TypeVar
 
 TURN_COST: Final = 4_000
-"""The limit for the cost of a turn's requests. When it is reached, the turn's batches are written,
-and its answers are sent."""
+"""The limit for the cost of a turn's requests. When the limit is reached, the loop writes the
+turn's batches and sends the turn's answers."""
 ALLOWANCE_MIN: Final = 250
 """The smallest allowance of a connection. With a smaller allowance, the calls for serving the
 connection would cost more than the requests themselves.
@@ -85,7 +85,7 @@ class Shares(Generic[Who]):
         heapq.heappush(self._heap, (tag, not was_away, next(self._numbers), who))
 
     def begin_turn(self) -> None:
-        """Begins a turn: from now on, the cost of the turn's work is counted."""
+        """Begins a turn, in which the work for connections may cost as much as the limit says."""
         self._left = self._turn_cost
 
     def next(self) -> Who | None:

@@ -1,9 +1,10 @@
 """Decides when a log is flushed. Does no I/O.
 
 If a request waits until records of the log are flushed, the flush begins at once, so that the
-request need not wait for a timer as well. Otherwise the flush begins after `flush.messages` records
-or after `flush.ms`, so that many records are flushed together. At most one flush of a partition
-runs at a time. Records that are appended while it runs are flushed by the next one.
+request waits only for the flush, and not for a timer. Otherwise the flush begins after
+`flush.messages` records or after `flush.ms`, so that many records are flushed together. At most one
+flush of a partition runs at a time. Records that are appended while it runs are flushed by the next
+one.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from skidway.broker.log.config import LogConfig
 
 @dataclass(frozen=True, slots=True)
 class Flushing:
-    """The state of a log on which the decision to flush depends. Times are in ms."""
+    """What the decision to flush a log depends on. Times are in ms."""
 
     unflushed_messages: int
     running: bool

@@ -240,6 +240,6 @@ class HostedPartitions:
 
 def _can_be_repeated(error: OSError) -> bool:
     """Returns whether a flush that has failed with `error` can be repeated: the data is still in
-    the page cache, and the disk may work again.
+    the page cache, and the cause of the error may pass.
     """
     return error.errno in (PASSING if isinstance(error, NothingSynced) else _NOT_OPENED)

@@ -37,9 +37,7 @@ class Replica:
     the replica checks this field.
     """
     flush_timer: bool = False
-    """Whether a timer for the next flush decision is set. When the timer fires, the broker decides
-    again whether to flush.
-    """
+    """Whether a timer is set, at which the broker decides again whether to flush."""
 
     def __post_init__(self) -> None:
         self.high_watermark = self.log.flushed
@@ -65,6 +63,8 @@ class Replica:
         """
         least = min((self.log.flushed, *self.followers.values()))
         if least.offset <= self.high_watermark.offset:
-            return False  # a follower may be behind if it has just become in-sync again
+            # A follower that has just become in-sync again may be behind the high watermark, which
+            # is never lowered.
+            return False
         self.high_watermark = least
         return True

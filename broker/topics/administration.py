@@ -63,7 +63,8 @@ class Topics(Hosting):
         done: Done,
     ) -> uuid.UUID:  # fmt: skip
         """Creates a topic, whose settings and assignment the caller has checked, and returns its
-        id. Calls `done` once this broker serves its partitions of the topic, or with an error.
+        id. Calls `done` once this broker serves those partitions of the topic that are assigned to
+        it, or with an error.
         """
         topic_id = uuid.uuid4()
         self._creating.add(name)

@@ -102,7 +102,7 @@ class Hosting:
 
     def _ours(self, found: Iterable[tuple[TopicPartition, Found]]) -> dict[TopicPartition, Found]:
         """Returns the partitions that belong to this broker. Sets the directories of all other
-        partitions aside. Raises StateRefused.
+        partitions aside. Raises StateRefused if two directories contain the same partition.
         """
         deleting = self.catalog.deleting
         ours: dict[TopicPartition, Found] = {}
@@ -155,8 +155,8 @@ class Hosting:
         }
 
     def _learn(self, topic: Topic) -> None:
-        """Adds a topic that this broker has just written to ZooKeeper to the catalog, without
-        waiting until ZooKeeper reports the change.
+        """Puts a topic into the catalog that this broker has just written to ZooKeeper. So the
+        broker need not wait until ZooKeeper reports the change.
         """
         self.apply(replace(self.catalog, topics={**self.catalog.topics, topic.name: topic}))
 
@@ -292,8 +292,8 @@ class Hosting:
                 return
             partitions = dict(known.partitions)
             for number, state in outcome.items():
-                # The catalog that contains `known` may be older than the partition. Then `known`
-                # lacks the partition, and the partition is added here.
+                # The topic in the catalog (`known`) may lack the partition, because the catalog is
+                # older than the partition. Then the partition is added here.
                 info = partitions.get(number, TopicPartitionInfo((self._broker_id,)))
                 partitions[number] = replace(info, state=state)
             self._learn(replace(known, partitions=partitions))

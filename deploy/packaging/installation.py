@@ -2,12 +2,13 @@
 
     python deploy/packaging/installation.py "1 GB on disk" --requirement LOCK PIP-ARGUMENT...
 
-This command runs `pip install PIP-ARGUMENT...` with the Python that runs this script. For each
-distribution, this script prints a line such as " 12 pyspark-4.3.0 (434.1 MB)" in place of pip's
-lines. pip prints nothing while it downloads or builds something large. During this time, this
-script prints a line every SILENCE_S seconds, which says what pip is doing. If pip fails, the script
-shows pip's last lines. This script needs only the standard library and any pip, because nothing
-else is installed yet.
+The first argument is the space that the packages take; the summary shows it. The script runs `pip
+install` with all other arguments, and with the Python that runs this script. For each distribution,
+this script prints a line such as " 12 pyspark-4.3.0 (434.1 MB)" in place of pip's lines. pip prints
+nothing while it downloads or builds something large. During this time, this script prints a line
+every SILENCE_S seconds, which says what pip is doing. If pip fails, the script shows pip's last
+lines. This script needs only the standard library and any pip, because nothing else is installed
+yet.
 """
 
 import re
@@ -36,8 +37,8 @@ class Telling:
         self._fetched: set[str] = set()
 
     def line(self, text: str) -> str:
-        """Returns the line to print for the line `text` of pip's output; "" if nothing is to be
-        printed, which is so for most lines."""
+        """Returns the line to print for the line `text` of pip's output. For most lines this is "",
+        because nothing is to be printed for them."""
         self.said.append(text)
         if found := _FETCHED.match(text):
             return self._fetch(found[1] == "Using cached", found[2].rpartition("/")[2], found[3])

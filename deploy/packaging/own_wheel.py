@@ -17,8 +17,8 @@ CANONICAL = re.compile(
     r"\d+(\.\d+)*((a|b|rc)\d+)?(\.post\d+)?(\.dev\d+)?(\+[a-z0-9]+(\.[a-z0-9]+)*)?"
 )
 """Matches a version in the normal form of PEP 440, without an epoch. The caller must pass a version
-in this form, because directories are named after the version that the caller passes, and wheels
-after its normal form."""
+in this form, so that directories and wheels have the same version in their names: a directory gets
+the version that the caller passes, and a wheel gets its normal form."""
 
 VERSION_LINE = re.compile(r'^version = "[^"]*"$', re.MULTILINE)
 

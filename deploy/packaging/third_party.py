@@ -116,8 +116,9 @@ def _read(folder: Path, key: str) -> ThirdParty | None:
 
 
 def _is_installed(file: str) -> bool:
-    """Returns False if the environment has the package of the wheel `file`, but in another version,
-    and the package is not in UNBOUND. Otherwise returns True."""
+    """Returns whether the wheel `file` has the version that is installed in the environment. Also
+    returns True if the version does not matter: the environment does not have the package, or the
+    package is in UNBOUND."""
     name, given, *_ = file.split("-")
     try:
         return name in UNBOUND or version(name) == given

@@ -26,8 +26,9 @@ DASHBOARD_LISTENER = "127.0.0.1:8088"
 """The default of the collector's setting `listener`: the address where the audit's collector
 listens."""
 WILDCARDS = {"": LOOPBACK, "*": LOOPBACK, "0.0.0.0": LOOPBACK, "::": "[::1]"}  # noqa: S104
-"""Each key is the host part of a listener on all addresses, such as "*". The value is the address
-at which the program's own host reaches such a listener."""
+"""Each key is the host part of a listener, but is not an address to which a client can connect: it
+is empty (the program then listens on loopback), or means all addresses. The value is the address at
+which the program's own host reaches such a listener."""
 
 
 def address(host: HostVars) -> str:
@@ -95,8 +96,8 @@ def collector_url(hosts: Iterable[HostVars], asking: HostVars) -> str:
     "" if there is no collector, or if the collector listens only on the loopback interface of
     another host.
 
-    `hosts` has the hosts of the group `audit`. No filter changes the address on which the collector
-    listens, because the collector's pages are protected by neither a password nor TLS.
+    `hosts` has the hosts of the group `audit`. If the collector listens only on loopback, the roles
+    do not make it listen on another address, because neither a password nor TLS protects its pages.
     """
     for host in hosts:
         settings = flat(host.get("audit_settings") or {})
@@ -118,8 +119,8 @@ def health_url(listener: str) -> str:
 
 
 def health_of(host: HostVars, program: str, in_use: Mapping[str, Any] | None = None) -> str:
-    """The URL of a program's /health. The URL comes from `in_use`, the settings with which the
-    program runs, or, if `in_use` is None or empty, from the host's variables.
+    """The URL of a program's /health. The URL comes from `in_use`, which has the settings with
+    which the program runs. If `in_use` is None or empty, the URL comes from the host's variables.
 
     The settings in use differ from the variables while Ansible applies a changed inventory host by
     host, and also after a roll-back.

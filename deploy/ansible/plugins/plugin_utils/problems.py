@@ -43,10 +43,10 @@ SERVICES = (
         ),
     ),
 )
-"""Groups of the inventory in whose place a site may use an existing service. Each entry has the
-group, the variable that names the service for all hosts, and the programs that use the service.
-For each program, the entry has the program's group, its name, and the setting that names the
-service for one host."""
+"""Groups of the inventory that may be empty, because the site uses an existing service instead.
+Each entry has the group, the variable that names the service for all hosts, and the programs that
+use the service. For each program, the entry has the program's group, its name, and the setting that
+names the service for one host."""
 
 _CLUSTER = re.compile(r"[A-Za-z0-9_-]+")
 _EVERY = re.compile(r"0*[1-9][0-9]{0,5}[smhd]")

@@ -8,8 +8,8 @@ from typing import Any
 from .settings import Settings
 
 ENVIRONMENT = "Environment"
-"""A key of the section [Service] of which systemd uses all values, if it is set several times. Of
-most other keys it uses only the last value."""
+"""A key of the section [Service]. If this key is set several times, systemd uses all of its values.
+Of most other keys, systemd uses only the last value."""
 
 
 def unit_text(sections: Mapping[str, Mapping[str, Any]]) -> str:

@@ -86,8 +86,8 @@ def is_older(version: object, than: str) -> bool:
 def superfluous(
     versions: Iterable[Mapping[str, Any]], links: Iterable[str], kept: int
 ) -> list[str]:
-    """The directories of the versions to remove. The versions in use are not removed. Of the other
-    versions, the newest are not removed either, so that `kept` versions remain in total.
+    """The directories of the versions to remove. The versions in use remain, and so many of the
+    newest other versions that at least `kept` versions remain in total.
 
     `versions` has results of Ansible's module `find`; a directory whose name is not a version is
     not removed. `links` has the targets of the links to the versions in use.
