@@ -78,17 +78,18 @@ class Endings:
         return {key: each.time_ms for key, each in closures if each.place.is_new(positions)}
 
     def named(self, source: Source) -> Mapping[int, int]:
-        """Returns, for each partition of the topic `source`, the highest offset that a seal
-        contains.
+        """Returns, for each partition of the topic `source`, the highest offset that any seal
+        names. (Each seal names an offset for each partition.)
         """
         return self._named.get(source, {})
 
     def seals(
         self, source: Source, topics: Iterable[tuple[str, str]], positions: Mapping[str, int]
     ) -> dict[int, Heard]:
-        """Returns, for each agent, its newest seal of a topic, with its place. Leaves out seals
-        that a reader with these positions has already read. topics: cluster and name of each topic
-        whose announced files have lines in `source`.
+        """Returns, for each agent, its newest seal of the topic `source`, with the agent's files
+        whose closures stand before the seal in the same partition. Leaves out seals that a reader
+        with these positions has already read. topics: cluster and name of each topic whose
+        announced files have lines in `source`.
         """
         seals = self._seals.get(source, {})
         follows: dict[str, set[FileKey]] = {}

@@ -75,11 +75,12 @@ class Feed:
     """The messages that the loader has read from the audit topics. A feed may serve many runs.
 
     positions, since and begins have the keys `topic/partition/topic id`. positions: the next offset
-    to read. since: the offsets at which reading began (0 for a partition that is not in `since`).
-    begins: the offsets from which on the feed has read every message up to the position. unread:
-    true if there is a message that the feed could not read; this message may come from an output.
-    places: where the first announcement of each file was read. numbers: by the name of an output,
-    then by epoch, the highest number of a message.
+    to read. since: the offsets from which on the feed was told to read (0 for a partition that is
+    not in `since`). begins: the offsets from which on the feed has really read every message up to
+    the position. unread: true if there is a message that the feed could not read. An output may
+    have written this message, so the feed may not know the highest epoch. places: where the first
+    announcement of each file was read. numbers: by the name of an output, then by epoch, the
+    highest number of a message.
     """
 
     locations: dict[tuple[str, str], dict[FileKey, Location]] = field(default_factory=dict)

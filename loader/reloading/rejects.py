@@ -35,8 +35,8 @@ def rejects_before(
     store: Store, files: Iterable[LiveFile], manifests: Mapping[int, Manifest], bucket_ms: int
 ) -> tuple[Counter[BucketKey], list[str]]:
     """Returns, by (agent, bucket), how many rejects these files have together, and the paths of the
-    files whose numbers are lost. manifests: the manifests of the loads that wrote the files, by the
-    load's number."""
+    files whose numbers of rejects cannot be found any more. manifests: the manifests of the loads
+    that wrote the files, by the load's number."""
     total, lost = Counter[BucketKey](), list[LiveFile]()
     read: dict[tuple[int, str], Counter[BucketKey]] = {}
     for each in files:

@@ -22,16 +22,16 @@ from skidway.schemas.codec.matching import Unresolvable
 from skidway.schemas.codec.resolution import chosen_member
 
 _PROMOTIONS: Final = {("int", "long"), ("float", "double")}
-"""Avro's promotions between types that have the same type of column in the loader's Parquet
-files."""
+"""Avro lets a reader take a value of the first type of each pair as a value of the second. The
+loader's Parquet files have the same column type for both."""
 _LOGICAL: Final = ("logicalType", "precision", "scale")
 """Avro properties that say what a number or a byte string means."""
 
 
 def are_alike(old: str, new: str) -> bool:
     """Returns whether Spark, when it reads rows of the old schema in the columns of the new schema,
-    gets the same values as Avro's schema resolution. A field that the old schema lacks may be null
-    instead of having its default."""
+    gets the same values as Avro's schema resolution. For a field that the old schema lacks, Spark
+    may read null where Avro reads the default."""
     written, read = (as_record(parse(each, check_defaults=False)) for each in (old, new))
     return _same_fields(written, read)
 

@@ -86,7 +86,7 @@ class SliceLoad:
                 self._process(chunk)
                 chunk = OpenChunk()
                 if self._result.stop is None:
-                    del self._headers[:-1]  # the range can no longer end before the last batch
+                    del self._headers[:-1]  # no earlier batch can be the range's last one
             if self._position >= self._piece.end or self._result.stop:
                 break
         if self._position < self._piece.end and self._result.stop is None:

@@ -52,8 +52,8 @@ SPAN_ROWS: Final = 2_000_000
 FRESH_ROWS: Final = 300_000
 APART: Final = 24
 JOINED_MIN: Final = 4
-"""Neighbouring spans are joined if there are at least this many of them side by side. But two spans
-are enough if a further one would make the joined span too large.
+"""Neighbouring spans are joined only if there are at least this many of them side by side. If a
+further span would make the joined span too large, two spans are enough.
 """
 
 SPANS_MAX: Final = 160
