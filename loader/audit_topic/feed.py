@@ -21,9 +21,10 @@ epoch that it already knows. So a new output chooses an epoch that is one higher
 epoch of all messages that were published under the output's name. Sometimes the loader cannot read
 the whole audit topic, because the first messages have expired, or because a message has an unknown
 schema. Then the loader chooses an epoch higher than the number of messages that the audit topic
-ever had. This epoch is higher than the epoch of every message that the loader missed, because no
-epoch is higher than the number of messages: an output chooses an epoch that is at most one higher
-than the present number of messages, and then publishes at least one message with this epoch.
+ever had. This epoch is higher than the epoch of every message that the loader missed. The reason is
+that an epoch is at most one higher than the number of messages that the topic had when an output
+chose the epoch, and that the output then published at least one message with the epoch. So no epoch
+is higher than the number of messages that the topic ever had.
 """
 
 from __future__ import annotations
@@ -133,8 +134,9 @@ class Feed:
         return {key: at for key, at in known.items() if self.places[key].is_new(positions)}
 
     def closed(self, source: Source, positions: Mapping[str, int]) -> dict[FileKey, int]:
-        """Returns {file: time of its closure} for files of `locations_of`. The result leaves out
-        closures that a reader with these positions has already read."""
+        """Returns the closed files among those of `locations_of`, each with the time at which its
+        agent closed it. Leaves out a file if a reader with these positions has already read that it
+        is closed."""
         return self.endings.closed(_topics_of(source), positions)
 
     def seals(self, source: Source, positions: Mapping[str, int]) -> dict[int, Heard]:

@@ -70,8 +70,9 @@ def reopened(marked: Iterable[str], now_ms: int) -> list[str]:
     """Chooses from `marked`, at random, the hours about which the run asks whether their `_SUCCESS`
     must be deleted. marked: the hours with `_SUCCESS` that may be incomplete.
 
-    Each run chooses anew. Otherwise, if people accepted the losses of many hours, runs would ask
-    only about these hours, whose `_SUCCESS` stays, and never about the others.
+    Each run chooses at random, because the first hours of the list may be hours whose losses people
+    have accepted. Such hours keep their `_SUCCESS`, so runs that always chose the first hours would
+    never ask about the others.
     """
     return _drawn(sorted(marked), now_ms)
 

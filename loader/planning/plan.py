@@ -205,8 +205,8 @@ def check_below(topic: str, planned: Planned, header: BatchHeader) -> str:
 
 
 def unverified(planned: Planned) -> Planned:
-    """Returns the range with a note that the last loaded batch could not be compared, because the
-    log no longer has it. The note is the reason of a gap without offsets.
+    """Returns `planned` with a note: the last loaded batch could not be compared, because the log
+    no longer has it. The note is stored as the reason of a gap without offsets.
     """
     if planned.gap is not None or planned.first == planned.end:
         return planned

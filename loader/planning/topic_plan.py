@@ -41,8 +41,8 @@ class TopicPlan:
         plan.check_bucket(self._newest, bucket_ms)
 
     def partition(self, bounds: Bounds) -> Planned:
-        """Returns the range of a partition. The caller must still compare the last loaded batch
-        with the broker's batch."""
+        """Returns the offsets of a partition that the load reads. The caller must still compare the
+        last loaded batch with the broker's batch."""
         previous = self._before.get(bounds.partition)
         gaps = self.gaps[bounds.partition]
         return plan.plan_partition(self._topic.name, bounds, previous, gaps)

@@ -47,8 +47,8 @@ WAITS_MAX: Final = 20
 """For each topic, a run waits at most this many times for missing announcements."""
 
 PATIENCE_S: Final = 10.0
-"""Each time, a run waits at most this many seconds for missing announcements. If none comes, the
-run leaves the records of these files to a later run."""
+"""One wait for missing announcements (`WAITS_MAX`) takes at most this many seconds. If no
+announcement comes, the run leaves the records of the unannounced files to a later run."""
 
 _log = log.get(__name__)
 
@@ -199,7 +199,7 @@ class TopicRun:
 
     def committed(self, manifest: Manifest) -> None:
         """Makes a committed load the newest load of this run, publishes its counts, and replaces
-        old manifests by a checkpoint."""
+        old manifests by a checkpoint (a file that lists all files of the output)."""
         self.newest = manifest
         self._progress.committed(manifest.rows())
         self.publish()
@@ -248,7 +248,7 @@ class TopicRun:
         )
 
     def _awaited(self) -> bool:
-        """If ranges ended early because announcements were missing, waits a short time for these
+        """If tasks stopped early because announcements were missing, waits a short time for these
         announcements. Returns whether one of them came."""
         topic, waiting = self._topic, self.outcome.waiting
         notes = WaitingNotes(self._parts.store, topic.name)

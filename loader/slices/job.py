@@ -52,7 +52,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """Says why a range ended early, before `offset`.
+    """Says why a task stopped before the end of its slice, at the offset `offset`.
 
     waiting_for: the file of the record at `offset`, if its announcement is missing. awaited:
     `waiting_for`, and every other unannounced file that has a record among the later records that

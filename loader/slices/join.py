@@ -1,6 +1,6 @@
-"""Joins the slices of a partition, in offset order, into one range. To find repeats, the records of
-each slice are compared with the marks of all earlier slices. A mark says how far one file is loaded
-(audit/counts/marks).
+"""Joins the results of a partition's slices, in offset order, into one result. To find repeats, the
+records of each slice are compared with the marks of all earlier slices. A mark says how far one
+file is loaded (audit/counts/marks).
 
 At first, slices run in parallel and without marks. Then audit.counts.marks.join decides which
 slices must run again, and with which marks. If a slice ended early, the load of its partition ends

@@ -14,8 +14,8 @@ from skidway.loader.state.manifest import REJECTS, ROWS, Manifest
 from skidway.loader.state.operations import Steps
 
 KINDS = (ROWS, REJECTS)
-"""The kinds of files that a checkpoint lists. A checkpoint does not list the tables' files, because
-each manifest lists all files of the tables."""
+"""The kinds of files that a checkpoint (checkpoint.py) lists. A checkpoint does not list the files
+of the state's tables (tables.py), because each manifest lists all of them."""
 
 
 def live(newest: Manifest, kinds: Collection[str] = (ROWS,)) -> Steps[Mapping[str, LiveFile]]:

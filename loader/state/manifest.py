@@ -132,8 +132,8 @@ class BatchMark:
 class PartitionRange:
     """Offsets [first, end) of one partition, and the gaps between these offsets.
 
-    ahead: the listed gaps that end after `end`; the next load needs these gaps. below: the last
-    batch before `end`.
+    ahead: the gaps that the mirror or the operator has listed and that end after `end`; the next
+    load needs them. below: the last batch before `end`.
     """
 
     partition: int

@@ -35,8 +35,8 @@ INSTANTS: Final = ("timestamp-millis", "timestamp-micros")
 
 @dataclass(slots=True)
 class Budget:
-    """Limits the number of shapes that one inference makes. `left` is how many it may still
-    make."""
+    """Limits the number of shapes (types of the values of one field) that one inference makes.
+    `left` is how many it may still make."""
 
     left: int = SHAPES_MAX
     refused: int = 0

@@ -13,8 +13,8 @@ Answer = TypeVar("Answer")
 
 
 class MustWait(Exception):
-    """Raised if the registry cannot answer the request from memory alone, but has to read the
-    log."""
+    """Raised if the registry cannot answer the request from memory alone, but needs its log in
+    ZooKeeper."""
 
 
 class Registry(Protocol):
@@ -50,5 +50,5 @@ class Memory:
     def write(
         self, decide: Callable[[RegistryState], Decision], ahead: Callable[[], object] | None = None
     ) -> Any:
-        """Raises `MustWait`, because every write needs the log."""
+        """Raises `MustWait`, because every write needs the registry's log in ZooKeeper."""
         raise MustWait

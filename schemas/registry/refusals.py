@@ -21,7 +21,8 @@ class Refusal(SkidwayError):
 
 
 class NotFound(Refusal):
-    """Raised if something does not exist in the part of the log that this registry has read."""
+    """Raised if something does not exist in the part of the registry's log (in ZooKeeper) that this
+    process has read."""
 
     def __init__(self, error_code: int, message: str, *, status: int = 404) -> None:
         super().__init__(status, error_code, message)
