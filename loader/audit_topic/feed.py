@@ -94,10 +94,11 @@ class Feed:
     unread: bool = False
 
     def begin(self, wanted: Mapping[str, int]) -> None:
-        """Begins a run that needs every message from the positions `wanted` on. If a partition has
-        no position, the run needs its messages from offset 0 on. If the feed began to read after
-        these positions, it forgets everything and begins again at these positions. It also does so
-        to save memory (see `FILES_KEPT_MAX`). Otherwise it keeps the messages that it has read.
+        """Begins a run that needs every message from the positions `wanted` on. If `wanted` has no
+        position for a partition, the run needs the partition's messages from offset 0 on. If the
+        feed began to read after these positions, it forgets everything and begins again at these
+        positions. It also does this to save memory (see `FILES_KEPT_MAX`). In all other cases, it
+        keeps the messages that it has read.
         """
         ahead = [wanted.get(key, 0) - self.since.get(key, 0) for key in self.positions]
         reaches_back = min(ahead, default=-1) >= 0
@@ -107,8 +108,8 @@ class Feed:
             self._forget()
 
     def expect(self, keys: Iterable[str]) -> None:
-        """Forgets everything if one of these topics was deleted and created again after the feed
-        had read it. Messages of the old topic do not apply to the new topic. keys:
+        """Forgets everything if a topic in `keys` was deleted and created again after the feed had
+        read it. Messages of the old topic do not apply to the new topic. keys:
         `topic/partition/topic id` of the partitions that exist now.
         """
         places = {key.rpartition("/")[0] for key in self.begins}
@@ -219,8 +220,8 @@ def audit_topics(sources: Iterable[Source], cluster: str, existing: Iterable[str
 def read_on(client: Client, topics: Iterable[str], feed: Feed, clock: Clock) -> None:
     """Reads every message from the feed's positions up to the present high watermarks. If the feed
     has no position for a partition, it reads from the log start. If an audit topic was deleted and
-    created again, reads it from its start. Such a topic has a new id, or its log ends before the
-    position."""
+    created again, reads it from its start. It recognizes such a topic because its id is new, or
+    because its log ends before the position."""
     names = sorted(topics)
     # This request for the ids comes before the request for the bounds. If a topic is deleted and
     # created again between the two requests, the feed stores its position under the old id, so the
@@ -267,7 +268,8 @@ def _take(feed: Feed, tp: TopicPartition, place: Place, value: bytes) -> None:
 
 
 def _topics_of(source: Source) -> list[tuple[str, str]]:
-    """Returns the cluster and the name of each topic for which agents announce files with lines in
-    this topic. (A file of topic `app` may have lines in `app` and in `app.rejected`.)"""
+    """Returns the cluster and the name of each topic whose announced files may have lines in the
+    topic `source`. For `app.rejected` these topics are `app.rejected` and `app`, because lines of a
+    file of `app` may be rejected. For `app` it is only `app`."""
     base = source.topic.removesuffix(REJECTED_SUFFIX)
     return [(source.cluster, name) for name in dict.fromkeys((base, source.topic))]

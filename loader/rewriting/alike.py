@@ -107,9 +107,10 @@ def _same_texts(old: Recursive, new: Recursive) -> bool:
 
 
 def _same_text(old: AvroType, new: AvroType, known: set[tuple[str, str]]) -> bool:
-    """Returns the same as `_same_texts`. The types must be such that Avro can resolve the old to
-    the new one. known: the pairs of record types whose comparison has begun. A record type may
-    contain itself, so these pairs are not compared again.
+    """Returns whether every JSON text of the old type stays the same when it is resolved to the new
+    type. Avro must be able to resolve the old type to the new type. known: the pairs of record
+    types whose comparison has begun. A record type may contain itself, so these pairs are not
+    compared again.
     """
     if is_nullable(old) and not is_nullable(new):
         return False

@@ -8,8 +8,8 @@ reads only the spans of the buckets that it counts, and writes these spans again
 
     new hours      get spans of at most FRESH_ROWS rows
     other spans    are joined with neighbours while the joined span has at most SPAN_ROWS rows. But
-                   the APART spans that loads changed last are not joined yet, because loads will
-                   soon change them again
+                   the spans that loads changed last (APART spans) are not joined yet, because loads
+                   will soon change them again
     too many       if there are more than SPANS_MAX spans, the spans that no load has changed for
                    longest are forgotten
 

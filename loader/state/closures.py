@@ -85,9 +85,9 @@ class Fence(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Heard:
     """An agent's newest seal for the topic, as the load has read it. time_ms: when the agent made
-    the seal. offsets: for each partition, the last acknowledged offset. follows: the files whose
-    closures were read in the same run, and came before the seal in the same partition of the audit
-    topic."""
+    the seal. offsets: for each partition, the last acknowledged offset. follows: the agent's files
+    whose closing was read in the same run, and was reported before the seal in the same partition
+    of the audit topic."""
 
     time_ms: int
     offsets: Mapping[int, int]

@@ -9,7 +9,8 @@ because they parse these names.
 <topic>/_common_metadata                             the columns of the newest schema, without rows
 _skidway/<topic>/<load as 20 digits>.json                                        manifest
 _skidway/<topic>/checkpoints/<load>-<oldest>.jsonl   the files of the output after a load; manifests
-                                                below load `oldest` may be gone; 20 digits each
+                                                below load `oldest` may be gone; both numbers have
+                                                20 digits
 _skidway/<topic>/staging/<load>-<uuid>/...                  files that are not in place yet
 _skidway/<topic>/<table>/<load as 20 digits>.parquet            tables' files (state/tables.py)
 _skidway/<topic>/buckets/<first hour>-<end hour>-<rows>-<touched>-<load as 20 digits>.parquet

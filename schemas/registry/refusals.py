@@ -40,8 +40,8 @@ def version_not_found(version: int | str) -> Refusal:
 
 
 def schema_not_found(schema_id: int | str | None = None) -> Refusal:
-    """The refusal if no schema has this id. Without an id, the refusal if the subject does not have
-    the schema in the request."""
+    """The refusal if no schema has this id. If `schema_id` is None, it is the refusal of a lookup
+    of a schema that the subject does not have."""
     which = "Schema" if schema_id is None else f"Schema {schema_id}"
     return NotFound(40403, f"{which} not found")
 

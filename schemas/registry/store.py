@@ -157,8 +157,8 @@ class Store:
         self, decide: Callable[[RegistryState], Decision], ahead: Callable[[], object] | None = None
     ) -> Any:
         """First calls `ahead` once, without the lock for which other writers wait. Then calls
-        `decide`, appends the change in the resulting decision to the log, and returns the answer in
-        it.
+        `decide`, appends the change in the resulting decision to the log, and returns the
+        decision's answer for the client.
 
         If another registry wrote the log's next entry first, calls `decide` again. Raises refusals.
         """
