@@ -76,7 +76,7 @@ class SliceLoad:
         for raw, header in self._read(batches):
             stop = self._hole(self._position, header.base_offset)
             if stop is None and header.base_offset >= self._piece.end:
-                self._position = self._piece.end  # the slice ends with a listed gap
+                self._position = self._piece.end  # the range ends with a listed gap
                 break
             stop = stop or self._take(raw, header, chunk)
             if stop is not None:
