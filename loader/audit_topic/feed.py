@@ -117,8 +117,8 @@ class Feed:
             self._forget()
 
     def locations_of(self, source: Source) -> dict[FileKey, Location]:
-        """Returns the announced files whose lines, or whose rejected lines, agents send to a
-        topic.
+        """Returns the announced files that may have lines in the topic `source`, with the location
+        (host and path) of each file.
         """
         found: dict[FileKey, Location] = {}
         for name in _topics_of(source):

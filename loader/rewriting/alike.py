@@ -41,7 +41,8 @@ def _alike(old: AvroType, new: AvroType) -> bool:
         return isinstance(old, Recursive) and isinstance(new, Recursive) and _same_texts(old, new)
     old, new = unwrapped(old)[0], unwrapped(new)[0]
     if isinstance(old, Record) and isinstance(new, Record):
-        # If the file has none of a struct's fields, Spark reads the struct as null.
+        # If a file has none of the fields of the new struct, Spark reads null instead of the
+        # struct.
         return _shares_a_field(old, new) and _same_fields(old, new)
     if isinstance(old, Array) and isinstance(new, Array):
         return _alike(old.items, new.items)
