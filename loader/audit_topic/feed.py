@@ -22,9 +22,9 @@ epoch of all messages that were published under the output's name. Sometimes the
 the whole audit topic, because the first messages have expired, or because a message has an unknown
 schema. Then the loader chooses an epoch higher than the number of messages that the audit topic
 ever had. This epoch is higher than the epoch of every message that the loader missed. The reason is
-that an epoch is at most one higher than the number of messages that the topic had when an output
-chose the epoch, and that the output then published at least one message with the epoch. So no epoch
-is higher than the number of messages that the topic ever had.
+this: when an output chooses an epoch, the epoch is at most one higher than the number of messages
+in the topic, and the output then publishes at least one message with this epoch. So no epoch is
+higher than the number of messages that the topic ever had.
 """
 
 from __future__ import annotations
@@ -62,10 +62,10 @@ NOWHERE: Final = Place("", 0)
 """The place of a message that was not read from a topic."""
 
 FILES_KEPT_MAX: Final = 100_000
-"""A feed that serves many runs keeps the announcements of about this many files. Suppose that the
-feed has more files when a run begins, and that the run needs only the newer part of the messages
-that the feed has read. Then the feed forgets all messages to save memory, and reads only those that
-the run needs. No announcement is lost, because the tables of the committed loads have the files.
+"""A feed that serves many runs keeps the announcements of about this many files. If the feed has
+more files when a run begins, and the run needs only the newer messages, the feed forgets all
+messages to save memory. Then it reads only the messages that the run needs. No announcement is
+lost, because the tables of the committed loads have the files.
 """
 
 _log = log.get(__name__)

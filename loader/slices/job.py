@@ -54,9 +54,8 @@ class Job:
 class Stop:
     """Says why a task stopped before the end of its slice, at the offset `offset`.
 
-    waiting_for: the file of the record at `offset`, if its announcement is missing. awaited:
-    `waiting_for`, and every other unannounced file that has a record among the later records that
-    the task read.
+    waiting_for: the file of the record at `offset`, if its announcement is missing. awaited: all
+    unannounced files of which the task has read records at `offset` or behind it.
     """
 
     offset: int

@@ -97,9 +97,9 @@ class BucketSpans:
         self._forgotten = read_rows(store, side.get(FORGOTTEN, ()), RANGES)
 
     def numbers(self, keys: Iterable[BucketKey]) -> dict[BucketKey, int]:
-        """Returns, for each of these buckets that earlier deltas counted, the number of the last
-        delta that counted the bucket; UNKNOWN if the number was forgotten. Raises StateRefused if a
-        file is gone or damaged."""
+        """Returns, by bucket, the number of the last delta that counted the bucket, or UNKNOWN if
+        this number was forgotten. Leaves out buckets that no earlier delta has counted. Raises
+        StateRefused if a file is gone or damaged."""
         wanted = rows_of(dict.fromkeys(keys, 0))
         numbers = np.zeros(len(wanted), np.int64)
         hours = wanted.hours

@@ -27,8 +27,8 @@ highest offset in the seals of all agents. For a topic of the loader's own clust
 watermark would be enough. But if a topic is mirrored, its records may arrive later than the
 mirrored seals. In this case the seals have the higher offset.
 
-If a repeat comes after the file was forgotten, the repeat is loaded as a row or, if the file's name
-is gone, as a reject. The loader counts the repeat, so the audit reports one record too many.
+A repeat that comes after the file was forgotten is loaded: as a reject if the file's name is gone,
+and otherwise as a row. The loader counts the repeat, so the audit reports one record too many.
 """
 
 from __future__ import annotations

@@ -19,8 +19,8 @@ SHAPES_MAX: Final = 10_000
 does not look at the values of further fields, and only counts these values."""
 MEMBERS_MAX: Final = 200
 """A proposed record has at most this many fields, unless it is the record of whole lines. If the
-objects in one field of the log have more different names than this, they become a map, because so
-many names are probably data."""
+objects in one field of the log have more different field names than this, they become a map,
+because so many names are probably data."""
 NAME_CHARACTERS_MAX: Final = 200
 
 _LONG_MAX: Final = 2**63 - 1
