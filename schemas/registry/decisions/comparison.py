@@ -74,8 +74,8 @@ def with_latest(state: RegistryState, subject: str) -> Comparison:
 
 
 def with_version(state: RegistryState, subject: str, version: int) -> Comparison:
-    """Returns the comparison with the given version. Raises `NotFound`, which says that the version
-    does not exist, even if the whole subject does not exist."""
+    """Returns the comparison with the given version. If the subject does not have this version, or
+    does not exist at all, raises the refusal of an unknown version."""
     if not state.live(subject):
         raise version_not_found(version)
     return _comparison(state, subject, [state.version(subject, version)])
