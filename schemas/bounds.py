@@ -83,9 +83,9 @@ def text_fault(avro: AvroType) -> str | None:
 
 
 def _named_bytes(avro: AvroType, known: dict[str, int]) -> int:
-    """Returns the largest number of bytes that the names of fields, and the symbols, of one value
-    can take in the value's JSON text. Does not count names and symbols inside unions, arrays and
-    maps, because each value there takes at least one byte of the datum."""
+    """Returns how many bytes the names of fields and the symbols can take at most in the JSON text
+    of one value. Does not count names and symbols inside unions, arrays and maps, because each
+    value there takes at least one byte of the datum."""
     if isinstance(avro, Enum):
         return max(map(len, avro.symbols), default=0)
     if not isinstance(avro, Record):

@@ -65,10 +65,10 @@ class Incompatibility:
 
     `reader` and `writer` say which of the two schemas is the reader's and which is the writer's:
     "new" or "old". `reader_place` and `writer_place` point to the two types that do not fit, each
-    in its own schema, as in `/fields/1/type/0` (the first branch of a union). These two may lead
-    through references to named types. `path` is like `reader_place`, but also contains the branches
-    of the writer's unions. At its end, `path` has the part of the type that does not fit: a field,
-    `/name`, `/size` or `/symbols`.
+    in its own schema, as in `/fields/1/type/0` (the first branch of a union). Both of these paths
+    may lead through references to named types. `path` differs from `reader_place` in two ways: it
+    also contains the branches of the writer's unions, and it ends with the part of the type that
+    does not fit (a field, `/name`, `/size` or `/symbols`).
     """
 
     kind: str

@@ -22,8 +22,9 @@ from skidway.schemas import wire
 from skidway.schemas.topic_reading import Range, read_ranges
 
 AGENTS_MAX: Final = 1000
-"""For each schema id in the keys of a partition, and for each id in its values, new agents are
-remembered only until this many are known. So some agents that write to the topic may be missing."""
+"""When a `Sighting` (one schema id in the keys, or in the values, of one partition) has at least
+this many agents, no further agents are added to it. So it may lack some agents that write to the
+topic."""
 
 
 @dataclass(slots=True)

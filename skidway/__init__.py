@@ -17,7 +17,7 @@ The modules of the kernel in reading order:
     ports           reserves a port, and finds who listens on a port
     coordination    ZooKeeper through kazoo
     java, zookeeper a real ZooKeeper from the jars of pyspark
-    lean_arrow      the parts of Arrow that no program loads
+    lean_arrow      prevents Arrow from importing modules that no program uses
     extras          the packages that each program needs in addition to those of the kernel
     machine         finds what is missing on this machine
     units           the systemd units

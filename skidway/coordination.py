@@ -181,7 +181,7 @@ class Coordinator:
 
     def set_versioned(self, path: str, data: bytes, version: int) -> bool:
         """Writes the content only if the node still has the version that the caller has read.
-        Returns False if the node has another version.
+        Returns False if the node has another version or is gone.
 
         False may also mean that this call sent its request twice: the first request wrote the
         content, but the answer was lost. To find out whether this call wrote the content, the

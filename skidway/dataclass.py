@@ -170,7 +170,8 @@ _MISSING: Final = object()
 _FROZEN: Final = {
     "__setattr__": _refuse_change,
     "__delattr__": _refuse_deletion,
-    # Without these two methods, pickle and copy would assign to fields. `__setattr__` refuses that.
+    # Without `__getstate__` and `__setstate__`, pickle and copy would assign to fields, which
+    # `__setattr__` refuses.
     "__getstate__": _state,
     "__setstate__": _set_state,
 }

@@ -50,15 +50,16 @@ class _Newest(NamedTuple):
 
 @dataclass(slots=True)
 class Endings:
-    """The closures and seals that were read from the audit topics."""
+    """The closures (agents' messages that a file is closed) and the seals that were read from the
+    audit topics."""
 
     _closures: dict[tuple[str, str], dict[FileKey, _Closure]] = field(default_factory=dict)
     _seals: dict[Source, dict[str, _Newest]] = field(default_factory=dict)
     _named: dict[Source, dict[int, int]] = field(default_factory=dict)
 
     def take(self, message: Announcement | Seal, place: Place) -> None:
-        """Stores a closure or a seal. If there are two closures of one file, keeps the first
-        closure."""
+        """Stores a message that an agent has closed a file, or a seal. If two messages say that the
+        same file is closed, keeps the first of them."""
         if isinstance(message, Announcement):
             if message.length is not None:
                 source = message.source
@@ -71,22 +72,23 @@ class Endings:
     def closed(
         self, topics: Iterable[tuple[str, str]], positions: Mapping[str, int]
     ) -> dict[FileKey, int]:
-        """Returns {file: time of its closure} for the files of these topics. The result leaves out
-        closures that a reader with these positions has already read. topics: cluster and name of
-        each topic."""
+        """Returns the closed files of these topics, each with the time at which its agent closed
+        it. Leaves out a file if a reader with these positions has already read that it is closed.
+        topics: cluster and name of each topic."""
         closures = self._closures_of(topics)
         return {key: each.time_ms for key, each in closures if each.place.is_new(positions)}
 
     def named(self, source: Source) -> Mapping[int, int]:
-        """Returns, for each partition of the topic `source`, the highest offset that a seal
-        contains.
+        """Returns, for each partition of the topic `source`, the highest offset that any seal
+        names. (Each seal names an offset for each partition.)
         """
         return self._named.get(source, {})
 
     def seals(
         self, source: Source, topics: Iterable[tuple[str, str]], positions: Mapping[str, int]
     ) -> dict[int, Heard]:
-        """Returns, for each agent, its newest seal of a topic, with its place. Leaves out seals
+        """Returns, for each agent, its newest seal of the topic `source`, with those files of the
+        agent whose closing was reported before the seal in the same partition. Leaves out seals
         that a reader with these positions has already read. topics: cluster and name of each topic
         whose announced files have lines in `source`.
         """

@@ -21,9 +21,10 @@ epoch that it already knows. So a new output chooses an epoch that is one higher
 epoch of all messages that were published under the output's name. Sometimes the loader cannot read
 the whole audit topic, because the first messages have expired, or because a message has an unknown
 schema. Then the loader chooses an epoch higher than the number of messages that the audit topic
-ever had. This epoch is higher than the epoch of every message that the loader missed, because no
-epoch is higher than the number of messages: an output chooses an epoch that is at most one higher
-than the present number of messages, and then publishes at least one message with this epoch.
+ever had. This epoch is higher than the epoch of every message that the loader missed. The reason is
+this: when an output chooses an epoch, the epoch is at most one higher than the number of messages
+in the topic, and the output then publishes at least one message with this epoch. So no epoch is
+higher than the number of messages that the topic ever had.
 """
 
 from __future__ import annotations
@@ -61,10 +62,10 @@ NOWHERE: Final = Place("", 0)
 """The place of a message that was not read from a topic."""
 
 FILES_KEPT_MAX: Final = 100_000
-"""A feed that serves many runs keeps the announcements of about this many files. Suppose that the
-feed has more files when a run begins, and that the run needs only the newer part of the messages
-that the feed has read. Then the feed forgets all messages to save memory, and reads only those that
-the run needs. No announcement is lost, because the tables of the committed loads have the files.
+"""A feed that serves many runs keeps the announcements of about this many files. If the feed has
+more files when a run begins, and the run needs only the newer messages, the feed forgets all
+messages to save memory. Then it reads only the messages that the run needs. No announcement is
+lost, because the tables of the committed loads have the files.
 """
 
 _log = log.get(__name__)
@@ -75,11 +76,12 @@ class Feed:
     """The messages that the loader has read from the audit topics. A feed may serve many runs.
 
     positions, since and begins have the keys `topic/partition/topic id`. positions: the next offset
-    to read. since: the offsets at which reading began (0 for a partition that is not in `since`).
-    begins: the offsets from which on the feed has read every message up to the position. unread:
-    true if there is a message that the feed could not read; this message may come from an output.
-    places: where the first announcement of each file was read. numbers: by the name of an output,
-    then by epoch, the highest number of a message.
+    to read. since: the offsets from which on the feed was told to read (0 for a partition that is
+    not in `since`). begins: the offsets from which on the feed has really read every message up to
+    the position. unread: true if there is a message that the feed could not read. An output may
+    have written this message, so the feed may not know the highest epoch. places: where the first
+    announcement of each file was read. numbers: by the name of an output, then by epoch, the
+    highest number of a message.
     """
 
     locations: dict[tuple[str, str], dict[FileKey, Location]] = field(default_factory=dict)
@@ -92,10 +94,11 @@ class Feed:
     unread: bool = False
 
     def begin(self, wanted: Mapping[str, int]) -> None:
-        """Begins a run that needs every message from the positions `wanted` on. If a partition has
-        no position, the run needs its messages from offset 0 on. If the feed began to read after
-        these positions, it forgets everything and begins again at these positions. It also does so
-        to save memory (see `FILES_KEPT_MAX`). Otherwise it keeps the messages that it has read.
+        """Begins a run that needs every message from the positions `wanted` on. If `wanted` has no
+        position for a partition, the run needs the partition's messages from offset 0 on. If the
+        feed began to read after these positions, it forgets everything and begins again at these
+        positions. It also does this to save memory (see `FILES_KEPT_MAX`). In all other cases, it
+        keeps the messages that it has read.
         """
         ahead = [wanted.get(key, 0) - self.since.get(key, 0) for key in self.positions]
         reaches_back = min(ahead, default=-1) >= 0
@@ -105,8 +108,8 @@ class Feed:
             self._forget()
 
     def expect(self, keys: Iterable[str]) -> None:
-        """Forgets everything if one of these topics was deleted and created again after the feed
-        had read it. Messages of the old topic do not apply to the new topic. keys:
+        """Forgets everything if a topic in `keys` was deleted and created again after the feed had
+        read it. Messages of the old topic do not apply to the new topic. keys:
         `topic/partition/topic id` of the partitions that exist now.
         """
         places = {key.rpartition("/")[0] for key in self.begins}
@@ -114,8 +117,8 @@ class Feed:
             self._forget()
 
     def locations_of(self, source: Source) -> dict[FileKey, Location]:
-        """Returns the announced files whose lines, or whose rejected lines, agents send to a
-        topic.
+        """Returns the announced files that may have lines in the topic `source`, with the location
+        (host and path) of each file.
         """
         found: dict[FileKey, Location] = {}
         for name in _topics_of(source):
@@ -132,8 +135,9 @@ class Feed:
         return {key: at for key, at in known.items() if self.places[key].is_new(positions)}
 
     def closed(self, source: Source, positions: Mapping[str, int]) -> dict[FileKey, int]:
-        """Returns {file: time of its closure} for files of `locations_of`. The result leaves out
-        closures that a reader with these positions has already read."""
+        """Returns the closed files among those of `locations_of`, each with the time at which its
+        agent closed it. Leaves out a file if a reader with these positions has already read that it
+        is closed."""
         return self.endings.closed(_topics_of(source), positions)
 
     def seals(self, source: Source, positions: Mapping[str, int]) -> dict[int, Heard]:
@@ -216,8 +220,8 @@ def audit_topics(sources: Iterable[Source], cluster: str, existing: Iterable[str
 def read_on(client: Client, topics: Iterable[str], feed: Feed, clock: Clock) -> None:
     """Reads every message from the feed's positions up to the present high watermarks. If the feed
     has no position for a partition, it reads from the log start. If an audit topic was deleted and
-    created again, reads it from its start. Such a topic has a new id, or its log ends before the
-    position."""
+    created again, reads it from its start. It recognizes such a topic because its id is new, or
+    because its log ends before the position."""
     names = sorted(topics)
     # This request for the ids comes before the request for the bounds. If a topic is deleted and
     # created again between the two requests, the feed stores its position under the old id, so the
@@ -264,7 +268,8 @@ def _take(feed: Feed, tp: TopicPartition, place: Place, value: bytes) -> None:
 
 
 def _topics_of(source: Source) -> list[tuple[str, str]]:
-    """Returns the cluster and the name of each topic for which agents announce files with lines in
-    this topic. (A file of topic `app` may have lines in `app` and in `app.rejected`.)"""
+    """Returns the cluster and the name of each topic whose announced files may have lines in the
+    topic `source`. For `app.rejected` these topics are `app.rejected` and `app`, because lines of a
+    file of `app` may be rejected. For `app` it is only `app`."""
     base = source.topic.removesuffix(REJECTED_SUFFIX)
     return [(source.cluster, name) for name in dict.fromkeys((base, source.topic))]

@@ -10,8 +10,8 @@ output. So the loader marks hours only if the collector has read the newest audi
 output. The loader creates the files `_SUCCESS` by committing a manifest (loader/runs/hour_marking).
 So these files cannot contradict the rows. A load that adds rows to an hour first deletes the hour's
 `_SUCCESS`. Suppose that another loader asked the collector before such a load, and wants to write
-`_SUCCESS` after the load. This other loader cannot commit its manifest, because the load's manifest
-already has the number that its manifest would get.
+`_SUCCESS` after the load. The other loader cannot commit its manifest, because the manifest of the
+load already has the number that the other loader's manifest would get.
 
 An hour loses its `_SUCCESS` when a load adds rows to it. It also loses its `_SUCCESS` when the
 collector says that records of the hour are missing somewhere, or were declared lost. If the

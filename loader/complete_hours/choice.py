@@ -45,15 +45,16 @@ def looked(judged: Mapping[str, Answer], now_ms: int) -> list[str]:
 def asked(
     unmarked: Iterable[str], missing: Iterable[str], judged: Mapping[str, Answer], now_ms: int
 ) -> list[str]:
-    """Returns the hours about which the run asks the collector. Hours with rows come first.
-    unmarked: hours that have rows but no file `_SUCCESS`. missing: hours that the run checked
-    (`looked`) and that have no `_SUCCESS`. judged: the collector's last judgement of each hour.
+    """Returns the hours about which the run asks the collector: first the hours with rows, then the
+    others, each group in random order. unmarked: hours that have rows but no file `_SUCCESS`.
+    missing: hours that the run checked (`looked`) and that have no `_SUCCESS`. judged: the
+    collector's last judgement of each hour.
 
     Each run asks about only a few of the older hours, chosen at random. The collector's last
     judgement may be out of date, so the run also asks about hours that this judgement found
     incomplete, but only about a few of them. So a run has time for other hours even if many hours
-    stay incomplete. A slow collector may answer only the first questions of a run, so each run asks
-    in another order.
+    stay incomplete. The order is random because a slow collector may answer only the first
+    questions of a run.
     """
     recent, with_rows = over(now_ms, RECENT_HOURS), {*unmarked}
     found = {hour for hour in {*with_rows, *missing} if hour <= recent[-1]}
@@ -69,8 +70,9 @@ def reopened(marked: Iterable[str], now_ms: int) -> list[str]:
     """Chooses from `marked`, at random, the hours about which the run asks whether their `_SUCCESS`
     must be deleted. marked: the hours with `_SUCCESS` that may be incomplete.
 
-    Each run chooses anew. Otherwise, if people accepted the losses of many hours, runs would ask
-    only about these hours, whose `_SUCCESS` stays, and never about the others.
+    Each run chooses at random, because the first hours of the list may be hours whose losses people
+    have accepted. Such hours keep their `_SUCCESS`, so runs that always chose the first hours would
+    never ask about the others.
     """
     return _drawn(sorted(marked), now_ms)
 

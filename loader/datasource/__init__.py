@@ -15,8 +15,8 @@ this package in Python processes:
     every trigger ----------->  StreamReader.latestOffset,
                                 StreamReader.partitions -- ranges -->   StreamReader.read
 
-Spark keeps the ranges that the first query of a DataFrame gets, and uses them for all later queries
-of the DataFrame.
+A range is the offsets of one partition that one task reads. Spark keeps the ranges that the first
+query of a DataFrame gets, and uses them for all later queries of the DataFrame.
 
 Spark pickles the reader for the workers before it asks the reader for ranges. So a range has
 everything that a worker must know: topic and topic id, offsets, and the Avro schema of the rows. If

@@ -22,7 +22,8 @@ from skidway.loader.planning.topic import SourceTopic
 
 
 class BatchReader(DataSourceReader):
-    """Plans the ranges when a query begins. Then each task reads one range.
+    """When a query begins, divides the offsets of its topics into ranges. Then each task reads one
+    range.
 
     This reader accepts no filters (it does not define `pushFilters`). Spark 4.3 would pass the
     filters of a DataFrame's first query to the reader, and use the same reader for later queries of
@@ -34,7 +35,7 @@ class BatchReader(DataSourceReader):
         self._wanted: pa.Schema = arrow_schema(schema)
 
     def partitions(self) -> list[InputPartition]:
-        """Returns the ranges of all tasks. Spark calls this method when the first query of a
+        """Returns the offset ranges of all tasks. Spark calls this method when the first query of a
         DataFrame begins, and keeps the ranges for later queries of the DataFrame. Raises
         UsageError, DataLost, and the errors of brokers and registry."""
         options = self._options
@@ -59,8 +60,8 @@ class BatchReader(DataSourceReader):
         return found
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Returns the rows of one range. If `partitions` returned no range, Spark passes an object
-        of its own instead of a range, and this method returns no rows."""
+        """Returns the rows of one offset range. If `partitions` returned no range, Spark passes an
+        object of its own instead of a range, and this method returns no rows."""
         if not isinstance(partition, OffsetRange):
             return iter(())
         return range_read.read(partition, self._wanted, self._options)

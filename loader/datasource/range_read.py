@@ -1,4 +1,4 @@
-"""Reads one range, in a Python worker of Spark."""
+"""Reads one offset range of a query, in a Python worker of Spark."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from skidway.loader.reading.decoder import Decoder
 
 
 def read(part: OffsetRange, wanted: pa.Schema, options: Options) -> Iterator[pa.RecordBatch]:
-    """Yields the rows of one range, in at most one Arrow batch for each record batch.
+    """Yields the rows of one offset range, in at most one Arrow batch for each record batch.
 
     If records are missing and `failOnDataLoss` is true, raises DataLost. If a value cannot be
     decoded, raises SkidwayError or skips the record, as the option `undecodable` says.

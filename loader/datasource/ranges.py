@@ -32,10 +32,10 @@ class OffsetRange(InputPartition):
 def within(
     topic: SourceTopic, firsts: Mapping[int, int], ends: Mapping[int, int]
 ) -> tuple[list[Planned], list[str]]:
-    """For each partition in `ends`, the wanted offsets begin at the partition's offset in `firsts`
-    (0 if there is none), and end at its offset in `ends`. Returns, for each partition that exists,
-    the range of the wanted offsets that the log has. Also returns a sentence for each range of
-    wanted offsets that the log lacks, and for each partition that does not exist.
+    """Returns, for each partition in `ends` that exists, those wanted offsets that the log has.
+    Also returns a sentence for each range of wanted offsets that the log lacks, and for each
+    partition that does not exist. firsts, ends: by partition, where the wanted offsets begin (0 for
+    a partition that is not in `firsts`) and end.
     """
     known = {each.partition: each for each in topic.bounds}
     planned: list[Planned] = []

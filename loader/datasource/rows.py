@@ -1,4 +1,4 @@
-"""Turns the record batches of one range into rows."""
+"""Turns the record batches of one offset range into rows."""
 
 from __future__ import annotations
 

@@ -36,8 +36,8 @@ def _newest(registry: RegistryClient, topic: SourceTopic) -> str:
     try:
         schema = registry.latest(topic.subject)
     except RegistryRefused as error:
-        # If the error code is another one, a proxy may have answered instead of the registry. Then
-        # the topic may have a schema.
+        # Only this error code proves that the topic has no schema. An answer with any other code
+        # may come from a proxy in front of the registry.
         if error.error_code != SUBJECT_UNKNOWN:
             raise
         raise SkidwayError(

@@ -86,8 +86,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._target = progress.ends_of(self._look())
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
-        """Returns the ranges of one batch. If some of the batch's records are missing and
-        `failOnDataLoss` is true, raises DataLost.
+        """Returns the offset ranges that the tasks of one batch read. If some of the batch's
+        records are missing and `failOnDataLoss` is true, raises DataLost.
 
         `end` also contains the offsets at which the batch begins (`TopicPositions.begins`).
         Usually these offsets are equal to those in `start`. But when Spark repeats the first batch
@@ -114,7 +114,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return found
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Returns the rows of one range."""
+        """Returns the rows of one offset range."""
         assert isinstance(partition, ranges.OffsetRange)
         return range_read.read(partition, self._wanted, self._options)
 

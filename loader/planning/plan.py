@@ -30,8 +30,8 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """The offsets [first, end) that a load reads from a partition. gap: the gap just before
-    `first`, if there is one.
+    """The offsets [first, end) that a load reads from a partition. gap: the missing offsets just
+    before `first` that the load skips, if there are any.
 
     position: where the last load ended. below: the last batch that earlier loads read. refused: why
     the load reads nothing of the partition; "" if the load may read it.
@@ -94,8 +94,8 @@ def plan_partition(
     topic: str, bounds: Bounds, previous: PartitionRange | None, gaps: Sequence[Gap]
 ) -> Planned:
     """Returns the range of one partition that the load reads: from the end of the last load to the
-    high watermark. If the log lacks the first of these offsets, and no gap covers the missing
-    offsets, the range is empty and says why. previous: the newest manifest's entry for the
+    high watermark. If the log lacks the first of these offsets, and the missing offsets are not
+    listed as a gap, the range is empty and says why. previous: the newest manifest's entry for the
     partition; None if it has none."""
     position = previous.end if previous else 0
     below = previous.below if previous else None
@@ -205,8 +205,8 @@ def check_below(topic: str, planned: Planned, header: BatchHeader) -> str:
 
 
 def unverified(planned: Planned) -> Planned:
-    """Returns the range with an empty gap, whose reason says that the log no longer has the last
-    loaded batch, so that this batch could not be compared.
+    """Returns `planned` with a note: the last loaded batch could not be compared, because the log
+    no longer has it. The note is stored as the reason of a gap without offsets.
     """
     if planned.gap is not None or planned.first == planned.end:
         return planned

@@ -12,8 +12,8 @@ from skidway.loader.state.manifest import Manifest
 
 
 class TopicPlan:
-    """The ranges of one topic. gaps: by partition, every gap that an earlier manifest, the mirror
-    or the operator has listed.
+    """Plans the offsets that a load reads from one topic. gaps: by partition, every gap that an
+    earlier manifest, the mirror or the operator has listed.
 
     accepted: the texts of the setting `gaps.accepted`, which list the gaps that the operator
     accepts.
@@ -41,8 +41,8 @@ class TopicPlan:
         plan.check_bucket(self._newest, bucket_ms)
 
     def partition(self, bounds: Bounds) -> Planned:
-        """Returns the range of a partition. The caller must still compare the last loaded batch
-        with the broker's batch."""
+        """Returns the offsets of a partition that the load reads. The caller must still compare the
+        last loaded batch with the broker's batch."""
         previous = self._before.get(bounds.partition)
         gaps = self.gaps[bounds.partition]
         return plan.plan_partition(self._topic.name, bounds, previous, gaps)

@@ -15,7 +15,7 @@ FETCH_BYTES: Final = 8 << 20
 POLL_MS: Final = 500
 SILENCE_MAX_S: Final = 60.0
 """At most this many seconds may pass without a batch from a broker. Callers read only offsets below
-the high watermark, where the broker always has a batch. So if none comes for a longer time,
+the high watermark, where the broker always has a batch. So if no batch comes for a longer time,
 something is wrong with the broker.
 """
 
@@ -36,7 +36,7 @@ def batches(
             for fetched in fetcher.poll(POLL_MS):
                 for batch in fetched.batches:
                     yield batch
-                    heard = time.monotonic()  # does not count the time that the caller needs
+                    heard = time.monotonic()  # the time that the caller needs does not count
             if time.monotonic() - heard > SILENCE_MAX_S:
                 raise Unreachable(
                     f"{tp}: no batch at offset {fetcher.positions.get(tp, first)} for "

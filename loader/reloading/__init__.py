@@ -4,7 +4,7 @@ read, and checks that the records are the same as before.
 
     hours        which hours one load reads again, and the check that their records are the same
     lineage      which loads read the records of an hour from the log, and up to which offsets
-    beginning    where reading begins: where the load before the first of these loads ended
+    beginning    where a reload begins to read: at the end of the load before those loads
     names        finds host and path of log files, even of files that were closed later
     rejects      counts how many rejects each bucket of the audit has before the reload
 

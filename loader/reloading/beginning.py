@@ -27,7 +27,8 @@ from skidway.loader.state.operations import Steps
 class Beginning:
     """Where a reload begins to read. before: the manifest with whose marks the reload begins; None
     if the reload begins where the first load began. gaps: for each partition, the gaps that loads
-    after `before` skipped, up to the last load that read records of the hours from the log.
+    after `before` skipped, up to the last load that read records of the reloaded hours from the
+    log.
     """
 
     before: Manifest | None

@@ -44,7 +44,8 @@ NOTHING: Final = Content()
 
 @dataclass(frozen=True, slots=True)
 class HourContent:
-    """The number and checksum of an hour's rows, and those of its rows and rejects together."""
+    """The number and the checksum of an hour's rows, and the number and the checksum of the hour's
+    rows and rejects together."""
 
     rows: Content = NOTHING
     all: Content = NOTHING

@@ -2,8 +2,8 @@
 read.
 
 The name of a file of rows or rejects contains the number of the load that wrote the file. If that
-load read new offsets of the log, the file's records come from those of these offsets that belong to
-the file's partition. But the load may have replaced files by compacting, rewriting or reloading an
+load read new offsets of the log, the file's records come from the offsets that the load read of the
+file's partition. But the load may have replaced files by compacting, rewriting or reloading an
 hour. In this case, the file's records come from the files that the load removed in the same hour.
 This module follows the names of those files to the loads that wrote them, until it has found all
 loads that read the records from the log. No file is opened, so files may be gone or damaged.
@@ -37,8 +37,9 @@ class Lineage:
 
 
 def lineage(topic: str, paths: Iterable[str], oldest: int) -> Steps[Lineage]:
-    """Returns the lineage of the files at these paths. oldest: the oldest load whose manifest has
-    not been deleted. Raises ReloadRefused if a manifest that is needed has been deleted."""
+    """Returns which loads read the records of the files at these paths from the log, and up to
+    which offsets. oldest: the oldest load whose manifest has not been deleted. Raises ReloadRefused
+    if a manifest that is needed has been deleted."""
     found, manifests = Lineage(), dict[int, Manifest]()
     left, seen = sorted(paths), set[str]()
     while left:

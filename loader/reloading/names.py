@@ -21,8 +21,9 @@ from skidway.loader.store import Store
 
 
 def names_since(store: Store, topic: str, load: int) -> dict[FileKey, Location]:
-    """Returns every name that loads after the load `load` have added to the table, even if a still
-    later load dropped the name. Raises StateRefused if a file of the table is gone or damaged.
+    """Returns host and path of every log file that was added to the table `names` after the load
+    `load`, even if it was dropped from the table again. Raises StateRefused if a file of the table
+    is gone or damaged.
     """
     folder = layout.tables(topic, NAMES)
     paths = [

@@ -5,9 +5,9 @@ The audit counts rejects among the records. If a reload turns rejects into rows,
 rejects, the number of records stays the same, and only the number of rejects changes.
 
 The numbers come from the files of rejects. Each file has rejects of one load and one hour. If a
-file is gone or damaged, the loader computes its numbers from the manifest of the load that wrote
-the file: from the rejects that this load counted in the hour, it subtracts the rejects in the
-load's other files of the hour.
+file is gone or damaged, the loader uses the manifest of the load that wrote the file. The manifest
+says how many rejects this load counted in the hour. From this number the loader subtracts the
+rejects in the load's other files of the hour.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ def rejects_before(
     store: Store, files: Iterable[LiveFile], manifests: Mapping[int, Manifest], bucket_ms: int
 ) -> tuple[Counter[BucketKey], list[str]]:
     """Returns, by (agent, bucket), how many rejects these files have together, and the paths of the
-    files whose numbers are lost. manifests: the manifests of the loads that wrote the files, by the
-    load's number."""
+    files whose numbers of rejects cannot be found any more. manifests: the manifests of the loads
+    that wrote the files, by the load's number."""
     total, lost = Counter[BucketKey](), list[LiveFile]()
     read: dict[tuple[int, str], Counter[BucketKey]] = {}
     for each in files:

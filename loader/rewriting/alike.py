@@ -22,16 +22,16 @@ from skidway.schemas.codec.matching import Unresolvable
 from skidway.schemas.codec.resolution import chosen_member
 
 _PROMOTIONS: Final = {("int", "long"), ("float", "double")}
-"""Avro's promotions between types that have the same type of column in the loader's Parquet
-files."""
+"""Avro lets a reader take a value of the first type of each pair as a value of the second. The
+loader's Parquet files have the same column type for both."""
 _LOGICAL: Final = ("logicalType", "precision", "scale")
 """Avro properties that say what a number or a byte string means."""
 
 
 def are_alike(old: str, new: str) -> bool:
     """Returns whether Spark, when it reads rows of the old schema in the columns of the new schema,
-    gets the same values as Avro's schema resolution. A field that the old schema lacks may be null
-    instead of having its default."""
+    gets the same values as Avro's schema resolution. For a field that the old schema lacks, Spark
+    may read null where Avro reads the default."""
     written, read = (as_record(parse(each, check_defaults=False)) for each in (old, new))
     return _same_fields(written, read)
 
@@ -41,7 +41,8 @@ def _alike(old: AvroType, new: AvroType) -> bool:
         return isinstance(old, Recursive) and isinstance(new, Recursive) and _same_texts(old, new)
     old, new = unwrapped(old)[0], unwrapped(new)[0]
     if isinstance(old, Record) and isinstance(new, Record):
-        # If the file has none of a struct's fields, Spark reads the struct as null.
+        # If a file has none of the fields of the new struct, Spark reads null instead of the
+        # struct.
         return _shares_a_field(old, new) and _same_fields(old, new)
     if isinstance(old, Array) and isinstance(new, Array):
         return _alike(old.items, new.items)
@@ -107,9 +108,10 @@ def _same_texts(old: Recursive, new: Recursive) -> bool:
 
 
 def _same_text(old: AvroType, new: AvroType, known: set[tuple[str, str]]) -> bool:
-    """Returns the same as `_same_texts`. The types must be such that Avro can resolve the old to
-    the new one. known: the pairs of record types whose comparison has begun. A record type may
-    contain itself, so these pairs are not compared again.
+    """Returns whether every JSON text of the old type stays the same when it is resolved to the new
+    type. Avro must be able to resolve the old type to the new type. known: the pairs of record
+    types whose comparison has begun. A record type may contain itself, so these pairs are not
+    compared again.
     """
     if is_nullable(old) and not is_nullable(new):
         return False

@@ -192,8 +192,8 @@ class HourMarking:
         return groups
 
     def _fitting(self, hours: list[str], groups: Mapping[str, list[Group]]) -> list[str]:
-        """Returns the first of `hours`: as many as have together at most `max.offsets.per.load`
-        rows in their groups of files, but at least one hour."""
+        """Returns the first of `hours`, as many as one load may rewrite: their groups of files have
+        together at most `max.offsets.per.load` rows. Returns at least one hour."""
         rows, most = 0, self._parts.settings.max_offsets_per_load
         for count, hour in enumerate(hours):
             rows += sum(x.file.rows for group in groups.get(hour, ()) for x in group.files)

@@ -174,8 +174,8 @@ def _range(
     planned: Planned, result: PartitionResult | None, named: Sequence[Gap]
 ) -> PartitionRange:
     gaps: tuple[Gap, ...] = (planned.gap,) if planned.gap else ()
-    # If the load read nothing of the partition, these values stay as they are. If there is a
-    # `planned.gap`, the gap ends at `planned.first`.
+    # These are the values if the load reads nothing of the partition. Even then, the next load
+    # begins behind `planned.gap`, which ends at `planned.first`.
     end, below = planned.first, planned.below
     if result is not None:
         end, gaps = result.end, gaps + result.gaps

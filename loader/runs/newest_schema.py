@@ -24,8 +24,8 @@ def newest_schema(registry: RegistryClient, topic: SourceTopic) -> Registered:
     try:
         schema = registry.latest(subject)
     except RegistryRefused as error:
-        # If the error code is another one, a proxy may have answered instead of the registry. Then
-        # the topic may have a schema.
+        # Only this error code proves that the topic has no schema. An answer with any other code
+        # may come from a proxy in front of the registry.
         if error.error_code != SUBJECT_UNKNOWN:
             raise
         raise SkidwayError(

@@ -4,8 +4,8 @@ I/O.
 A run's progress rises in steps, because the run counts a slice's records only when the slice has
 ended. The rate is measured between two steps: the newest step, and an earlier one about `WINDOW_S`
 seconds ago. If fewer than two steps happened in this time, the rate is measured between the last
-two steps. So the rate follows the present speed, and stays constant until the next step. But if the
-next step takes longer than the time between these two steps, the rate falls.
+two steps. So the rate follows the present speed. Between two steps the rate stays constant, but if
+the next step is late (it takes longer than the time between the last two steps), the rate falls.
 """
 
 from __future__ import annotations

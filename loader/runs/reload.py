@@ -209,7 +209,7 @@ class Reload:
             return 1
         except ReloadRefused as refused:
             if len(refused.sentences) == 1 and len(refused.hours) > 1:
-                self._alone |= refused.hours  # so that an hour that is refused stops no other
+                self._alone |= refused.hours  # a refused hour then stops no other hour
                 return 0
             self.result.problems += map(SkidwayError, refused.sentences)
             hours = {*refused.hours}

@@ -54,8 +54,8 @@ def look(settings: LoaderSettings, client: Client) -> RunSession:
 def _look_at_all(
     settings: LoaderSettings, client: Client, cluster: Cluster, names: Sequence[str], asked: Asked
 ) -> tuple[list[SourceTopic], dict[str, SkidwayError]]:
-    """Returns the topics that can be loaded, and by topic the error that prevents the loading of
-    each other topic. Raises Unreachable."""
+    """Returns the topics that can be loaded. Also returns, for each topic that cannot be loaded,
+    the error that prevents this. Raises Unreachable."""
     try:
         return _look_at(settings, client, cluster, names, asked), {}
     except Unreachable:

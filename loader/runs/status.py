@@ -21,8 +21,9 @@ from skidway.loader.state.moves import moves
 from skidway.loader.store import Store, open_store
 
 RATE_LOADS: Final = 5
-"""To estimate how long the next loads will take, `load plan` takes the largest of this many newest
-loads, and uses its rate. The rate of a small load says little about the rate of large loads.
+"""`load plan` estimates how long the next loads will take. For this, it looks at this many of the
+newest loads, and uses the rate of the largest of them. The rate of a small load says little about
+the rate of large loads.
 """
 
 Row = dict[str, Any]

@@ -5,9 +5,9 @@ A run may end before Prometheus scrapes it, so the run writes its metrics into a
 (`metrics.textfile`). The run replaces the whole file when it begins, and again when it ends, even
 if it failed. If the time of the start is later than the time of the end, the run is still working
 or was killed. When a run fails, the file keeps the time of the last success. If an error stops the
-whole run, the file has no counts of loads and rows. If the configuration is refused, but contains a
-readable name of the metrics file, the run writes the file with exit status 78. Alerts should use
-the age of the last success. Such an alert also fires if a timer never started, or if the
+whole run, the file has no counts of loads and rows. If the configuration is refused, but the name
+of the metrics file in it can be read, the run writes the exit status 78 into this file. Alerts
+should use the age of the last success. Such an alert also fires if a timer never started, or if the
 configuration file cannot be read or is not YAML.
 
 If the file cannot be written, the run only logs a warning, because no load depends on the file.

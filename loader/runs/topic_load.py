@@ -102,8 +102,8 @@ def job_of(
     schema: Registered,
     locations: Mapping[FileKey, Location],
 ) -> Job:
-    """Returns what the tasks of a load have in common. The caller must replace the empty field
-    `gaps`."""
+    """Returns what the tasks of a load have in common. The field `gaps` is empty; the caller must
+    set it, because loads and reloads find their gaps in different ways."""
     settings = parts.settings
     notes = WaitingNotes(parts.store, topic.name)
     return Job(

@@ -147,8 +147,9 @@ class TopicReload:
         return replace(manifest, seconds=round(time_taken.seconds(), 3)), notes
 
     def _tables(self, found: Beginning) -> tuple[Tables, dict[FileKey, Location]]:
-        """Returns the tables with the marks for the offsets at which reading begins. Also returns
-        host and path of the log files in these tables, and of those that later loads have added.
+        """Returns the tables with the marks that the loader had at the offsets where reading
+        begins. Also returns host and path of the log files in these tables, and of the log files
+        that later loads have added.
         """
         store, name = self._parts.store, self._topic.name
         load = found.before.number if found.before else 0

@@ -2,9 +2,9 @@
 files, and commits the manifest.
 
 The load reads no offsets and counts nothing. Its manifest repeats the newest manifest's entries for
-partitions, tables and the audit, adds the new files, and removes the old files. It also repeats the
-newest manifest's audit messages, because the newest load may have been killed before it published
-them.
+partitions, tables and the audit, adds the new files, and removes the old files. The entry for the
+audit has the audit messages of the newest load. It is repeated because the newest load may have
+been killed before it published them.
 """
 
 from __future__ import annotations

@@ -47,8 +47,8 @@ WAITS_MAX: Final = 20
 """For each topic, a run waits at most this many times for missing announcements."""
 
 PATIENCE_S: Final = 10.0
-"""Each time, a run waits at most this many seconds for missing announcements. If none comes, the
-run leaves the records of these files to a later run."""
+"""One wait for missing announcements (`WAITS_MAX`) takes at most this many seconds. If no
+announcement comes, the run leaves the records of the unannounced files to a later run."""
 
 _log = log.get(__name__)
 
@@ -158,9 +158,10 @@ class TopicRun:
         return _After.ON if plan.has_more(whole, planned, manifest) else _After.WAIT
 
     def convert(self, schema: Registered) -> bool:
-        """Rewrites, once in a run, the files whose schema and this schema are not alike
-        (conversion.py). Returns whether it committed a load. If files cannot be rewritten, they are
-        reported as problems of this run, but the run still loads the rows of the new schema."""
+        """When first called for a schema, rewrites the files that plain Spark could not read
+        correctly together with rows of this schema (conversion.py). Returns whether it committed a
+        load. If files cannot be rewritten, they are reported as problems of this run, but the run
+        still loads the rows of the new schema."""
         if self.newest is None or schema.id in self._tried:
             return False
         found = conversion(self._parts, self.newest, schema)
@@ -199,7 +200,7 @@ class TopicRun:
 
     def committed(self, manifest: Manifest) -> None:
         """Makes a committed load the newest load of this run, publishes its counts, and replaces
-        old manifests by a checkpoint."""
+        old manifests by a checkpoint (a file that lists all files of the output)."""
         self.newest = manifest
         self._progress.committed(manifest.rows())
         self.publish()
@@ -248,7 +249,7 @@ class TopicRun:
         )
 
     def _awaited(self) -> bool:
-        """If ranges ended early because announcements were missing, waits a short time for these
+        """If tasks stopped early because announcements were missing, waits a short time for these
         announcements. Returns whether one of them came."""
         topic, waiting = self._topic, self.outcome.waiting
         notes = WaitingNotes(self._parts.store, topic.name)
@@ -270,9 +271,9 @@ class TopicRun:
 
 
 def _not_behind(topic: SourceTopic, newest: Manifest | None) -> SourceTopic:
-    """Returns the topic with watermarks that are not lower than the offsets at which the newest
-    load ended. Another loader, which began later, may have committed the newest load, so that load
-    may have ended above this run's watermarks."""
+    """Returns the topic. If the newest load ended above the topic's watermark in a partition, the
+    returned topic has the load's end as watermark. This happens if another loader, which began
+    later and so got higher watermarks, has committed the newest load."""
     ends = {} if newest is None else {each.partition: each.end for each in newest.partitions}
     bounds = (
         replace(each, high_watermark=max(each.high_watermark, ends.get(each.partition, 0)))

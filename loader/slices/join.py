@@ -1,13 +1,13 @@
-"""Joins the slices of a partition, in offset order, into one range. To find repeats, the records of
-each slice are compared with the marks of all earlier slices. A mark says how far one file is loaded
-(audit/counts/marks).
+"""Joins the results of a partition's slices, in offset order, into one result. To find repeats, the
+records of each slice are compared with the marks of all earlier slices. A mark says how far one
+file is loaded (audit/counts/marks).
 
 At first, slices run in parallel and without marks. Then audit.counts.marks.join decides which
-slices must run again, and with which marks. If a slice ended early, the load of its partition ends
-there, and later slices of the partition are not used. A second run of a slice may read further than
-the first run. For example, the first run ended before a record of an unannounced file, but the
-marks of the second run show that this record is a repeat. After each round, the loader decides anew
-which slices must run again, until none must.
+slices must run again, and with which marks. If a task stopped before the end of its slice, the load
+of its partition ends there, and later slices of the partition are not used. A second run of a slice
+may read further than the first run. For example, the first run stopped before a record of an
+unannounced file, but the marks of the second run show that this record is a repeat. After each
+round, the loader decides anew which slices must run again, until none must.
 """
 
 from __future__ import annotations
@@ -75,8 +75,8 @@ def _partitions(slices: Sequence[Slice]) -> list[int]:
 
 
 def _usable(results: Mapping[Slice, SliceResult], partition: int) -> list[SliceResult]:
-    """Returns the partition's results in offset order, up to and including the first slice that
-    ended early."""
+    """Returns the results of the partition's slices in offset order, up to and including the first
+    slice whose task stopped before its end."""
     usable = []
     for piece in sorted((p for p in results if p.partition == partition), key=lambda p: p.first):
         usable.append(results[piece])

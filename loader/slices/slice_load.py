@@ -1,17 +1,18 @@
-"""Does the work of one task: reads the batches of one offset range, writes files, and counts
-records.
+"""Does the work of one task: reads the batches of one slice (an offset range of one partition),
+writes files, and counts records.
 
 A task processes one chunk of records after the other, in offset order. For each chunk, it compares
 the origins of the records with the marks, to find the records that were loaded before
 (audit/counts/marks). It looks up host and path, decodes values, writes rows and rejects (records
-that cannot become rows), and counts them. The result depends only on the range, the marks and the
+that cannot become rows), and counts them. The result depends only on the slice, the marks and the
 locations that the task receives, so a second attempt gives the same result.
 
-A range ends early before a record whose file is not announced yet, or before missing offsets that
-are not a listed gap. It also ends early before a batch that cannot be read, because the batch is
-damaged or gone, or because the partition's leader does not answer. `Stop` says at which offset the
-range ended early, and why. The load commits the records before this offset; a later load reads the
-records from this offset on.
+In three cases, a task stops before the end of its slice. It stops before a record whose file is not
+announced yet. It stops before missing offsets, unless the mirror or the operator has listed them as
+a gap. And it stops before a batch that cannot be read, because the batch is damaged or gone, or
+because the partition's leader does not answer. `Stop` says at which offset the task stopped, and
+why. The load commits the records before this offset; a later load reads the records from this
+offset on.
 """
 
 from __future__ import annotations
@@ -68,9 +69,9 @@ class SliceLoad:
         self._result = SliceResult(piece, piece.end)
 
     def run(self, batches: Iterable[memoryview]) -> SliceResult:
-        """Consumes whole batches in offset order, until it has processed the range or the range has
-        to end early. The first batch must contain the range's first offset. If no batch in the log
-        contains this offset, the first batch must be the next batch after it."""
+        """Consumes whole batches in offset order, until it has processed the whole slice or has to
+        stop before its end. The first batch must contain the slice's first offset. If no batch in
+        the log contains this offset, the first batch must be the next batch after it."""
         chunk = OpenChunk()
         for raw, header in self._read(batches):
             stop = self._hole(self._position, header.base_offset)
@@ -86,19 +87,19 @@ class SliceLoad:
                 self._process(chunk)
                 chunk = OpenChunk()
                 if self._result.stop is None:
-                    del self._headers[:-1]  # the range can no longer end before the last batch
+                    del self._headers[:-1]  # only the last header may still be needed
             if self._position >= self._piece.end or self._result.stop:
                 break
         if self._position < self._piece.end and self._result.stop is None:
             at = self._position
             self._end(Stop(at, f"{self._where}: the log ended before offset {at}"))
         if not chunk.is_empty:
-            self._process(chunk)  # may end the range before a record of an unannounced file
+            self._process(chunk)  # may stop before a record of an unannounced file
         return self._finish()
 
     def _read(self, batches: Iterable[memoryview]) -> Iterator[tuple[memoryview, BatchHeader]]:
-        """Yields batches with their headers. If reading fails, the range ends early, but the load
-        goes on.
+        """Yields batches with their headers. If reading fails, this task stops before the end of
+        its slice, but the load goes on.
         """
         try:
             for raw in batches:
@@ -108,8 +109,8 @@ class SliceLoad:
             self._end(Stop(at, f"{self._where}: offset {at} cannot be read: {error}"))
 
     def _take(self, raw: memoryview, header: BatchHeader, chunk: OpenChunk) -> Stop | None:
-        """Adds a batch to the chunk. Returns None, or, if the range must end before this batch, the
-        reason.
+        """Adds a batch to the chunk, and returns None. If the task must stop before this batch,
+        returns the reason.
         """
         if not header.is_control and header.count != header.last_offset_delta + 1:
             return self._refusal(
@@ -130,7 +131,7 @@ class SliceLoad:
     def _hole(self, position: int, base: int) -> Stop | None:
         """Checks whether offsets are missing before a batch that begins at `base`. If the missing
         offsets are listed as a gap, notes the gap. If they are not listed, returns a `Stop`. In all
-        other cases, returns None. position: the next offset that the range needs."""
+        other cases, returns None. position: the next offset that the task needs."""
         end = min(base, self._piece.end)
         if end <= position:
             return None

@@ -10,8 +10,8 @@ import re
 from skidway.errors import SkidwayError, Unreachable
 
 UNEXPECTED = "a task failed: "
-"""If a task in the loader's own process raises an error that is no SkidwayError, the message of the
-error that the loader raises begins with these words."""
+"""A task in the loader's own process may raise an error that is no SkidwayError. Then the loader
+raises an error whose message begins with these words."""
 
 _FAILED = "skidway-task-failed "
 _FAILURE = re.compile(_FAILED + r"(\{.*\})")

@@ -69,7 +69,7 @@ def workers_python(settings: LoaderSettings) -> str:
 
 def _hadoop_user() -> dict[str, str]:
     """Returns the properties that make tasks use HDFS as the loader's user, because the loader must
-    move the files that the tasks write. Empty if this user has no name."""
+    move the files that the tasks write. The result is empty if this user has no name."""
     name = os.environ.get("HADOOP_USER_NAME")
     if not name:
         try:

@@ -87,7 +87,7 @@ def stop(session: Any) -> None:
     """Stops the session, dead or alive, and ends its JVM. Afterwards `start` may be called
     again."""
     gateway = session.sparkContext._gateway
-    for _ in range(2):  # if the JVM is dead, the first call fails, and the second call cleans up
+    for _ in range(2):  # if the JVM is dead, only the second `stop` cleans up
         with warnings.catch_warnings(action="ignore"), suppress(*unanswered()):
             session.stop()
     _end(gateway)

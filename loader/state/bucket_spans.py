@@ -8,8 +8,8 @@ reads only the spans of the buckets that it counts, and writes these spans again
 
     new hours      get spans of at most FRESH_ROWS rows
     other spans    are joined with neighbours while the joined span has at most SPAN_ROWS rows. But
-                   the APART spans that loads changed last are not joined yet, because loads will
-                   soon change them again
+                   the spans that loads changed last (APART spans) are not joined yet, because loads
+                   will soon change them again
     too many       if there are more than SPANS_MAX spans, the spans that no load has changed for
                    longest are forgotten
 
@@ -52,8 +52,8 @@ SPAN_ROWS: Final = 2_000_000
 FRESH_ROWS: Final = 300_000
 APART: Final = 24
 JOINED_MIN: Final = 4
-"""Neighbouring spans are joined if there are at least this many of them side by side. But two spans
-are enough if a further one would make the joined span too large.
+"""Neighbouring spans are joined only if there are at least this many of them side by side. If a
+further span would make the joined span too large, two spans are enough.
 """
 
 SPANS_MAX: Final = 160
@@ -97,9 +97,9 @@ class BucketSpans:
         self._forgotten = read_rows(store, side.get(FORGOTTEN, ()), RANGES)
 
     def numbers(self, keys: Iterable[BucketKey]) -> dict[BucketKey, int]:
-        """Returns, for each of these buckets that earlier deltas counted, the number of the last
-        delta that counted the bucket; UNKNOWN if the number was forgotten. Raises StateRefused if a
-        file is gone or damaged."""
+        """Returns, by bucket, the number of the last delta that counted the bucket, or UNKNOWN if
+        this number was forgotten. Leaves out buckets that no earlier delta has counted. Raises
+        StateRefused if a file is gone or damaged."""
         wanted = rows_of(dict.fromkeys(keys, 0))
         numbers = np.zeros(len(wanted), np.int64)
         hours = wanted.hours

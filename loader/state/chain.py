@@ -72,8 +72,8 @@ def chain(topic: str) -> Steps[Chain]:
 
 
 def newest_manifest(topic: str) -> Steps[Manifest | None]:
-    """Returns the newest manifest, or None if there is no manifest. Raises StateRefused if a
-    manifest is missing."""
+    """Returns the newest manifest, or None if the topic has no manifests at all. Raises
+    StateRefused if a manifest between the oldest and the newest is missing."""
     for _ in range(LOOKS_MAX):
         found = yield from chain(topic)
         if not found.newest:

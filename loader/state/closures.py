@@ -27,8 +27,8 @@ highest offset in the seals of all agents. For a topic of the loader's own clust
 watermark would be enough. But if a topic is mirrored, its records may arrive later than the
 mirrored seals. In this case the seals have the higher offset.
 
-If a repeat comes after the file was forgotten, the repeat is loaded as a row or, if the file's name
-is gone, as a reject. The loader counts the repeat, so the audit reports one record too many.
+A repeat that comes after the file was forgotten is loaded: as a reject if the file's name is gone,
+and otherwise as a row. The loader counts the repeat, so the audit reports one record too many.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Stage(IntEnum):
 
 class Closed(NamedTuple):
     """A closed file. time_ms: when the agent closed it, by the agent's clock. heard_ms: when the
-    loader read the closure, by the loader's clock."""
+    loader read the agent's message about this, by the loader's clock."""
 
     time_ms: int
     heard_ms: int
@@ -85,9 +85,9 @@ class Fence(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Heard:
     """An agent's newest seal for the topic, as the load has read it. time_ms: when the agent made
-    the seal. offsets: for each partition, the last acknowledged offset. follows: the files whose
-    closures were read in the same run, and came before the seal in the same partition of the audit
-    topic."""
+    the seal. offsets: for each partition, the last acknowledged offset. follows: the agent's files
+    whose closing was read in the same run, and was reported before the seal in the same partition
+    of the audit topic."""
 
     time_ms: int
     offsets: Mapping[int, int]
@@ -107,8 +107,8 @@ class Closures:
         return any(each.end is not None for each in self.fence.values())
 
     def close(self, closed: Mapping[FileKey, int], now_ms: int) -> None:
-        """Notes closures that the loader has just read. closed: the time of each closure, by the
-        agent's clock."""
+        """Notes the closed files about which the loader has just read. closed: when each file was
+        closed, by its agent's clock."""
         for key, time_ms in closed.items():
             self.files.setdefault(key, Closed(time_ms, now_ms))
 
@@ -128,7 +128,7 @@ class Closures:
     ) -> None:
         """Changes files from the stage CLOSED to the stage SEALED, if a seal of their agent meets
         the conditions in the module's docstring. seals: the newest seal of each agent. fresh: the
-        files whose closure was read in this run."""
+        files about whose closing this run has read."""
         for key, closed in self.files.items():
             heard = seals.get(key[0])
             if closed.stage is not Stage.CLOSED or heard is None:
@@ -141,8 +141,8 @@ class Closures:
                 self.files[key] = closed._replace(stage=Stage.SEALED)
 
     def settled(self, now_ms: int) -> list[FileKey]:
-        """Returns the sealed files for which a new fence may be made. Returns none as long as there
-        is a fence."""
+        """Returns the files in the stage SEALED for which a new fence may be made. The list is
+        empty as long as the topic has a fence."""
         if self.is_fenced:
             return []
         return [

@@ -106,7 +106,7 @@ def begin(topic: str, given_up: GivenUp = _nothing) -> Steps[Manifest | None]:
         if load < newest.number:
             try:
                 manifest = yield from chain.read(topic, load)
-            except chain.Folded:  # a checkpoint replaced its manifest, so all its moves are done
+            except chain.Folded:  # a checkpoint covers this load, so its moves are done
                 yield Delete(f"{layout.stagings(topic)}/{name}")
                 continue
         if manifest.uuid == uuid and load < newest.number:
@@ -125,7 +125,7 @@ def _first(topic: str) -> Steps[Manifest | None]:
     visible: list[str] = yield Names(topic)
     if not any(map(layout.is_day_folder, visible)):
         return None
-    newest = yield from chain.newest_manifest(topic)  # rows appear only after their manifest
+    newest = yield from chain.newest_manifest(topic)  # visible rows have a manifest by now
     if newest is None:
         raise StateRefused(
             f"{topic} has rows, but no manifest under {layout.state(topic)}: a first load would "

@@ -64,8 +64,8 @@ def fold(newest: Manifest, keep: int, every: int | None = None) -> Steps[bool]:
 
 
 def _oldest(known: Iterable[Checkpoint], last: int) -> int:
-    """Returns the number of the first manifest that is needed beside the checkpoints `known`. Only
-    manifests up to `last` may be deleted."""
+    """Returns the number of the first manifest that must be kept. All earlier manifests are
+    replaced by a checkpoint in `known`. Only manifests up to `last` may be deleted."""
     found = [1]
     for each in known:
         found.append(each.oldest)
@@ -93,9 +93,9 @@ def _delete(topic: str) -> Steps[None]:
 
 
 def _delete_tables(kept: Manifest) -> Steps[None]:
-    """Deletes the tables' files that are older than the oldest kept manifest and that this manifest
-    does not list. No later manifest lists these files either, because each manifest lists only new
-    files and files that the manifest before it lists."""
+    """Deletes files of the state's tables (tables.py) that are older than the oldest kept manifest
+    and that this manifest does not list. No later manifest lists these files either, because each
+    manifest lists only new files and files that the manifest before it lists."""
     for table, paths in kept.side.items():
         folder = layout.tables(kept.topic, table)
         names: list[str] = yield Names(folder)

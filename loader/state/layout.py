@@ -9,7 +9,8 @@ because they parse these names.
 <topic>/_common_metadata                             the columns of the newest schema, without rows
 _skidway/<topic>/<load as 20 digits>.json                                        manifest
 _skidway/<topic>/checkpoints/<load>-<oldest>.jsonl   the files of the output after a load; manifests
-                                                below load `oldest` may be gone; 20 digits each
+                                                below load `oldest` may be gone; both numbers have
+                                                20 digits
 _skidway/<topic>/staging/<load>-<uuid>/...                  files that are not in place yet
 _skidway/<topic>/<table>/<load as 20 digits>.parquet            tables' files (state/tables.py)
 _skidway/<topic>/buckets/<first hour>-<end hour>-<rows>-<touched>-<load as 20 digits>.parquet
@@ -27,8 +28,8 @@ from typing import Final
 
 STATE: Final = "_skidway"
 RUNS: Final = f"{STATE}/_runs"
-"""Directory of the notes about runs. No topic has this directory, because topics whose names begin
-with `_` are not loaded."""
+"""Directory of the notes about runs. It cannot be the directory of a topic, because topics whose
+names begin with `_` are not loaded."""
 
 MANIFEST_DIGITS: Final = 20
 HOUR_MS: Final = 3_600_000
@@ -76,13 +77,13 @@ def manifest_number(name: str) -> int | None:
 
 
 def checkpoints(topic: str) -> str:
-    """Returns the directory of a topic's checkpoints."""
+    """Returns the directory of a topic's checkpoints (state/checkpoint.py)."""
     return f"{state(topic)}/checkpoints"
 
 
 def checkpoint(topic: str, load: int, oldest: int) -> str:
-    """Returns the path of the checkpoint of a load. oldest: manifests below this number may be
-    gone."""
+    """Returns the path of the checkpoint that lists the output's files after a load. oldest:
+    manifests below this number may be gone."""
     name = f"{load:0{MANIFEST_DIGITS}}-{oldest:0{MANIFEST_DIGITS}}.jsonl"
     return f"{checkpoints(topic)}/{name}"
 

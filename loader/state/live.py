@@ -14,8 +14,8 @@ from skidway.loader.state.manifest import REJECTS, ROWS, Manifest
 from skidway.loader.state.operations import Steps
 
 KINDS = (ROWS, REJECTS)
-"""The kinds of files that a checkpoint lists. A checkpoint does not list the tables' files, because
-each manifest lists all files of the tables."""
+"""The kinds of files that a checkpoint (checkpoint.py) lists. A checkpoint does not list the files
+of the state's tables (tables.py), because each manifest lists all of them."""
 
 
 def live(newest: Manifest, kinds: Collection[str] = (ROWS,)) -> Steps[Mapping[str, LiveFile]]:
@@ -50,9 +50,10 @@ def _base(
     newest: Manifest, known: Sequence[Checkpoint], oldest: int
 ) -> Steps[tuple[dict[str, LiveFile] | None, int]]:
     """Returns the files of the newest usable checkpoint, and the number of the first load after
-    this checkpoint. The files are None if the checkpoint was deleted meanwhile. If a checkpoint is
-    damaged, an older checkpoint is usable if all manifests after the older checkpoint are kept. If
-    no checkpoint is usable, but all manifests are kept, returns no files and load 1."""
+    this checkpoint. The files are None if the checkpoint was deleted meanwhile. A damaged
+    checkpoint is not usable. A checkpoint that is older than a damaged one is usable only if all
+    manifests after the older one are kept. If no checkpoint is usable, but all manifests are kept,
+    returns no files and load 1."""
     damaged: StateRefused | None = None
     for each in reversed(known):
         if each.load <= newest.number and (damaged is None or each.load + 1 >= oldest):

@@ -47,8 +47,8 @@
   already has a file with the same content.
 - `success` lists the files `_SUCCESS` that this load adds to mark hours as complete
   (loader/complete_hours). `reopened` lists the files `_SUCCESS` that this load deletes although it
-  changes no rows of their hours. If a load changes rows of an hour, it deletes the hour's
-  `_SUCCESS` anyway, before it moves the first file. `unmarked` lists the hours that have rows, but
+  changes no rows of their hours. A load that changes rows of an hour deletes the hour's `_SUCCESS`
+  without listing it, before it moves the first file. `unmarked` lists the hours that have rows, but
   no `_SUCCESS`, after this load. It lists at most the newest UNMARKED_MAX hours.
 - `side` lists the files of each table after this load, oldest first. The first file is a snapshot
   of the table, and the others are the changes that later loads made. If several rows have the same
@@ -118,8 +118,8 @@ class Gap:
 
 @dataclass(frozen=True, slots=True)
 class BatchMark:
-    """The fields of a batch's header that identify the batch: it is the last batch before the `end`
-    of a partition's range. (The marks of log files are something else.)
+    """Identifies the last batch before the `end` of a partition's range, by fields of the batch's
+    header. (The marks of log files are something else.)
     """
 
     base_offset: int
@@ -132,8 +132,8 @@ class BatchMark:
 class PartitionRange:
     """Offsets [first, end) of one partition, and the gaps between these offsets.
 
-    ahead: the listed gaps that end after `end`; the next load needs these gaps. below: the last
-    batch before `end`.
+    ahead: the gaps that the mirror or the operator has listed and that end after `end`; the next
+    load needs them. below: the last batch before `end`.
     """
 
     partition: int
@@ -155,8 +155,8 @@ class SchemaChoice:
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """A file that may replace an older file of the same path: this path, and the path at which the
-    new file was staged."""
+    """A staged file, and its final path. If the final path already has an older file, the staged
+    file replaces it."""
 
     path: str
     staged: str

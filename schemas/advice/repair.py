@@ -97,7 +97,7 @@ class _Search:
         return edited
 
     def _faults(self, edited: str, version: int) -> list[Incompatibility]:
-        """Returns the incompatibilities that the edited schema still has if it follows
+        """Returns the incompatibilities that the edited schema still has with the earlier version
         `version`."""
         versions = [(version, self._versions[version])]
         after = check(parse(edited, self._known), versions, self._level)

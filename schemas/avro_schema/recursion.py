@@ -85,7 +85,7 @@ def _records(avro: AvroType) -> list[Record]:
 
 def _referred(avro: AvroType) -> Iterator[Record]:
     """Yields the type itself if it is a record. Otherwise yields the records inside its unions,
-    arrays and maps, but not records that are only inside these records."""
+    arrays and maps, but does not search inside these records."""
     if isinstance(avro, Record):
         yield avro
     elif isinstance(avro, Union):

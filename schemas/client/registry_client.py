@@ -121,8 +121,8 @@ class RegistryClient:
         references: Sequence[Reference] = (),
     ) -> Compatibility:
         """Returns the registry's verdict on whether `schema` is compatible with this version of the
-        subject. With `version=None`, the registry compares the schema with all versions with which
-        the subject's compatibility level demands compatibility.
+        subject. With `version=None`, the registry compares the schema with the latest version or
+        with all versions, as the subject's compatibility level demands.
 
         A subject without schemas accepts any schema.
         """

@@ -1,9 +1,9 @@
 """The Avro codec, which encodes Arrow record batches into Avro datums, and decodes datums. A codec
 has one schema.
 
-The codec works on whole columns. It has three paths, and all paths give the same results (property
-tests compare these results). If a path might give a wrong result for some input, it leaves this
-input to the next path:
+The codec works on whole columns. It has three implementations, called paths, which all give the
+same results (property tests compare these results). If a path might give a wrong result for some
+input, it leaves this input to the next path:
 
     pyruhvro   encodes flat records, in Rust (`fast_path`); this is the fastest path
     columns    encodes and decodes any schema that has columns, in numpy and Arrow (`writing`,
@@ -11,9 +11,9 @@ input to the next path:
     fastavro   decodes one datum at a time (`rows`), and decides about datums that are bad or have a
                rare form
 
-A caller that puts further bytes before or after each datum can get, instead of the datums, several
-columns of bytes, whose concatenation in each row is the datum. Then, if a record has only a text
-field, the path `columns` does not copy the text.
+Some callers put further bytes before or after each datum. Such a caller can ask for several columns
+of bytes instead of one column of datums; it then gets a datum by joining the bytes of a row. If a
+record has only a text field, this saves a copy of the text in the path `columns`.
 
 Arrow has no type for an Avro type that contains itself. So the field through which a record
 contains itself becomes a column of JSON texts. The codec decodes the values of this field one by

@@ -1,5 +1,5 @@
-"""Defines the codec of one schema. It chooses the path for each batch (`pyruhvro`, `columns` or
-`fastavro`), and separates bad rows from good rows."""
+"""Defines the codec of one schema. For each batch it chooses one of three implementations, the
+paths `pyruhvro`, `columns` and `fastavro`, and separates bad rows from good rows."""
 
 from __future__ import annotations
 
@@ -84,8 +84,8 @@ class Codec:
 
     @property
     def path(self) -> str:
-        """Returns the path that encodes: `pyruhvro` or `columns`. Decoding always begins with the
-        path `columns`."""
+        """Returns the name of the implementation that encodes: `pyruhvro` or `columns`. Decoding
+        always begins with `columns`."""
         return metrics.COLUMNS if self._fast is None else metrics.PYRUHVRO
 
     @property
@@ -193,8 +193,8 @@ class Codec:
         return Decoded(batch, np.concatenate([each.good for each in parts]), refused)
 
     def _decode(self, datums: pa.BinaryArray) -> Decoded:
-        """Decodes datums that are not null. If the path `columns` marks datums as bad, decodes
-        these datums again, one by one."""
+        """Decodes datums that are not null. First decodes all of them together, as columns. If this
+        marks datums as bad, decodes these datums again, one by one."""
         columns, bad = read_columns(self._readers, datums)
         metrics.datums("decode", metrics.COLUMNS, len(datums) - int(bad.sum()))
         if not bad.any():
@@ -202,8 +202,8 @@ class Codec:
         return self._decode_rows(datums, columns, bad)
 
     def _decode_rows(self, datums: pa.BinaryArray, columns: list[pa.Array], bad: Mask) -> Decoded:
-        """Reads the datums in `bad` one by one, with the path `fastavro`. If one of them turns out
-        to be good, inserts its row into the columns, in the order of the datums."""
+        """Reads the datums in `bad` one by one, with fastavro. If one of them turns out to be good,
+        inserts its row into the columns, in the order of the datums."""
         good = ~bad
         places = np.flatnonzero(bad)
         found, faults = self._rows.decode(datums.take(pa.array(places)).to_pylist())

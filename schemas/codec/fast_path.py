@@ -9,7 +9,7 @@ record is replaced by its fields. The slow path, `skidway.schemas.codec.writing`
 records (with arrays, maps, fixed, nullable records, null). It also encodes a batch for which the
 fast path raises `NotProven`.
 
-There is no fast path for decoding. `skidway.schemas.codec.reading` decodes all datums.
+pyruhvro is not used for decoding (`skidway.schemas.codec.reading`).
 """
 
 from __future__ import annotations

@@ -26,13 +26,14 @@ _REFUSED = Counter(
 
 
 def made(path: str) -> None:
-    """Counts a new codec. `path` is the path by which the codec encodes."""
+    """Counts a new codec. `path` is the implementation with which the codec encodes, such as
+    `columns`."""
     _MADE.labels(path).inc()
 
 
 def datums(direction: str, path: str, count: int) -> None:
     """Counts datums that a codec has encoded or decoded. direction: `encode` or `decode`. path: the
-    way in which the codec does so, such as `columns`. count: the number of datums."""
+    implementation that did this, such as `columns`. count: the number of datums."""
     if count:
         _DATUMS.labels(direction, path).inc(count)
 

@@ -5,10 +5,10 @@ The rules are those of Avro 1.12, "Schema Resolution". Where the specification l
 module uses these rules:
 
 - If several of the writer's fields match a reader's field, this module reads the field of the same
-  name. If no field has the same name, it reads the field of the first alias that matches. It leaves
-  out the other fields, like all fields that the reader does not have. Avro Java and the
-  compatibility check (READER_FIELD_AMBIGUOUS) refuse a pair of schemas with this ambiguity. So the
-  pair can only come from a subject whose compatibility is not checked.
+  name. If no field has the same name, it reads the field of the first alias that matches. The
+  writer's other matching fields are not read. Avro Java and the compatibility check
+  (READER_FIELD_AMBIGUOUS) refuse a pair of schemas with this ambiguity. So the pair can only come
+  from a subject whose compatibility is not checked.
 - If the reader has a union, the value goes to a branch that has the writer's own type. Only if
   there is no such branch, the value goes to a branch to which the writer's type can be promoted.
   Avro Java does the same. For example, an int stays an int if the union has the branches float and
@@ -281,8 +281,8 @@ def _has_null(avro: AvroType) -> bool:
 
 
 def _where(mask: Mask, inside: Mask) -> Mask:
-    """`inside` is a mask over only those rows where `mask` is true. Returns the same mask over all
-    rows, false in the other rows."""
+    """Returns a mask over all rows. In the rows where `mask` is true, it has the values of
+    `inside`, which has one value for each of these rows. In all other rows it is false."""
     every = np.zeros(len(mask), bool)
     every[np.flatnonzero(mask)[inside]] = True
     return every

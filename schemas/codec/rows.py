@@ -1,6 +1,6 @@
 """The slow path of decoding: reads one datum at a time, with fastavro. The codec first decodes all
-datums with the fast path `columns` (the module `reading`). It then uses the slow path for the
-datums that `reading` marks as bad.
+datums together (the module `reading`). It then uses the slow path for the datums that `reading`
+marks as bad.
 
 The slow path decides which of these datums are really bad, and returns the reason for each of them.
 fastavro gets the schema without logical types, so it reads dates, times and timestamps as numbers.

@@ -59,9 +59,9 @@ def _carry_out(
     agreed_to: set[int],
 ) -> None:
     """Soft-deletes the versions that the arguments select. With --permanent, then deletes them
-    permanently; a registry demands the soft deletion first. Raises SkidwayError before the
-    permanent deletion of a subject if the subject has a version that is not in `agreed_to` (the
-    versions whose deletion a person has confirmed)."""
+    permanently; a registry demands the soft deletion first. If a whole subject is to be deleted
+    permanently, but has a version that is not in `agreed_to` (the versions whose deletion a person
+    has confirmed), raises SkidwayError and deletes nothing permanently."""
     if args.version is not None:
         if live:
             client.delete_version(args.subject, args.version)

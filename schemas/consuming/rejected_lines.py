@@ -37,7 +37,7 @@ does not contain. Together the two have at most this many bytes: four for the by
 record has only a part of its line."""
 
 NUL_BYTES: Final = "nul-bytes"
-"""The reason in a record that reports NUL bytes instead of a line. This record has no line."""
+"""The reason in a record that reports a run of NUL bytes, and has no line."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,8 +33,8 @@ def read(client: RegistryAdministration, tell: Tell | None = None) -> Contents:
     and the mode of a subject. Raises the client's errors.
 
     The first request lists all versions, also deleted ones; the second lists only live versions. If
-    a version is added or deleted between the two requests, the result has it as in the second
-    answer. The result does not include levels and modes of subjects without versions.
+    a version is added or deleted between the two requests, the second answer counts. The result
+    does not include levels and modes of subjects without versions.
     """
     found = Contents()
     everything = {_key(each): each for each in client.all_versions(deleted=True)}

@@ -12,7 +12,7 @@ counts as a line that does not fit the log's format."""
 
 def read_lines(file: BinaryIO) -> Iterator[bytes]:
     """Yields the lines without LF or CRLF. If a line is too long, yields its first `LINE_BYTES_MAX`
-    + 1 bytes. The caller recognises the line by this length."""
+    + 1 bytes. By this length, the caller recognises a line that is too long."""
     while line := file.readline(LINE_BYTES_MAX + 1):
         if len(line) > LINE_BYTES_MAX and not line.endswith(b"\n"):
             _skip(file)

@@ -15,12 +15,12 @@ from typing import Any, Final
 from skidway.dataclass import dataclass
 
 SHAPES_MAX: Final = 10_000
-"""Inference stores at most this many shapes of a log. It only counts the values that would need
-further shapes."""
+"""Inference stores the types of at most this many fields (one `Shape` for each field) of a log. It
+does not look at the values of further fields, and only counts these values."""
 MEMBERS_MAX: Final = 200
 """A proposed record has at most this many fields, unless it is the record of whole lines. If the
-objects in one field of the log have more different names than this, they become a map, because so
-many names are probably data."""
+objects in one field of the log have more different field names than this, they become a map,
+because so many names are probably data."""
 NAME_CHARACTERS_MAX: Final = 200
 
 _LONG_MAX: Final = 2**63 - 1
@@ -35,12 +35,12 @@ INSTANTS: Final = ("timestamp-millis", "timestamp-micros")
 
 @dataclass(slots=True)
 class Budget:
-    """Limits the number of shapes that one inference makes. `left` is how many it may still
-    make."""
+    """Limits the number of shapes (types of the values of one field) that one inference makes.
+    `left` is how many it may still make."""
 
     left: int = SHAPES_MAX
     refused: int = 0
-    """The number of times that a value needed a shape and none was left."""
+    """How many values needed a further shape when no shape was left."""
 
     def take(self) -> bool:
         """Takes one shape from the budget. Returns False if the budget has no shape left."""
@@ -63,7 +63,8 @@ class Shape:
     members: dict[str, Shape] = field(default_factory=dict)
     is_map: bool = False
     """Whether the objects of this shape are maps, that is, their names are data and not names of
-    fields. A map has only one member, which has the name "" and is the shape of all values."""
+    fields. If this is true, `members` has one entry with the name "": the common shape of all
+    values of the maps."""
     items: Shape | None = None
     is_root: bool = False
     """Whether this is the shape of whole lines, which are always records and never maps."""

@@ -13,8 +13,8 @@ Answer = TypeVar("Answer")
 
 
 class MustWait(Exception):
-    """Raised if the registry cannot answer the request from memory alone, but has to read the
-    log."""
+    """Raised if the registry cannot answer the request from memory alone, but needs its log in
+    ZooKeeper."""
 
 
 class Registry(Protocol):
@@ -27,18 +27,16 @@ class Registry(Protocol):
     def write(
         self, decide: Callable[[RegistryState], Decision], ahead: Callable[[], object] | None = None
     ) -> Any:
-        """Calls `decide` with the present state, writes the change of the resulting decision into
-        the log, and then returns the answer of this decision. Raises a refusal if the request is
-        not allowed.
-
-        Before this, calls `ahead`, which does slow work. Meanwhile other requests can still write
-        to the log.
+        """First calls `ahead`, which does slow work while other requests can still write to the
+        log. Then calls `decide` with the present state, and writes the change in the resulting
+        decision into the log. Returns the answer in the decision. Raises a refusal if the request
+        is not allowed.
         """
 
 
 class Memory:
-    """Answers requests from the memory of a store. Never waits for the network, but raises
-    `NotFound` or `MustWait` instead."""
+    """Answers requests from the memory of a store, and never waits for the network. If the memory
+    does not have the answer, raises `NotFound` or `MustWait`."""
 
     def __init__(self, ask: Callable[[Callable[[RegistryState], Any]], Any]) -> None:
         self._ask = ask
@@ -52,5 +50,5 @@ class Memory:
     def write(
         self, decide: Callable[[RegistryState], Decision], ahead: Callable[[], object] | None = None
     ) -> Any:
-        """Raises `MustWait`, because every write needs the log."""
+        """Raises `MustWait`, because every write needs the registry's log in ZooKeeper."""
         raise MustWait

@@ -123,8 +123,8 @@ class Users:
         return False
 
     def check(self, name: str, password: str) -> bool:
-        """Returns whether the password belongs to the user. This method is slow, and takes the same
-        time for an unknown user."""
+        """Returns whether the password belongs to the user. This method is slow. It takes the same
+        time for an unknown user, so that the time does not reveal which users exist."""
         with self._lock:
             hashes = self._hashes
         good = any(each.fits(password) for each in hashes.get(name, ()))

@@ -21,7 +21,8 @@ class Refusal(SkidwayError):
 
 
 class NotFound(Refusal):
-    """Raised if something does not exist in the part of the log that this registry has read."""
+    """Raised if something does not exist in the part of the registry's log (in ZooKeeper) that this
+    process has read."""
 
     def __init__(self, error_code: int, message: str, *, status: int = 404) -> None:
         super().__init__(status, error_code, message)
@@ -39,8 +40,8 @@ def version_not_found(version: int | str) -> Refusal:
 
 
 def schema_not_found(schema_id: int | str | None = None) -> Refusal:
-    """The refusal if no schema has this id. Without an id, the refusal if the subject does not have
-    the schema in the request."""
+    """The refusal if no schema has this id. If `schema_id` is None, it is the refusal of a lookup
+    of a schema that the subject does not have."""
     which = "Schema" if schema_id is None else f"Schema {schema_id}"
     return NotFound(40403, f"{which} not found")
 

@@ -3,8 +3,8 @@
 uvicorn itself waits without a time limit for the head of a request, and for a client that does not
 read its answer. When uvicorn refuses a request, its answer is plain text. In this server, the head
 of a request must arrive within `HEAD_WITHIN_S`, and a client must read a part of its answer at
-least once every `HEAD_WITHIN_S` seconds. There are at most `CONNECTIONS_MAX` connections, and every
-refusal is JSON, like other errors of the registry.
+least once every `HEAD_WITHIN_S` seconds. There are at most `CONNECTIONS_MAX` connections; further
+connections are closed at once. Every refusal is JSON, like other errors of the registry.
 """
 
 from __future__ import annotations

@@ -85,8 +85,8 @@ class RegistryState:
         self._referring: dict[tuple[str, int], set[int]] = {}
 
     def apply(self, change: Change) -> None:
-        """Applies one more entry. Raises `StateRefused` for an entry that cannot follow the earlier
-        entries."""
+        """Applies the next entry of the registry's log. Raises `StateRefused` for an entry that
+        cannot follow the earlier entries."""
         if isinstance(change, VersionRegistered):
             self._register(change)
         elif isinstance(change, VersionsDeleted):

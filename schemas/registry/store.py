@@ -156,11 +156,11 @@ class Store:
     def write(
         self, decide: Callable[[RegistryState], Decision], ahead: Callable[[], object] | None = None
     ) -> Any:
-        """Calls `decide`, appends the decision's change to the log, and returns the decision's
-        answer.
+        """First calls `ahead` once, without the lock for which other writers wait. Then calls
+        `decide`, appends the change in the resulting decision to the log, and returns the
+        decision's answer for the client.
 
-        If another registry wrote the log's next entry first, calls `decide` again. Calls `ahead`
-        once, before this method takes the lock for which other writers wait. Raises refusals.
+        If another registry wrote the log's next entry first, calls `decide` again. Raises refusals.
         """
         self._refuse_if_away()
         if ahead is not None:

@@ -95,8 +95,8 @@ class Input:
     def __init__(self, descriptor: int) -> None:
         self.descriptor = descriptor
         self.ended = False
-        # epoll cannot wait for regular files or for devices such as /dev/null. It need not, because
-        # reading such a file or device never blocks.
+        # epoll cannot wait for regular files or for devices such as /dev/null. No wait is needed
+        # for them, because reading such a file or device never blocks.
         kind = os.fstat(descriptor).st_mode
         is_awaited = stat.S_ISFIFO(kind) or stat.S_ISSOCK(kind) or os.isatty(descriptor)
         self.wake = (descriptor,) if is_awaited else ()

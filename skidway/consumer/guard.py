@@ -5,8 +5,8 @@ harm. For example, a second release (removal of a partition's owner node) could 
 node of the partition's next reader. So every transaction first writes a token of its own into the
 member's registration node. This write requires that the node still has the version that the member
 last read or wrote. For each version, only one transaction can succeed. If the node contains the
-token of a transaction without an answer, this transaction has happened. Otherwise it has not
-happened yet. After the node's version has changed, it can never happen.
+token of a transaction without an answer, this transaction has happened. Otherwise the transaction
+has not happened yet, and after the node's version has changed, it can never happen.
 
 This module does no I/O. The streams of one consumer share the registration; a stream may use it
 only while it holds `lock`.

@@ -30,8 +30,8 @@ _ATTEMPTS_MAX = 4
 
 
 class Fenced(SkidwayError):
-    """This member's registration is gone. Other members may own this member's partitions; the write
-    did not happen.
+    """Raised by a write if this member's registration is gone. The write did not happen, and other
+    members may own this member's partitions.
     """
 
 

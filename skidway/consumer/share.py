@@ -194,7 +194,7 @@ class Share:
 
     def _count_partitions(self) -> None:
         """Asks how many partitions each topic has. A topic that does not exist has 0 partitions. If
-        the answer for a topic is another error, keeps the last known number."""
+        the brokers answer with any other error for a topic, keeps the last known number."""
         for name, topic in self._client.metadata(self._topics).topics.items():
             if topic.error is ErrorCode.NONE:
                 self._counts[name] = len(topic.partitions)

@@ -207,8 +207,8 @@ class Stream:
         return record
 
     def _current(self, *, may_turn: bool = True) -> Chunk | None:
-        """Returns the batch that is being handed out, or None if there is none or it may no longer
-        be handed out.
+        """Returns the batch that is being handed out. Returns None if there is no such batch, or if
+        this stream may no longer hand out its records.
 
         If `may_turn` is False, this method does no work for the group, such as claiming a
         partition. If work for the group is due, the method then returns None.

@@ -62,8 +62,8 @@ class Comparison:
 
 
 def with_all(state: RegistryState, subject: str) -> Comparison:
-    """Returns the comparison for a registration: with all versions with which the subject's level
-    demands compatibility."""
+    """Returns the comparison for a registration: a new version must be compatible with the latest
+    version, or with all versions, as the subject's level says."""
     return _comparison(state, subject, state.live(subject))
 
 
@@ -74,8 +74,8 @@ def with_latest(state: RegistryState, subject: str) -> Comparison:
 
 
 def with_version(state: RegistryState, subject: str, version: int) -> Comparison:
-    """Returns the comparison with the given version. If the version or the whole subject is
-    unknown, raises the same `NotFound`: that the version does not exist."""
+    """Returns the comparison with the given version. If the subject does not have this version, or
+    does not exist at all, raises the refusal of an unknown version."""
     if not state.live(subject):
         raise version_not_found(version)
     return _comparison(state, subject, [state.version(subject, version)])

@@ -44,11 +44,12 @@ def level_set_for(state: RegistryState, subject: str) -> Level:
 
 
 def set_level(state: RegistryState, subject: str | None, body: Mapping[str, Any]) -> Decision:
-    """Returns the decision to set a compatibility level. The decision's answer repeats the level.
+    """Returns the decision to set a compatibility level. The answer for the client contains this
+    level.
 
     As in Confluent's registry, a request body without `compatibility` changes nothing, and the
-    answer is the level that is set already. With `compatibility` null, the level is removed, so
-    that the global level or the program's default applies.
+    answer contains the level that is set already. If `compatibility` is null, the level is removed,
+    so that the global level or the program's default applies, and the answer is {}.
     """
     for key in _NOT_HERE:
         if body.get(key):
@@ -64,8 +65,8 @@ def set_level(state: RegistryState, subject: str | None, body: Mapping[str, Any]
 
 def reset_level(state: RegistryState, subject: str | None) -> Decision:
     """Returns the decision to remove a compatibility level, so that the global level or the
-    program's default applies. The decision's answer is the level that was set before. If no global
-    level was set, the answer is the program's default."""
+    program's default applies. The answer for the client is the level that was set before. If no
+    global level was set, the answer is the program's default."""
     check_writable(state, subject)
     before = state.levels.get(subject)
     if before is None and subject is not None:
@@ -87,7 +88,7 @@ def mode_set_for(state: RegistryState, subject: str) -> Mode:
 def set_mode(
     state: RegistryState, subject: str | None, body: Mapping[str, Any], *, force: bool
 ) -> Decision:
-    """Returns the decision to set a mode. The decision's answer repeats the mode.
+    """Returns the decision to set a mode. The answer for the client contains this mode.
 
     Without `force`, the modes IMPORT and FORWARD are allowed only if every version of the subject
     is deleted (if `subject` is None, every version of every subject). The reason is that imported
@@ -110,7 +111,7 @@ def set_mode(
 
 def reset_mode(state: RegistryState, subject: str | None, *, recursive: bool) -> Decision:
     """Returns the decision to remove the mode, so that the global mode or READWRITE applies. The
-    decision's answer is the mode that was set before. If no global mode was set, the answer is
+    answer for the client is the mode that was set before. If no global mode was set, the answer is
     READWRITE.
 
     If `recursive` is true and `subject` is None, also removes the subjects' own modes.

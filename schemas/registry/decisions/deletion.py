@@ -18,7 +18,7 @@ from skidway.schemas.registry.state import RegistryState, Version
 
 
 def delete_subject(state: RegistryState, subject: str, *, permanent: bool) -> Decision:
-    """Returns the decision to delete every version of the subject. The decision's answer is the
+    """Returns the decision to delete every version of the subject. The answer for the client is the
     list of the versions' numbers."""
     check_writable(state, subject)
     every = state.versions(subject, deleted=True)
@@ -37,7 +37,7 @@ def delete_version(
     state: RegistryState, subject: str, version: int | None, *, permanent: bool
 ) -> Decision:
     """Returns the decision to delete one version; if `version` is None, the latest version. The
-    decision's answer is the version's number."""
+    answer for the client is the version's number."""
     check_writable(state, subject)
     found = state.version(subject, version, deleted=version is not None)
     _check_unreferenced(state, subject, [found])

@@ -35,8 +35,8 @@ REQUESTS_MAX: Final = 500
 clients try again."""
 MEMORY_THREADS: Final = 8
 LOG_THREADS: Final = 32
-"""The number of threads for requests that write to the log or read new entries from it. Only one of
-these threads talks to ZooKeeper at a time, and the others wait."""
+"""The number of threads for requests that write to the registry's log in ZooKeeper, or read new
+entries from it. Only one of these threads talks to ZooKeeper at a time, and the others wait."""
 
 _requests = Counter("skidway_schemas_requests", "Requests answered.", ["method", "route", "status"])
 _seconds = Histogram("skidway_schemas_request_seconds", "Time to answer.", ["method", "route"])
@@ -97,7 +97,7 @@ class _RawPath:
 
 class _Threads:
     """Two groups of threads that answer requests. The first group answers from memory. The other
-    group answers the requests that need the log, and may have to wait for ZooKeeper."""
+    group answers the requests that need the registry's log in ZooKeeper, and may have to wait."""
 
     def __init__(self, store: Store) -> None:
         self._store, self._remembered = store, store.memory
@@ -110,7 +110,7 @@ class _Threads:
             try:
                 return await _on(self._memory, route, self._remembered, call)
             except (MustWait, NotFound):
-                pass  # the memory cannot answer; newer entries of the log may have the answer
+                pass  # newer entries of the log may have the answer
         return await _on(self._log, route, self._store, call)
 
 

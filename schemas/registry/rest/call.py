@@ -27,7 +27,7 @@ BODY_BYTES_MAX: Final = 4 << 20
 the store accepts, even if every quote in the schema is escaped."""
 BODY_WITHIN_S: Final = 30.0
 """A body must arrive within this many seconds. The number of connections is limited. Without this
-time limit, a client that never ends its body would occupy one of them permanently."""
+time limit, a client that never ends its body would occupy a connection permanently."""
 VERSION_MAX: Final = 2**31 - 1
 EVERY_PREFIX: Final = ":*:"
 ACCEPTS_UNKNOWN: Final = (

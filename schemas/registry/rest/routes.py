@@ -11,8 +11,8 @@ from skidway.schemas.registry.rest.call import Call
 
 
 class Answering(NamedTuple):
-    """A route. `waits` says whether its requests always need the log, so that an attempt to answer
-    from memory would be useless."""
+    """A route. `waits` says whether its requests always need the registry's log in ZooKeeper, so
+    that an attempt to answer them from memory would be useless."""
 
     method: str
     path: str
