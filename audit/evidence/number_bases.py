@@ -63,7 +63,8 @@ class NumberBase:
         """The indexes of the tallies whose sender is the agent's own. agents: for each tally, the
         small number of its agent."""
         known = np.flatnonzero(agents < len(self.senders))
-        return known[self.senders[agents[known]] == senders[known]]
+        found: Int64s = known[self.senders[agents[known]] == senders[known]]
+        return found
 
 
 NO_BASE: Final = NumberBase(0, np.empty(0, np.int64), np.empty(0, np.int64))

@@ -2659,8 +2659,8 @@ MUTANTS = (
     Mutant(
         "a tally of an agent that the base does not know is read with another agent's number",
         "audit/evidence/number_bases.py",
-        "        return known[self.senders[agents[known]] == senders[known]]\n",
-        "        return known\n",
+        "known[self.senders[agents[known]] == senders[known]]",
+        "known",
         (
             "tests/unit/audit/evidence/test_number_bases.py::"
             "test_later_counts_of_a_bucket_with_a_base_are_added",
