@@ -41,7 +41,7 @@ def show(site: Site, outcome: DemoOutcome, seconds: float) -> None:
 
 
 def show_addresses(site: Site) -> None:
-    """For --keep: prints the addresses on which the programs listen, and how to load newer lines."""
+    """For --keep: prints the programs' addresses, and how to load newer lines."""
     print("\nEverything keeps running, and the agent goes on reading; Ctrl-C stops it.")
     for name in ("zookeeper", "broker-dc1", "broker-offline"):
         print(f"  {name:16} {site.address(name)}")
