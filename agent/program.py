@@ -10,14 +10,12 @@ changed files into a set, and the thread that serves the metrics reads values.
 
 from __future__ import annotations
 
-import json
 import signal
 import socket
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, TypeVar
 
 from skidway import log, systemd
@@ -40,7 +38,6 @@ from skidway.agent.settings import AgentSettings
 from skidway.agent.state.database import StateDatabase, check_machine, open_state
 from skidway.agent.state.renewal import renew
 from skidway.agent.values import identity
-from skidway.agent.values.found import FileKey
 from skidway.audit.topic import topic
 from skidway.audit.topic.messages import TOPIC, Tier
 from skidway.audit.topic.publisher import Newest, Publisher, check_restored, newest_own
@@ -68,9 +65,6 @@ REFRESH_S = 30.0
 TROUBLED_AFTER_S = 10.0
 REGISTRY_TIMEOUT_S = 5.0
 CLIENT_ID = "skidway-agent"
-LIMITS_EVERY_S = 0.2
-"""Seconds between two reads of the file that the setting `read.until` names."""
-
 ASK_TIMEOUT_MS = 5_000
 """How many milliseconds a request to the cluster may take. The loop waits for the response, and
 does nothing else meanwhile.
@@ -334,8 +328,7 @@ class RunningAgent:
         events.pending_from(self._pending)
         self._publisher = Publisher(Producer(client), self._loop.mail, found.audit_partition, clock)
         self._watch = Watch(_patterns(settings))
-        self._limits_stamp: tuple[int, int] | None = None
-        self._status_at = self._refresh_at = self._limits_at = 0.0
+        self._status_at = self._refresh_at = 0.0
         # when to give memory back; None if the agent was not active since it last did so
         self._give_back_at: float | None = None
         self._troubled_since: float | None = None
@@ -411,10 +404,7 @@ class RunningAgent:
             self._turn()
 
     def _turn(self, *wake: int) -> None:
-        patience_s = self._loop.patience_s()
-        if self._settings.read_until is not None:
-            patience_s = min(patience_s, LIMITS_EVERY_S)
-        timeout_ms = round(patience_s * 1000)
+        timeout_ms = round(self._loop.patience_s() * 1000)
         deliveries = self._producer.poll(timeout_ms, *wake)
         if self._is_made_again(deliveries):
             return
@@ -439,9 +429,6 @@ class RunningAgent:
     # --- now and then ---------------------------------------------------------------------------
 
     def _mind(self, now: float) -> None:
-        if self._settings.read_until is not None and now >= self._limits_at:
-            self._limits_at = now + LIMITS_EVERY_S
-            self._read_limits(self._settings.read_until)
         if now >= self._status_at:
             self._status_at = now + 1.0
             self._status.health = self._health(now)
@@ -558,27 +545,6 @@ class RunningAgent:
             self._destinations = found.destinations
             self._loop.update(found.destinations)
             _log.info("topics_changed")
-
-    def _read_limits(self, path: Path) -> None:
-        try:
-            stamp = path.stat()
-            key = (stamp.st_mtime_ns, stamp.st_size)
-            if key == self._limits_stamp:
-                return
-            document = json.loads(path.read_text())
-        except FileNotFoundError:
-            return
-        except (OSError, ValueError) as error:
-            _log.error("read_until_unreadable", path=str(path), reason=str(error))
-            return
-        limits: dict[FileKey, int] = {}
-        for name, size in document.items():
-            found = self._host.look(name)
-            if found is not None:
-                limits[found.key] = int(size)
-        self._limits_stamp = key
-        self._loop.limit(limits)
-        _log.info("read_until", files=len(limits))
 
 
 def _patterns(settings: AgentSettings) -> list[Pattern]:

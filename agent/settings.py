@@ -632,11 +632,6 @@ class AgentSettings(RegistrySecuritySettings):
         at_least=1_000,
         at_most=7 * 86_400_000,
     )
-    read_until: Path | None = setting(
-        "read.until",
-        None,
-        help="JSON file of path: size; once it exists, files are read up to these sizes only.",
-    )
 
     @property
     def idle_reason(self) -> str | None:

@@ -15,7 +15,6 @@ from skidway.agent.accounts.sealing import Noted
 from skidway.agent.accounts.set_backs import SetBacks
 from skidway.agent.cluster.topics import Topics
 from skidway.agent.files.host import shown
-from skidway.agent.files.reading import FileReader
 from skidway.agent.files.tracking import Tracker
 from skidway.agent.settings import AgentSettings
 from skidway.agent.state.changes import Changes, LastWord
@@ -232,9 +231,7 @@ class Accounts:
         self._deltas.cut(now_ms, changes)
         return now_ms, self._deltas.number
 
-    def note_sizes(
-        self, wall_ms: int, at: int, topics: Iterable[str], tracker: Tracker, reader: FileReader
-    ) -> None:
+    def note_sizes(self, wall_ms: int, at: int, topics: Iterable[str], tracker: Tracker) -> None:
         """Notes, for each topic, the positions in its files that the checkpoint must pass before
         the topic's seal is sent. The seal has the wall time `wall_ms` and the number `at`. If an
         earlier seal of a topic is not sent yet, the positions that were noted for that seal stay.
@@ -245,12 +242,12 @@ class Accounts:
                 continue
             if sealing.held_back_by(topic, tracker.unreadable):
                 continue
-            noted = _note(topic, wall_ms, at, tracker, reader)
+            noted = _note(topic, wall_ms, at, tracker)
             final = self.leaving.judge(noted, tracker.files)
             self._noted.append(replace(noted, final=final))
             self._set_backs.noted(topic)
 
-    def review(self, tracker: Tracker, reader: FileReader) -> None:
+    def review(self, tracker: Tracker) -> None:
         """For each topic with a last word (the final seal of a leaving agent), checks whether the
         topic's files have more bytes to read, or may no longer have the bytes that the agent read.
         If so, the agent will take the topic's last word back.
@@ -259,7 +256,7 @@ class Accounts:
             if sealing.held_back_by(topic, tracker.unreadable):
                 self.leaving.disturbed(topic)
             else:
-                self.leaving.review(_note(topic, 0, 0, tracker, reader), tracker.files)
+                self.leaving.review(_note(topic, 0, 0, tracker), tracker.files)
 
     def seal(
         self,
@@ -367,10 +364,6 @@ class Accounts:
         self._deltas.seal(sealed, now_ms, changes)
 
 
-def _note(topic: str, wall_ms: int, at: int, tracker: Tracker, reader: FileReader) -> Noted:
-    files = [
-        (tracked, reader.limit_of(tracked))
-        for tracked in tracker.files.values()
-        if tracked.birth.topic == topic
-    ]
+def _note(topic: str, wall_ms: int, at: int, tracker: Tracker) -> Noted:
+    files = [tracked for tracked in tracker.files.values() if tracked.birth.topic == topic]
     return sealing.note(topic, wall_ms, at, tracker.doubts[topic], files)

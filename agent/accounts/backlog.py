@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import os
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from skidway.agent.accounts.mail import Mail
@@ -47,9 +47,6 @@ TELL_EVERY_S: Final = 30.0
 LIVES_MAX: Final = 8
 DIRECTORIES_MAX: Final = 1_000
 REACHES_MAX: Final = 16
-
-Limit = Callable[[TrackedFile], int | None]
-"""Returns the position up to which a file is to be read; None if all of it is to be read."""
 
 
 class Backlogs:
@@ -78,16 +75,15 @@ class Backlogs:
                 self._end(tracked, max(written_ms, now_ms - round(FORGET_AFTER_S * 1000)))
             self._ended.discard(tracked.file)
 
-    def tell(self, limit_of: Limit, number: int, now: float, now_ms: int) -> None:
+    def tell(self, number: int, now: float, now_ms: int) -> None:
         """Puts a note (an audit message) about the unsafe bytes into the outbox, if a report is
         due. Makes no note while an earlier note waits to be published, or if nothing has changed
-        since the last note. limit_of: returns the position up to which a file is to be read.
-        number: the last number that was used for deltas and seals.
+        since the last note. number: the last number that was used for deltas and seals.
         """
         if now < self._tell_at or self._mail.has(self._last_id):
             return
         self._tell_at = now + TELL_EVERY_S
-        found = self._look(limit_of, now_ms)
+        found = self._look(now_ms)
         if found == self._told:
             return
         self._told, sender = found, self._sender
@@ -110,7 +106,7 @@ class Backlogs:
             self._ended.add(tracked.file)
             self._lives.end(_directory(tracked.birth.path), end_ms - begin_ms)
 
-    def _look(self, limit_of: Limit, now_ms: int) -> Backlog:
+    def _look(self, now_ms: int) -> Backlog:
         before, self._reaches = self._reaches, {}
         unread: dict[str, int] = {}
         unacknowledged: dict[str, int] = {}
@@ -118,7 +114,7 @@ class Backlogs:
         for tracked in self._tracker.files.values():
             if tracked.is_deleted:
                 self._end(tracked, now_ms)
-            read, end = _ends(tracked, limit_of)
+            read, end = _ends(tracked)
             if end <= tracked.position:
                 continue
             topic = tracked.birth.topic
@@ -234,7 +230,7 @@ def _topic(
     return TopicBacklog(topic, unread, unacknowledged, oldest_ms, loss_ms, worst)
 
 
-def _ends(tracked: TrackedFile, limit_of: Limit) -> tuple[int, int]:
+def _ends(tracked: TrackedFile) -> tuple[int, int]:
     """Two positions in a file: up to where the agent has read it, and up to where the agent has to
     read it.
     """
@@ -243,9 +239,7 @@ def _ends(tracked: TrackedFile, limit_of: Limit) -> tuple[int, int]:
         return tracked.position, tracked.position
     if tracked.length is not None:
         return tracked.length, tracked.length
-    limit = limit_of(tracked)
-    end = tracked.size if limit is None else min(tracked.size, limit)
-    return read, max(end, read)
+    return read, max(tracked.size, read)
 
 
 def _begin_ms(tracked: TrackedFile) -> int | None:

@@ -36,31 +36,21 @@ class Noted:
     final: bool = False
 
 
-def note(
-    topic: str,
-    wall_ms: int,
-    at: int,
-    doubts: int,
-    files: Iterable[tuple[TrackedFile, int | None]],
-) -> Noted:
+def note(topic: str, wall_ms: int, at: int, doubts: int, files: Iterable[TrackedFile]) -> Noted:
     """Notes up to which position each file of a topic must be settled (acknowledged or set apart)
     before the topic's seal is sent.
 
-    files: the topic's files, each with the position up to which it may be read, or None if there is
-    no limit. doubts: how often the agent found that a file of the topic no longer has the bytes
-    that the agent had read from it.
+    files: the topic's files. doubts: how often the agent found that a file of the topic no longer
+    has the bytes that the agent had read from it.
     """
     targets = {}
-    for tracked, limit in files:
+    for tracked in files:
         if tracked.state is FileState.CLOSED:
             continue
         if tracked.length is not None:
             targets[tracked.file] = tracked.length
         else:
-            size = max(tracked.size, tracked.promised)
-            targets[tracked.file] = (
-                size if limit is None else max(min(size, limit), tracked.position)
-            )
+            targets[tracked.file] = max(tracked.size, tracked.promised)
     return Noted(topic, wall_ms, at, doubts, targets)
 
 

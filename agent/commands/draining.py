@@ -20,7 +20,7 @@ from skidway.agent import program
 from skidway.agent.settings import REJECTED_SUFFIX, AgentSettings
 from skidway.agent.state.database import DATABASE, StateDatabase
 from skidway.clock import SystemClock
-from skidway.errors import ConfigurationRefused, SkidwayError, StateRefused, Unreachable
+from skidway.errors import SkidwayError, StateRefused, Unreachable
 from skidway.service import Shutdown
 from skidway.telemetry import Health
 
@@ -35,15 +35,9 @@ def drain(settings: AgentSettings, shutdown: Shutdown, timeout_s: float) -> str:
     """Delivers all lines of the files, and then sends the last word on every topic. Returns a
     sentence for the operator.
 
-    Raises NotDrained or Unreachable if the time is too short. Raises ConfigurationRefused if the
-    settings prevent this command from reading all bytes of the files, and StateRefused if the state
-    cannot be used.
+    Raises NotDrained or Unreachable if the time is too short, and StateRefused if the state cannot
+    be used.
     """
-    if settings.read_until is not None:
-        raise ConfigurationRefused(
-            "read.until is set, so parts of the files may not be read, and no last word can be"
-            " said: take it out of the settings, or drain when it is no longer needed"
-        )
     if not _is_ours(settings.state_dir):
         return f"drained: no agent ever ran with the state {settings.state_dir}, nothing to say"
     over = threading.Timer(timeout_s, shutdown.request)

@@ -15,7 +15,7 @@ called pieces, to find the line's end. It keeps only the line's first bytes in m
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from skidway.agent.files.decompressed import Decompressed
 from skidway.agent.files.endings import CHANGED
@@ -25,7 +25,6 @@ from skidway.agent.files.pod_labels import PodLabels
 from skidway.agent.files.sources import TailedSource
 from skidway.agent.files.tracking import Tracker
 from skidway.agent.parsing.framing import READ_BYTES, LineFramer, nul_bytes
-from skidway.agent.values.found import FileKey
 from skidway.agent.values.identity import GUARD_BYTES, doubt, doubt_beginning, fingerprint_of
 from skidway.agent.values.intents import Intent, Reading, crc_of
 from skidway.agent.values.tracked import FileState, Flight, LongLine, TrackedFile
@@ -93,7 +92,6 @@ class FileReader:
         self._ready: dict[int, TrackedFile] = {}
         self._active: dict[int, float] = {}  # by file id: until when turns try to read the file
         self._due: dict[int, float] = {}  # by file id: when to read the last line or to end the id
-        self.limits: Mapping[FileKey, int] | None = None
         tracker.when_grown(self.wake)
 
     def take_intervals(self, *, idle_flush_s: float, close_rotated_s: float) -> None:
@@ -245,7 +243,6 @@ class FileReader:
         body = self._read_behind_tail(tracked, handle, now)
         if body is None:
             return None
-        body = self._up_to_limit(tracked, body)
         framer = self._source(tracked).manner_of(tracked, handle).framer
         end = framer.whole_records_end(body)
         if end == 0 and len(body) == READ_BYTES:
@@ -298,17 +295,6 @@ class FileReader:
             tracked.size, tracked.changed_ns = status.size, status.changed_ns
         return True
 
-    def _up_to_limit(self, tracked: TrackedFile, body: bytes) -> bytes:
-        limit = self.limit_of(tracked)
-        return body if limit is None else body[: max(limit - tracked.read_position, 0)]
-
-    def limit_of(self, tracked: TrackedFile) -> int | None:
-        """The position up to which the agent reads the file; None if it reads to the end of the
-        file."""
-        if self.limits is None:
-            return None
-        return self.limits.get(tracked.birth.key, tracked.birth.begin)
-
     def _go_through(
         self, tracked: TrackedFile, handle: Handle, line: LongLine, now: float
     ) -> tuple[bytes, int, int, int, bytes] | None:
@@ -317,7 +303,7 @@ class FileReader:
         lines = self._source(tracked).manner_of(tracked, handle).framer.lines
         for _ in range(HOLE_PIECES if line.is_hole else 1):
             at = tracked.read_position + line.scanned
-            piece = self._piece(tracked, handle.read(READ_BYTES, at), at)
+            piece = handle.read(READ_BYTES, at)
             if not self._note(tracked, handle.status(), now):
                 return None
             end = _end_in(piece, lines, is_hole=line.is_hole)
@@ -343,16 +329,10 @@ class FileReader:
         end = tracked.read_position + line.scanned
         return head, end, line.crc, line.prefix_crc, line.tail
 
-    def _piece(self, tracked: TrackedFile, piece: bytes, at: int) -> bytes:
-        limit = self.limit_of(tracked)
-        return piece if limit is None else piece[: max(limit - at, 0)]
-
     # --- waiting ------------------------------------------------------------------------------
 
     def _stood_still(self, tracked: TrackedFile, now: float) -> bool:
-        limit = self.limit_of(tracked)
-        at_limit = limit is not None and limit <= tracked.size
-        return at_limit or now - tracked.grown_at >= self._flush_s(tracked)
+        return now - tracked.grown_at >= self._flush_s(tracked)
 
     def _wait(self, tracked: TrackedFile, has_partial_line: bool, now: float) -> None:
         """Called when no bytes of the file can be read now. Notes the time at which the agent must

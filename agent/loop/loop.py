@@ -40,7 +40,6 @@ from skidway.agent.parsing.framing import READ_BYTES
 from skidway.agent.settings import AgentSettings
 from skidway.agent.state.changes import Changes
 from skidway.agent.state.database import StateDatabase, StateFull
-from skidway.agent.values.found import FileKey
 from skidway.agent.values.identity import FINGERPRINT_BYTES
 from skidway.agent.values.tracked import FileState
 from skidway.dataclass import dataclass
@@ -188,11 +187,6 @@ class Loop:
         if everything:
             self._looks.ask(now)
 
-    def limit(self, limits: Mapping[FileKey, int]) -> None:
-        """From now on, the agent reads only the files in `limits`, each up to the given
-        position."""
-        self.reader.limits = limits
-
     def leave(self) -> None:
         """Begins to leave for good, as for `skidway agent drain`: the agent sends a last word for
         each topic. The last word of a topic is a seal after which the audit waits for nothing more
@@ -330,7 +324,7 @@ class Loop:
             self._looks.ask(now)
         if self._looks.is_due(now) and not self.is_stopping:
             self._reconcile(now, now_ms, changes)
-        self._accounts.review(self.tracker, self.reader)
+        self._accounts.review(self.tracker)
         self._register.mind_published()
         self._refused.write(changes)
         if now >= self._checkpoint_at:
@@ -418,7 +412,7 @@ class Loop:
         self._register.repeat(now, now_ms)
         self._accounts.seal(changes, now_ms, self.tracker, self._sealed, self._progress.offsets)
         self._accounts.prove_life(number, now, now_ms)
-        self._backlogs.tell(self.reader.limit_of, self._accounts.number, now, now_ms)
+        self._backlogs.tell(self._accounts.number, now, now_ms)
 
     # --- files ----------------------------------------------------------------------------------
 
@@ -429,7 +423,7 @@ class Loop:
             changes.put_looked(topic, pattern, exclude)
         self._unreadable.name(self.tracker)
         if noted is not None:
-            self._accounts.note_sizes(*noted, self._sealed, self.tracker, self.reader)
+            self._accounts.note_sizes(*noted, self._sealed, self.tracker)
         for topic in self.tracker.ignored.end_look():
             events.files_ignored(topic, *self.tracker.ignored.by_topic.get(topic, Left()))
         open_ids = sum(t.state is FileState.OPEN for t in self.tracker.files.values())

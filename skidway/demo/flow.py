@@ -5,11 +5,16 @@ The steps are:
     start    starts ZooKeeper, both brokers, registry, audit, counters, agent
     fill     moves the first records. In the quick kind, a first load also starts Spark, and Spark's
              log is then tailed. (For the default kind, see the module `trial`.)
-    cut-off  writes down the size up to which each file counts; the agent reads no further
+    cut-off  writes down the size of each tailed file; all programs run on, as in production
     drain    waits until the agent's account (`skidway agent state show`) says what happened to
-             every byte (see `DONE` and `UNDONE`), and the mirror has caught up
+             every byte up to these sizes. The end of the audit's time bucket (*window*) in which
+             this is so is the moment up to which the audit is asked for its verdict. Then waits
+             until the agent has sealed the buckets up to this moment, lateness included, and the
+             mirror has what the brokers have by then
     load     loads all records that are not loaded yet
-    verdict  waits until the audit has judged its newest time bucket, then recounts the rows
+    verdict  waits until all buckets up to that moment are complete, then recounts the rows
+
+Records that come later belong to later buckets, for which the demo does not wait.
 """
 
 from __future__ import annotations
@@ -17,18 +22,15 @@ from __future__ import annotations
 import json
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from skidway.demo import sources
+from skidway.demo import sources, states
 from skidway.demo.display import Display
-from skidway.demo.kills import Kill
+from skidway.demo.outcome import DemoOutcome, accounts
 from skidway.demo.site import DATACENTER, OFFLINE, Site
 from skidway.demo.supervisor import Supervisor
-from skidway.demo.tiers import Tiers
-from skidway.demo.writer import Tally
 from skidway.errors import SkidwayError, Unreachable
 from skidway.kafka.client import LATEST, Client
 from skidway.kafka.errors import KafkaError
@@ -38,6 +40,12 @@ WITHIN_S = 600.0
 """A step may take at most this many seconds. The limit is long because the machine may be busy with
 other work.
 """
+LOAD_AGAIN_S = 30.0
+"""If not all buckets are complete so many seconds after a load, the demo runs a further load."""
+SMALL_WITHOUT_SPARK = ("--set", "spark.above.offsets=400000")
+"""The options of loads that bring only the rest, as in production. The demo's other loads run on
+Spark, whatever their size."""
+RECOUNT_AGAIN_S = 30.0
 ASK_TIMEOUT_MS = 5_000
 PROGRAMS = (
     ("zookeeper", ("zookeeper", "run")),
@@ -50,104 +58,7 @@ PROGRAMS = (
     ("agent", ("agent", "run")),
 )
 COMMANDS = dict(PROGRAMS)
-DONE = ("acknowledged", "rejected", "filtered")
-UNDONE = ("lost", "uncertain")
-
 Offsets = dict[TopicPartition, int]
-
-
-@dataclass(slots=True)
-class DemoOutcome:
-    """The results that the summary prints. `written` has the writer's own counts of lines, torn
-    lines and bytes, by topic."""
-
-    sizes: dict[Path, int] = field(default_factory=dict)
-    ledger: list[dict[str, Any]] = field(default_factory=list)
-    report: dict[str, Any] = field(default_factory=dict)
-    counts_balance: bool = False
-    recount: dict[str, Any] = field(default_factory=dict)
-    recount_agrees: bool = False
-    written: dict[str, Tally] = field(default_factory=dict)
-    kills: list[Kill] = field(default_factory=list)
-    loads: list[dict[str, Any]] = field(default_factory=list)
-    tiers: Tiers = field(default_factory=Tiers)
-
-    @property
-    def tally(self) -> dict[str, int]:
-        """The number of bytes for each fate. A fate says what happened to a byte (see `DONE` and
-        `UNDONE`). Lost and uncertain bytes are counted in all files. Bytes with other fates are
-        counted only in the files that were tailed in this run."""
-        tailed = {sources.file_of(path) for path in self.sizes}
-        done = dict.fromkeys((*DONE, *UNDONE), 0)
-        for row in self.ledger:
-            is_tailed = sources.file_of(sources.path_of(row["path"])) in tailed
-            for fate in (*DONE, *UNDONE) if is_tailed else UNDONE:
-                done[fate] += row[fate]
-        return done
-
-    @property
-    def unaccounted(self) -> dict[Path, int]:
-        """For each tailed file, the number of bytes up to the cut-off whose fate the agent has not
-        recorded. Leaves out files for which this number is 0.
-        """
-        done = settled(self.ledger, DONE)
-        left = {
-            path: size - done.get(sources.file_of(path), 0) for path, size in self.sizes.items()
-        }
-        return {path: missing for path, missing in left.items() if missing}
-
-    @property
-    def rows(self) -> dict[str, int]:
-        """The number of rows that the recount found for each topic. In the offline cluster, topics
-        have names with the prefix `dc1.`. The keys are the names without this prefix.
-        """
-        return {
-            each["topic"].removeprefix(f"{DATACENTER}."): each["rows"]
-            for each in self.recount.get("topics", ())
-        }
-
-    @property
-    def miscounted(self) -> dict[str, int]:
-        """The number of rows minus the number of lines that the writer wrote, for each topic in
-        which these numbers do not match."""
-        rows = self.rows
-        found = {}
-        for topic, tally in self.written.items():
-            surplus = rows.get(topic, 0) - tally.lines
-            if not 0 <= surplus <= tally.torn:  # a torn line (cut off by a kill) may be a row, too
-                found[topic] = surplus
-        return found
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether the counts of all tiers and of the recount are the same, the agent has recorded
-        the fate of every byte, every line is a row, and nothing was lost because of a kill.
-        """
-        return (
-            self.counts_balance
-            and self.recount_agrees
-            and not self.unaccounted
-            and not self.miscounted
-            and not any(kill.lost for kill in self.kills)
-        )
-
-
-def settled(
-    ledger: Sequence[Mapping[str, Any]], fates: Sequence[str]
-) -> dict[sources.FileKey, int]:
-    """Returns for each file the number of bytes whose fate is one of `fates`. A fate says what
-    happened to a byte, for example "acknowledged" or "lost". `ledger` is the agent's account. It
-    may have several file ids for one file, and each id begins at its own position in the file. The
-    bytes before the lowest of these positions also count, because they got their fates under ids
-    that are no longer in the account.
-    """
-    done: dict[sources.FileKey, int] = {}
-    begins: dict[sources.FileKey, int] = {}
-    for row in ledger:
-        file = sources.file_of(sources.path_of(row["path"]))
-        done[file] = done.get(file, 0) + sum(row[fate] for fate in fates)
-        begins[file] = min(begins.get(file, row["begin"]), row["begin"])
-    return {file: count + begins[file] for file, count in done.items()}
 
 
 # This class has more than 25 methods: one for each step of the demo, in order.
@@ -178,7 +89,7 @@ class Demo:
         self.fill()
         self.cut_off()
         self.drain()
-        self.load()
+        self.load(*SMALL_WITHOUT_SPARK)
         self.wait_for_verdict()
         self.recount()
         return self.outcome
@@ -186,7 +97,6 @@ class Demo:
     def start(self) -> None:
         """Starts every program, and waits until the program's /health is good."""
         self.display.say("starting ZooKeeper, 2 brokers, registry, audit, 2 counters and the agent")
-        self.site.cutoff.unlink(missing_ok=True)
         self.site.write(self.sources)
         for name, _ in PROGRAMS:
             if self.display.is_terminal:
@@ -199,7 +109,7 @@ class Demo:
         """Moves the first records through the pipeline. In the quick demo the records come from the
         programs' own logs. The first load starts Spark, and the lines of Spark's log then become
         further records."""
-        self.supervisor.wait_for(self._begun, "the first records to be mirrored", WITHIN_S)
+        self.until(self._begun, "the first records to be mirrored")
         self.display.say("the first records are in the offline cluster; a load starts Spark")
         self.load()
 
@@ -208,15 +118,10 @@ class Demo:
         self.supervisor.wait_for(lambda: False, "Ctrl-C", float("inf"))
 
     def cut_off(self) -> None:
-        """Stops the agent. Writes down for every file the size up to which the agent is to read the
-        file."""
-        self.supervisor.stop("agent")
-        read = {sources.path_of(file["path"]): file["position"] for file in self.ledger()}
-        self.outcome.sizes = {
-            path: max(sources.size_to_cut(path), read.get(path, 0)) for path in self.tailed()
-        }
-        self._cut_at(self.outcome.sizes)
-        files = len(self.outcome.sizes)
+        """Writes down the size of every tailed file. Programs go on writing, and the agent goes on
+        reading."""
+        self.outcome.files = sources.measured(self.tailed())
+        files = len(self.outcome.files)
         self.display.say(f"cut-off: the sizes of {files} tailed files are written down")
 
     def tailed(self) -> list[Path]:
@@ -224,24 +129,32 @@ class Demo:
         return sources.tailed(self.sources)
 
     def drain(self) -> None:
-        """Waits until the agent's account says what happened to every byte, and the mirror has
-        caught up.
+        """Waits until nothing of the files up to the cut-off, and of the buckets that the verdict
+        covers, is on its way to the offline cluster any more.
         """
-        wait = self.supervisor.wait_for
-        wait(self.is_settled, "every byte to be acknowledged or set apart", WITHIN_S)
-        wait(self._mirrored, "the mirror to catch up", WITHIN_S)
-        self.display.say("every byte is acknowledged and mirrored; a load brings the rest to HDFS")
+        self.until(self._settled, "every byte to be acknowledged or set apart")
+        timing = self.site.timing
+        # All records of these bytes have earlier event times, because the agent has made them.
+        self.outcome.until_ms = until_ms = bucket_end_ms(time.time(), timing.bucket_ms)
+        until = time.strftime("%H:%M:%S UTC", time.gmtime(until_ms / 1000))
+        self.display.say(f"every byte is acknowledged; the windows up to {until} are to be judged")
+        due_ms = until_ms + timing.lateness_ms
+        self.until(lambda: self._sealed_until() > due_ms, "the agent to seal these windows")
+        # The ends are asked for only once, because busy logs move them all the time.
+        ends = self.watermarks(DATACENTER, self._topics())
+        self.until(lambda: self._mirrored(ends), "the mirror to catch up")
+        self.display.say("all of it is mirrored; a load brings the rest to HDFS")
 
-    def load(self) -> None:
+    def load(self, *options: str) -> None:
         """Runs one load to its end. Raises ProgramFailed if the load fails."""
-        self.begin_load()
+        self.begin_load(*options)
         while not self.load_ended():
             self.supervisor.check()
             self.idle()
 
-    def begin_load(self) -> None:
+    def begin_load(self, *options: str) -> None:
         config = str(self.site.config("loader"))
-        self.supervisor.begin_once("loader", "load", "run", "--json", "--config", config)
+        self.supervisor.begin_once("loader", "load", "run", "--json", "--config", config, *options)
 
     def load_ended(self) -> bool:
         """Returns whether the load that `begin_load` started has ended. Raises ProgramFailed if the
@@ -262,26 +175,49 @@ class Demo:
         time.sleep(0.1)
 
     def wait_for_verdict(self) -> None:
-        """Waits until every bucket of the audit's report is complete, but not longer than
-        `WITHIN_S`."""
-        self.display.say("the audit waits for its newest window; then the rows are counted again")
+        """Waits until every bucket that is to be judged is complete, but not longer than
+        `WITHIN_S`. If a program wrote a line later than the audit allows for, the line's bucket
+        needs a further load.
+        """
+        self.display.say("the audit judges these windows; then the rows are counted again")
         deadline = time.monotonic() + WITHIN_S
+        load_at = time.monotonic() + LOAD_AGAIN_S
         while True:
-            done = self._audit("report", "--all")
-            self.outcome.report = report = json.loads(done.stdout)
-            complete = report["by_verdict"]["complete"]
-            self.outcome.counts_balance = 0 < complete == report["buckets_judged"]
+            self.outcome.report = json.loads(self._audit("report").stdout)
             if self.outcome.counts_balance or time.monotonic() > deadline:
+                break
+            if time.monotonic() > load_at:
+                self.load(*SMALL_WITHOUT_SPARK)
+                load_at = time.monotonic() + LOAD_AGAIN_S
+            self.supervisor.check()
+            self.idle()
+
+    def recount(self) -> None:
+        """Counts the rows in the output, and compares them with the counts of the tiers. Repeats
+        this for at most `RECOUNT_AGAIN_S`, because the audit may hear of the newest records, which
+        are behind the cut-off, a little later than they are rows.
+        """
+        deadline = time.monotonic() + RECOUNT_AGAIN_S
+        while True:
+            done = self._audit("recount", "--output", self.site.output)
+            self.outcome.recount = json.loads(done.stdout)
+            self.outcome.recount_agrees = done.returncode == 0
+            if self.outcome.recount_agrees or time.monotonic() > deadline:
                 break
             self.supervisor.check()
             self.idle()
-        self.outcome.ledger = self.ledger()
 
-    def recount(self) -> None:
-        """Counts the rows in the output, and compares them with the counts of the tiers."""
-        done = self._audit("recount", "--output", self.site.output)
-        self.outcome.recount = json.loads(done.stdout)
-        self.outcome.recount_agrees = done.returncode == 0
+    def until(self, ready: Callable[[], bool], what: str) -> None:
+        """Waits until `ready` returns True, and calls `idle` meanwhile. Raises the errors of
+        `Supervisor.wait_for`."""
+
+        def is_ready() -> bool:
+            if ready():
+                return True
+            self.idle()
+            return False
+
+        self.supervisor.wait_for(is_ready, what, WITHIN_S)
 
     def begin_program(self, name: str) -> None:
         config = str(self.site.config(name))
@@ -322,11 +258,6 @@ class Demo:
             raise SkidwayError(f"skidway {' '.join(arguments[:2])} failed: {said}")
         return done
 
-    def _cut_at(self, sizes: Mapping[Path, int]) -> None:
-        self.site.write_cutoff(sizes)
-        self.site.write(self.sources, cut_off=True)
-        self.start_program("agent")
-
     def _watermarks(self, cluster: str, topics: Sequence[str]) -> Offsets:
         address = self.site.address(f"broker-{cluster}")
         with Client(address, request_timeout_ms=ASK_TIMEOUT_MS) as client:
@@ -339,13 +270,17 @@ class Demo:
             }
             return {tp: listed.offset for tp, listed in client.list_offsets(partitions).items()}
 
-    def is_settled(self) -> bool:
-        """Returns whether the agent's account says what happened to every byte up to the cut-off:
-        acknowledged, rejected, filtered, lost or uncertain.
+    def _settled(self) -> bool:
+        """Asks the agent for its accounts. Returns whether they say what happened to every byte up
+        to the cut-off: acknowledged, rejected, filtered, lost or uncertain. Keeps these accounts.
         """
-        done = settled(self.ledger(), (*DONE, *UNDONE))
-        wanted = self.outcome.sizes.items()
-        return all(done.get(sources.file_of(path), 0) >= size for path, size in wanted)
+        self.outcome.accounts = accounts(self.ledger())
+        return self.outcome.is_settled
+
+    def _sealed_until(self) -> int:
+        """The time (ms) up to which the agent has sealed all topics."""
+        topics = [source["topic"] for source in self.sources]
+        return states.sealed_until(self.site.data("agent"), topics)
 
     def _begun(self) -> bool:
         """Returns whether the mirror has records. If so, a load has records to read, and so starts
@@ -353,16 +288,23 @@ class Demo:
         topics = [f"{DATACENTER}.{source['topic']}" for source in self.sources]
         return any(self.watermarks(OFFLINE, topics).values())
 
-    def _mirrored(self) -> bool:
+    def _topics(self) -> list[str]:
         named = [source["topic"] for source in self.sources]
-        topics = [*named, *(f"{topic}.rejected" for topic in named)]
-        source = self.watermarks(DATACENTER, topics)
-        mirror = self.watermarks(OFFLINE, [f"{DATACENTER}.{topic}" for topic in topics])
+        return [*named, *(f"{topic}.rejected" for topic in named)]
+
+    def _mirrored(self, ends: Offsets) -> bool:
+        mirror = self.watermarks(OFFLINE, [f"{DATACENTER}.{topic}" for topic in self._topics()])
         return all(
             mirror.get(TopicPartition(f"{DATACENTER}.{tp.topic}", tp.partition), -1) >= end
-            for tp, end in source.items()
+            for tp, end in ends.items()
         )
 
     def _audit(self, verb: str, *options: str) -> subprocess.CompletedProcess[str]:
         config = str(self.site.config("audit"))
         return self.command("audit", verb, "--json", "--config", config, *options, good=(0, 1))
+
+
+def bucket_end_ms(now_s: float, bucket_ms: int) -> int:
+    """Returns the end (ms) of the audit's time bucket that contains this moment."""
+    now_ms = int(now_s * 1000)
+    return now_ms - now_ms % bucket_ms + bucket_ms

@@ -11,7 +11,6 @@ The folder of a pipeline contains:
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -72,12 +71,6 @@ class Site:
         """Folder of the log files that the demo's own writer writes."""
         return self.folder / "written"
 
-    @property
-    def cutoff(self) -> Path:
-        """The path of a JSON file that maps each log file to a size in bytes. The agent reads each
-        log file only up to this size."""
-        return self.folder / "cutoff.json"
-
     def data(self, program: str) -> Path:
         return self.folder / "data" / program
 
@@ -93,12 +86,9 @@ class Site:
     def health(self, program: str) -> str:
         return self.url(f"{program}.metrics") + "/health"
 
-    def write(self, sources: Sequence[Mapping[str, Any]], cut_off: bool = False) -> None:
-        """Writes every program's configuration file.
-
-        `sources` becomes the agent's setting `sources`. `cut_off` says whether the agent reads only
-        up to the sizes in the file `cutoff`.
-        """
+    def write(self, sources: Sequence[Mapping[str, Any]]) -> None:
+        """Writes every program's configuration file. `sources` becomes the agent's setting
+        `sources`."""
         for program, settings in {
             "zookeeper": self._zookeeper(),
             "broker-dc1": self._broker(DATACENTER),
@@ -113,7 +103,7 @@ class Site:
                 ]
             },
             "registry": self._registry(),
-            "agent": self._agent(sources, cut_off),
+            "agent": self._agent(sources),
             "count-dc1": self._counter(DATACENTER, "broker", [".*"]),
             "count-offline": self._counter(OFFLINE, "mirror", [rf"{DATACENTER}\..*"]),
             "loader": self._loader(),
@@ -123,11 +113,6 @@ class Site:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(yaml.safe_dump(settings, sort_keys=False, width=1000))
         self.logs.mkdir(parents=True, exist_ok=True)
-
-    def write_cutoff(self, sizes: Mapping[Path, int]) -> None:
-        self.cutoff.write_text(
-            json.dumps({str(path): size for path, size in sizes.items()}, indent=1)
-        )
 
     def _zookeeper(self) -> dict[str, Any]:
         return {
@@ -156,8 +141,8 @@ class Site:
             "metrics.listener": self.address("registry.metrics"),
         }
 
-    def _agent(self, sources: Sequence[Mapping[str, Any]], cut_off: bool) -> dict[str, Any]:
-        settings: dict[str, Any] = {
+    def _agent(self, sources: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        return {
             "bootstrap.servers": self.address("broker-dc1"),
             "schema.registry.url": self.url("registry"),
             "state.dir": str(self.data("agent")),
@@ -167,9 +152,6 @@ class Site:
             "audit.interval.ms": self.timing.count_interval_ms,
             "sources": [dict(source) for source in sources],
         }
-        if cut_off:
-            settings["read.until"] = str(self.cutoff)
-        return settings
 
     def _counter(self, cluster: str, tier: str, topics: list[str]) -> dict[str, Any]:
         return {

@@ -4,12 +4,13 @@ always tailed, too."""
 
 from __future__ import annotations
 
+import contextlib
 import glob
 import json
 import os
 import re
-import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -50,10 +51,6 @@ ORDER_SCHEMA = {
         {"name": "customer", "type": "long"},
     ],
 }
-AT_REST_S = 10.0
-"""A file that was not written to for this long counts as finished, even if its last line has no
-line end."""
-
 FileKey = tuple[int, int] | str
 
 _ESCAPED = re.compile(rb"\\x([0-9a-f]{2})")
@@ -61,6 +58,16 @@ _ESCAPED = re.compile(rb"\\x([0-9a-f]{2})")
 OWN_TOPIC, ZOOKEEPER_TOPIC, SPARK_TOPIC, GIVEN_TOPIC = (
     "skidway-logs", "zookeeper-logs", "spark-logs", "app-logs",
 )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class FileSize:
+    """The size of a file at one moment. `key` (see `file_of`) stays the same if the file is
+    renamed."""
+
+    path: Path
+    key: FileKey
+    size_bytes: int
 
 
 def of_programs(logs: Path, schema: Path) -> list[dict[str, Any]]:
@@ -157,23 +164,14 @@ def path_of(text: str) -> Path:
     return Path(os.fsdecode(name)) if os.path.lexists(name) else Path(text)
 
 
-def size_to_cut(path: Path, at_rest_s: float = AT_REST_S) -> int:
-    """Returns the size up to which the agent is to read a file. If the file was not written to for
-    `at_rest_s` seconds, returns its full size. Otherwise returns the position of the end of its
-    last whole line."""
-    stamp = path.stat()
-    if time.time() - stamp.st_mtime > at_rest_s:
-        return stamp.st_size
-    with path.open("rb") as file:
-        end = file.seek(0, 2)
-        while end > 0:
-            begin = max(end - 65_536, 0)
-            file.seek(begin)
-            at = file.read(end - begin).rfind(b"\n")
-            if at >= 0:
-                return begin + at + 1
-            end = begin
-    return 0
+def measured(paths: Sequence[Path]) -> list[FileSize]:
+    """Returns the present sizes of these files. Leaves out files that do not exist any more."""
+    found = []
+    for path in paths:
+        with contextlib.suppress(FileNotFoundError):
+            stamp = path.stat()
+            found.append(FileSize(path, (stamp.st_dev, stamp.st_ino), stamp.st_size))
+    return found
 
 
 def _write_schema(path: Path, schema: Mapping[str, Any]) -> None:

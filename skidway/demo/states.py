@@ -25,6 +25,7 @@ _FATES = (
     " WHERE topic IN (SELECT value FROM json_each(?))"
 )
 _INTENTS = 'SELECT file, max("end") FROM intents GROUP BY file'
+_SEALED = "SELECT topic, sealed_until FROM topics"
 _COUNTED = (
     "SELECT topic, partition, next_offset FROM partitions"
     " JOIN sources ON sources.id = partitions.source"
@@ -96,6 +97,14 @@ def agent(directory: Path, topics: Sequence[str]) -> AgentState:
                 for topic, partition, last in state.execute("SELECT * FROM offsets")
             },
         )
+
+
+def sealed_until(directory: Path, topics: Sequence[str]) -> int:
+    """Returns the time (ms) up to which the agent has sealed all these topics; 0 if it has not
+    sealed all of them yet."""
+    with _opened(directory / "agent.db") as state:
+        found = {} if state is None else dict(state.execute(_SEALED))
+        return min((found.get(topic) or 0 for topic in topics), default=0)
 
 
 def counter(directory: Path) -> CounterState:

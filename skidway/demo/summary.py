@@ -6,28 +6,29 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from skidway.cli.output import render_table
 from skidway.demo import tiers
-from skidway.demo.flow import DemoOutcome
+from skidway.demo.outcome import DemoOutcome
 from skidway.demo.site import Site
 
 COLUMNS = ("topic", "agent", "broker", "mirror", "hdfs", "rejects", "verdict")
 UNACCOUNTED_SHOWN = 5
+BUCKETS_SHOWN = 3
 
 
 def show(site: Site, outcome: DemoOutcome, seconds: float) -> None:
     """Prints the whole summary."""
-    print(render_table(topic_rows(outcome.report), COLUMNS), end="")
+    print(render_table(topic_rows(outcome.judged), COLUMNS), end="")
     for kill in outcome.kills:
         print(f"kill -9 {kill.program}: {kill.sentence}")
     if outcome.written:
         print(f"Lines:    {lines_sentence(outcome)}")
         print(f"Rates:    {rates_sentence(outcome)}")
-    print(f"Audit:    {outcome.report.get('sentence', 'no report')}")
+    print(f"Audit:    {audit_sentence(outcome)}")
     agrees = "agree" if outcome.recount_agrees else "DO NOT agree"
     print(f"Recount:  the rows in the Parquet files {agrees} with what the tiers counted.")
     print(f"Bytes:    {bytes_sentence(outcome)}")
@@ -40,20 +41,23 @@ def show(site: Site, outcome: DemoOutcome, seconds: float) -> None:
 
 
 def show_addresses(site: Site) -> None:
-    """For --keep: prints the addresses on which the programs listen."""
-    print("\nEverything keeps running; Ctrl-C stops it.")
+    """For --keep: prints the programs' addresses, and how to load newer lines."""
+    print("\nEverything keeps running, and the agent goes on reading; Ctrl-C stops it.")
     for name in ("zookeeper", "broker-dc1", "broker-offline"):
         print(f"  {name:16} {site.address(name)}")
     print(f"  {'registry':16} {site.url('registry')}")
     print(f"  {'dashboard':16} {site.url('dashboard')}")
+    config = shown(site.config("loader"))
+    print("A load brings newer lines to HDFS:")
+    print(f"  {shown(sys.executable)} -m skidway load run --config {config}")
     sys.stdout.flush()
 
 
-def topic_rows(report: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Returns one row per source topic. A row has the sums of the counts in all time buckets of the
-    topic. The row's verdict is "complete", or the verdict of a bucket that is not complete."""
+def topic_rows(buckets: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Returns one row per source topic. A row has the sums of the counts in these time buckets of
+    the topic. The row's verdict is "complete", or the verdict of a bucket that is not complete."""
     rows: dict[str, dict[str, Any]] = {}
-    for bucket in report.get("buckets", ()):
+    for bucket in buckets:
         row = rows.setdefault(
             bucket["topic"], {"topic": bucket["topic"], "rejects": 0, "verdict": "complete"}
         )
@@ -66,17 +70,35 @@ def topic_rows(report: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [rows[name] for name in sorted(rows)]
 
 
+def audit_sentence(outcome: DemoOutcome) -> str:
+    """Returns a sentence with the audit's verdict on the buckets up to the cut-off."""
+    judged = outcome.judged
+    short = [bucket for bucket in judged if bucket["verdict"] != "complete"]
+    of_topics = f"buckets of {len({bucket['topic'] for bucket in judged})} topics"
+    if judged and not short:
+        return f"All {len(judged)} {of_topics} up to the cut-off are complete."
+    named = "".join(
+        f"; {bucket['topic']} {bucket['time']} is {bucket['verdict']}: "
+        f"{'; '.join(bucket['reasons'][:1]) or 'no reason'}"
+        for bucket in short[:BUCKETS_SHOWN]
+    )
+    done = len(judged) - len(short)
+    return f"{done} of {len(judged)} {of_topics} up to the cut-off are complete{named}."
+
+
 def bytes_sentence(outcome: DemoOutcome) -> str:
-    """Returns a sentence that says what happened to the bytes of the tailed files. Counts the bytes
-    of each file up to the size that the demo wrote down (`Site.cutoff`)."""
-    total = sum(outcome.sizes.values())
+    """Returns a sentence that says what happened to the bytes of the tailed files, up to the size
+    of each file at the cut-off. It also says how many newer bytes the numbers include."""
+    total = sum(file.size_bytes for file in outcome.files)
     said = ", ".join(f"{count:,} {fate}" for fate, count in outcome.tally.items() if count)
-    begin = f"{total:,} bytes in {len(outcome.sizes)} files at the cut-off; {said or 'nothing'}"
+    newer = f" and {outcome.newer_bytes:,} newer ones" if outcome.newer_bytes else ""
+    files = f"{len(outcome.files)} files at the cut-off"
+    begin = f"{total:,} bytes in {files}{newer}; {said or 'nothing'}"
     unaccounted = outcome.unaccounted
     if not unaccounted:
         return f"{begin}; every byte is accounted for."
     found = list(unaccounted.items())[:UNACCOUNTED_SHOWN]
-    names = ", ".join(f"{shown(path)} ({missing:+,})" for path, missing in found)
+    names = ", ".join(f"{shown(file.path)} ({missing:+,})" for file, missing in found)
     return f"{begin}; NOT accounted for: {names}."
 
 
@@ -87,7 +109,7 @@ def lines_sentence(outcome: DemoOutcome) -> str:
     rows = sum(outcome.rows.get(topic, 0) for topic in outcome.written)
     repeats = sum(
         place.get("repeats", 0)
-        for bucket in outcome.report.get("buckets", ())
+        for bucket in outcome.judged
         for place in bucket["places"]
         if place["tier"] == "hdfs" and bucket["topic"] in outcome.written
     )

@@ -75,9 +75,9 @@ class Trial(Demo):
             f"a writer begins: {self._lines:,} lines as raw text, regex and JSON, rotated"
         )
         topics = [f"{DATACENTER}.{topic}" for topic in TOPICS]
-        self._until(lambda: any(self.watermarks(OFFLINE, topics).values()), "the first records")
+        self.until(lambda: any(self.watermarks(OFFLINE, topics).values()), "the first records")
         self._kill_all()
-        self._until(
+        self.until(
             lambda: _lines_of(writer.written(self.site.written)) - written_before >= self._lines,
             "all lines to be written",
         )
@@ -89,23 +89,11 @@ class Trial(Demo):
             f"the writer has stopped: {lines:,} lines, {size / tiers.MB:.1f} MB, {files} files"
         )
 
-    def cut_off(self) -> None:
-        """Writes down the sizes of the tailed files. If only the writer wrote these files, their
-        sizes are final, so the agent need not stop."""
-        if all(source["topic"] in TOPICS for source in self.sources):
-            self.outcome.sizes = {path: path.stat().st_size for path in self.tailed()}
-        else:
-            super().cut_off()
-
     def tailed(self) -> list[Path]:
         return sorted({*super().tailed(), *writer.files(self.site.written)})
 
-    def drain(self) -> None:
-        self._until(self.is_settled, "the agent")
-        super().drain()
-
-    def load(self) -> None:
-        super().load()
+    def load(self, *options: str) -> None:
+        super().load(*options)
         # Shows the final table. If there is no terminal, the summary at the end is enough.
         if self.display.is_terminal:
             self.idle(now=True)
@@ -162,7 +150,7 @@ class Trial(Demo):
             begin = self._kill("agent")
             killed = self._agent()
             self._revive("agent")
-            self._until(lambda: self._agent().has_passed(killed.promised), "the agent")  # noqa: B023
+            self.until(lambda: self._agent().has_passed(killed.promised), "the agent")  # noqa: B023
             kill = kills.of_agent(killed, self._agent(), time.monotonic() - begin)
             if killed.in_flight:
                 break
@@ -175,7 +163,7 @@ class Trial(Demo):
             killed = self._agent()
             self._revive("broker-dc1")
             ends = self.watermarks(DATACENTER, _topics(killed.acknowledged_offsets))
-            self._until(lambda: self._agent().has_passed(killed.promised), "the agent")  # noqa: B023
+            self.until(lambda: self._agent().has_passed(killed.promised), "the agent")  # noqa: B023
             kill = kills.of_broker(killed, ends, self._agent(), time.monotonic() - begin)
             if killed.in_flight:
                 break
@@ -187,7 +175,7 @@ class Trial(Demo):
             begin = self._kill("count-dc1")
             ends, killed = self.watermarks(DATACENTER, TOPICS), self._counter()
             self._revive("count-dc1")
-            self._until(lambda: _has_counted(self._counter(), ends), "the counter")  # noqa: B023
+            self.until(lambda: _has_counted(self._counter(), ends), "the counter")  # noqa: B023
             kill = kills.of_counter(killed, ends, self._counter(), time.monotonic() - begin)
             if not _has_counted(killed, ends):
                 break
@@ -207,7 +195,7 @@ class Trial(Demo):
             for topic in {tp.topic for tp, count in waiting.items() if count}
         }
         self.begin_load()
-        self._until(self.load_ended, "the next load")
+        self.until(self.load_ended, "the next load")
         document = self.outcome.loads[-1]
         began = {
             TopicPartition(topic["topic"], each["partition"]): each["first"]
@@ -228,7 +216,7 @@ class Trial(Demo):
 
     def _revive(self, name: str) -> None:
         self.begin_program(name)
-        self._until(lambda: healthy(self.site.health(name)), f"{name} to be healthy")
+        self.until(lambda: healthy(self.site.health(name)), f"{name} to be healthy")
 
     def _made_good(self, kill: kills.Kill) -> None:
         self.outcome.kills.append(kill)
@@ -265,18 +253,6 @@ class Trial(Demo):
         self._loads_before = len(self.outcome.loads)
 
     # --- waiting ----------------------------------------------------------------------------------
-
-    def _until(self, ready: Callable[[], bool], what: str) -> None:
-        """Shows the live table until `ready` returns True. Raises the errors of
-        `Supervisor.wait_for`."""
-
-        def is_ready() -> bool:
-            if ready():
-                return True
-            self.idle()
-            return False
-
-        self.supervisor.wait_for(is_ready, what, WITHIN_S)
 
     def _moment(self, ready: Callable[[], bool]) -> None:
         """Calls `ready` often until it returns True, because the awaited state may last only a

@@ -1147,19 +1147,19 @@ MUTANTS = (
     Mutant(
         "the moment that a seal names is that behind its look",
         "agent/loop/loop.py",
-        """            self._accounts.note_sizes(*noted, self._sealed, self.tracker, self.reader)
+        """            self._accounts.note_sizes(*noted, self._sealed, self.tracker)
 """,
         """            noted = self._clock.time_ms(), noted[1]
-            self._accounts.note_sizes(*noted, self._sealed, self.tracker, self.reader)
+            self._accounts.note_sizes(*noted, self._sealed, self.tracker)
 """,
         ("tests/unit/agent/test_seals.py::test_a_seal_names_the_moment_before_its_look",),
     ),
     Mutant(
         "a seal vouches for what was read, not for what lay there",
         "agent/accounts/sealing.py",
-        """            size = max(tracked.size, tracked.promised)
+        """            targets[tracked.file] = max(tracked.size, tracked.promised)
 """,
-        """            size = tracked.read_position
+        """            targets[tracked.file] = tracked.read_position
 """,
         (
             "tests/unit/agent/accounts/test_sealing.py::"

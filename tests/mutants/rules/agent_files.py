@@ -866,8 +866,8 @@ MUTANTS = (
     Mutant(
         "a line that is being written is a record as soon as it is seen",
         "agent/files/reading.py",
-        "return at_limit or now - tracked.grown_at >= self._flush_s(tracked)",
-        "return at_limit or now - tracked.grown_at >= 0",
+        "return now - tracked.grown_at >= self._flush_s(tracked)",
+        "return now - tracked.grown_at >= 0",
         (
             "tests/unit/agent/loop/test_loop.py",
             "tests/unit/agent/commands/test_draining.py",

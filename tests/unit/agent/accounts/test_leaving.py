@@ -24,7 +24,7 @@ def tracked(position: int, size: int, **others: object) -> TrackedFile:
 
 
 def noted_of(file: TrackedFile) -> Noted:
-    return sealing.note("t", 1000, 5, 0, [(file, None)])
+    return sealing.note("t", 1000, 5, 0, [file])
 
 
 def is_last_word(leaving: Leaving, file: TrackedFile) -> bool:

@@ -18,8 +18,8 @@ def tracked(file: int, position: int, size: int, **others: object) -> TrackedFil
     return made
 
 
-def noted(*files: TrackedFile, limit: int | None = None) -> sealing.Noted:
-    return sealing.note("t", 1000, 5, 0, [(each, limit) for each in files])
+def noted(*files: TrackedFile) -> sealing.Noted:
+    return sealing.note("t", 1000, 5, 0, files)
 
 
 @promise("6 seal")
@@ -52,13 +52,6 @@ def test_nothing_is_said_of_a_file_in_doubt() -> None:
     assert sealing.is_void(note, {1: file}, doubts=1)
     file.length = 15
     assert sealing.is_void(note, {1: file}, doubts=0)
-
-
-def test_bytes_behind_a_limit_are_not_waited_for() -> None:
-    """A seal says that all lines before a certain time are counted. If the agent may read a file
-    only up to a limit, a seal does not wait for the bytes after this limit."""
-    assert noted(tracked(1, 3, 20), limit=12).targets == {1: 12}
-    assert noted(tracked(1, 15, 20), limit=12).targets == {1: 15}
 
 
 def test_what_cannot_be_read_is_named() -> None:

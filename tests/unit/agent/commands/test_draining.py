@@ -5,14 +5,13 @@ server, and what it reports at the end."""
 import os
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from skidway.agent.commands import draining
 from skidway.agent.program import Drained
 from skidway.agent.state.database import DATABASE, open_state
-from skidway.errors import ConfigurationRefused, StateRefused
+from skidway.errors import StateRefused
 from skidway.service import Shutdown
 from support.agent_world import raw, settings
 
@@ -31,8 +30,8 @@ def test_a_state_of_another_user_is_refused(
         draining.drain(configured, Shutdown(), 1)
 
 
-def drained(directory: Path, **others: Any) -> str:
-    configured = replace(settings(raw()), state_dir=directory, **others)
+def drained(directory: Path) -> str:
+    configured = replace(settings(raw()), state_dir=directory)
     return draining.drain(configured, Shutdown(), 1)
 
 
@@ -47,13 +46,6 @@ def test_only_a_state_that_never_was_has_nothing_to_say(tmp_path: Path) -> None:
     (tmp_path / f"{DATABASE}-wal").touch()
     with pytest.raises(StateRefused, match=r"agent\.db-wal is still there"):
         drained(tmp_path)
-
-
-def test_where_not_all_may_be_read_no_last_word_is_said(tmp_path: Path) -> None:
-    """Draining is refused if read.until is set, because this setting keeps the agent from reading
-    some lines. The agent's last word would say that all lines are delivered, including these."""
-    with pytest.raises(ConfigurationRefused, match=r"read\.until is set"):
-        drained(tmp_path, read_until=tmp_path / "until.json")
 
 
 def test_a_full_disk_is_named_and_nothing_is_promised(tmp_path: Path) -> None:

@@ -630,21 +630,6 @@ def test_another_topic_means_another_id(world: World) -> None:
     assert (new["predecessor"], new["begin"], old["state"]) == (old["file"], 2, "closed")
 
 
-def test_reading_stops_at_a_limit(world: World) -> None:
-    """If reading limits are set, the agent reads each file up to the file's limit. It reads nothing
-    from a file for which no limit is set."""
-    world.files.append(A, b"1\n2\n3\n")
-    world.files.append("/log/b.log", b"x\n")
-    world.start()
-    found = world.files.look(A)
-    assert found is not None
-    world.agent.limit({found.key: 3})
-    world.settle()
-    assert world.values() == ["1", "2"]
-    assert world.only(A)["position"] == 3
-    assert world.of(Seal)
-
-
 def test_descriptors_stay_bounded() -> None:
     """The agent can read many files with a few open file descriptors."""
     world = World(settings(raw(), max_open_files=8))

@@ -96,20 +96,6 @@ def test_a_record_is_held_together_across_a_rotation(world: World) -> None:
     assert sorted(world.values()) == [" at x", "A\n at b\n at c", "X"]
 
 
-def test_a_record_is_read_when_nothing_more_is_to_be_read(world: World) -> None:
-    """If the agent may read a file only up to a limit, it sends the last record before this limit
-    at once. It does not wait for further lines of this record."""
-    world.files.append(A, b"A\n at b\nB\n")
-    world.start()
-    world.settle(1)
-    file = world.files.by_path[A]
-    (tracked,) = world.agent.tracker.files.values()
-    world.agent.reader.limits = {tracked.birth.key: len(file.data)}
-    world.agent.reader.wake(tracked)
-    world.settle(3)
-    assert world.values() == ["A\n at b", "B"]
-
-
 @promise("2 ledger")
 def test_a_line_that_is_too_long_is_rejected_alone() -> None:
     """A line that is longer than `max.line.bytes` is rejected by itself. The record before this

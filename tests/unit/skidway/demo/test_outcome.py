@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from skidway.demo import sources, summary
-from skidway.demo.flow import DemoOutcome
+from skidway.demo import flow, sources, summary
 from skidway.demo.kills import Kill
+from skidway.demo.outcome import DemoOutcome, accounts
+from skidway.demo.sources import FileSize
 from skidway.demo.writer import Tally
 
 FILE = {
@@ -16,15 +17,27 @@ FILE = {
     "uncertain": 0, "begin": 0,
 }  # fmt: skip
 GOOD = Kill("agent", "met", "cost", 0, 1.0)
+BUCKET = {
+    "topic": "a", "bucket": 20_000, "bucket_ms": 10_000, "verdict": "complete", "time": "then",
+    "reasons": [], "places": [{"tier": "hdfs", "count": 7, "repeats": 2}],
+}  # fmt: skip
+UNTIL_MS = 30_000
+NEWER = BUCKET | {"bucket": 30_000, "verdict": "open", "places": [{"tier": "agent", "count": 3}]}
+
+
+def sized(path: Path, size_bytes: int) -> FileSize:
+    return FileSize(path, sources.file_of(path), size_bytes)
 
 
 def outcome(**changed: Any) -> DemoOutcome:
-    """The outcome of a demo that was complete, but with the given values changed."""
+    """The outcome of a demo that was complete, but with the given values changed. `sizes` has the
+    sizes of files by path, `ledger` the agent's rows, and `buckets` those of the audit's report."""
+    sizes = changed.pop("sizes", {Path("/w/a.log"): 100})
     found: dict[str, Any] = {
-        "sizes": {Path("/w/a.log"): 100},
-        "ledger": [FILE],
-        "report": {"sentence": "All.", "buckets": []},
-        "counts_balance": True,
+        "files": [sized(path, size) for path, size in sizes.items()],
+        "accounts": accounts(changed.pop("ledger", [FILE])),
+        "until_ms": UNTIL_MS,
+        "report": {"buckets": changed.pop("buckets", [BUCKET])},
         "recount": {"topics": [{"topic": "dc1.a", "rows": 7}]},
         "recount_agrees": True,
         "written": {"a": Tally(lines=7, bytes=100)},
@@ -43,10 +56,18 @@ def test_all_has_to_agree() -> None:
 @pytest.mark.parametrize(
     "changed",
     [
-        {"counts_balance": False},
+        {"buckets": [BUCKET, BUCKET | {"topic": "b", "verdict": "incomplete"}]},
+        {"buckets": [BUCKET | {"verdict": "open"}]},
+        {"buckets": [BUCKET | {"bucket": 10_000, "verdict": "lost"}, BUCKET]},
+        {"buckets": []},
+        {"buckets": [NEWER | {"verdict": "complete"}]},
         {"recount_agrees": False},
         {"sizes": {Path("/w/a.log"): 101}},
+        {"sizes": {Path("/w/a.log"): 100, Path("/w/b.log"): 1}},
         {"ledger": [FILE | {"acknowledged": 89, "lost": 1}]},
+        {"ledger": [FILE | {"acknowledged": 89, "uncertain": 1}]},
+        {"ledger": [FILE | {"acknowledged": 500, "lost": 1}]},
+        {"ledger": []},
         {"written": {"a": Tally(lines=8)}},
         {"written": {"a": Tally(lines=6)}},
         {"written": {"a": Tally(lines=7), "b": Tally(lines=1)}},
@@ -54,9 +75,53 @@ def test_all_has_to_agree() -> None:
     ],
 )
 def test_one_disagreement_spoils_the_verdict(changed: dict[str, Any]) -> None:
-    """A demo is incomplete if one row is missing or surplus, if one byte is unaccounted for, if a
-    topic has no rows, or if a kill lost something."""
+    """A demo is incomplete if a bucket up to the cut-off is not complete or if there is no such
+    bucket, if one row is missing or surplus, if one byte is unaccounted for, if a topic has no
+    rows, or if a kill lost something. The bytes that the agent has read after the cut-off do not
+    make up for a lost byte."""
     assert not outcome(**changed).is_complete
+
+
+def test_what_comes_after_the_cut_off_spoils_nothing() -> None:
+    """Programs go on writing after the cut-off. Neither their newer bytes nor the newer buckets
+    change the verdict, and the table has no record of these buckets."""
+    grown = FILE | {"acknowledged": 120}
+    found = outcome(buckets=[BUCKET, NEWER], ledger=[grown])
+    assert found.is_complete
+    assert summary.topic_rows(found.judged) == summary.topic_rows([BUCKET])
+    assert summary.audit_sentence(found) == (
+        "All 1 buckets of 1 topics up to the cut-off are complete."
+    )
+    assert summary.bytes_sentence(found) == (
+        "100 bytes in 1 files at the cut-off and 30 newer ones; 120 acknowledged, 10 rejected;"
+        " every byte is accounted for."
+    )
+
+
+def test_an_incomplete_bucket_is_named() -> None:
+    """The sentence about the audit names the first buckets up to the cut-off that are not complete,
+    each with a reason."""
+    short = BUCKET | {"topic": "b", "verdict": "incomplete", "reasons": ["hdfs lacks 1", "more"]}
+    assert summary.audit_sentence(outcome(buckets=[BUCKET, short, NEWER])) == (
+        "1 of 2 buckets of 2 topics up to the cut-off are complete;"
+        " b then is incomplete: hdfs lacks 1."
+    )
+
+
+def test_the_verdict_waits_until_the_bytes_have_their_fates() -> None:
+    """The demo goes on when the agent has said what happened to every byte up to the cut-off.
+    Lost bytes have a fate, too: they do not make the demo wait, but make it incomplete."""
+    assert outcome().is_settled
+    assert outcome(ledger=[FILE | {"acknowledged": 89, "lost": 1}]).is_settled
+    assert not outcome(ledger=[FILE | {"acknowledged": 89}]).is_settled
+    assert not outcome(ledger=[]).is_settled
+
+
+def test_the_last_judged_bucket_has_the_records_of_all_bytes() -> None:
+    """The audit is asked for its verdict up to the end of the bucket that contains the moment at
+    which the agent had acknowledged the last byte up to the cut-off."""
+    assert flow.bucket_end_ms(20.0, 10_000) == flow.bucket_end_ms(29.999, 10_000) == UNTIL_MS
+    assert flow.bucket_end_ms(30.0, 10_000) == UNTIL_MS + 10_000
 
 
 def test_what_an_id_before_has_accounted_for_is_accounted_for() -> None:
@@ -67,6 +132,23 @@ def test_what_an_id_before_has_accounted_for_is_accounted_for() -> None:
     assert outcome(sizes={Path("/w/a.log"): 140}, ledger=[grown]).is_complete
     assert outcome(sizes={Path("/w/a.log"): 140}, ledger=[FILE, grown]).is_complete
     assert not outcome(sizes={Path("/w/a.log"): 141}, ledger=[grown]).is_complete
+
+
+def test_a_file_that_is_rotated_or_deleted_keeps_its_size(tmp_path: Path) -> None:
+    """If a file is renamed after the cut-off, its size is not taken for that of the new file with
+    its name. A file that was deleted meanwhile is found by its path."""
+    log, old = tmp_path / "a.log", tmp_path / "a.log.1"
+    log.write_bytes(b"x" * 100)
+    files = sources.measured([log, tmp_path / "away.log"])
+    assert [file.size_bytes for file in files] == [100]
+    log.rename(old)
+    log.write_bytes(b"x")
+    new = FILE | {"path": str(log), "acknowledged": 1, "rejected": 0}
+    found = outcome(ledger=[FILE | {"path": str(old)}, new], files=files)
+    assert (found.is_complete, found.newer_bytes) == (True, 0)
+    assert not outcome(ledger=[new], files=files).is_settled
+    log.unlink()
+    assert outcome(ledger=[FILE | {"path": str(log)}], files=files).is_complete
 
 
 def test_a_file_is_one_by_whatever_name(tmp_path: Path) -> None:

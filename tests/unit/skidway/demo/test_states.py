@@ -55,6 +55,19 @@ def test_bytes_are_those_of_the_topics_that_are_asked_for(tmp_path: Path) -> Non
     assert states.agent(tmp_path, ["t", "other"]).acknowledged == 507
 
 
+def test_all_topics_are_sealed_as_far_as_the_last_of_them(tmp_path: Path) -> None:
+    """The agent has sealed the given topics up to the earliest of the times of their seals. If it
+    has never sealed one of them, or has no state yet, this time is 0."""
+    assert states.sealed_until(tmp_path, ["t"]) == 0
+    open_state(tmp_path).close()
+    with closing(sqlite3.connect(tmp_path / DATABASE)) as state, state:
+        rows = [("t", "id", 7), ("u", "id", 5), ("v", "id", None), ("other", "id", 1)]
+        state.executemany("INSERT INTO topics VALUES (?, ?, ?)", rows)
+    assert states.sealed_until(tmp_path, ["t", "u"]) == 5
+    assert states.sealed_until(tmp_path, ["t", "u", "v"]) == 0
+    assert states.sealed_until(tmp_path, ["t", "new"]) == 0
+
+
 def test_the_counters_tables_are_read_as_they_are(tmp_path: Path) -> None:
     """The demo reads a counter's epoch and offsets from a database that the counter's own code
     created."""

@@ -1,0 +1,166 @@
+"""What a demo has found out, and whether everything agrees.
+
+The verdict covers two things. The *bytes* are those that were in the tailed files at the cut-off.
+The *buckets* are the audit's time buckets that ended at or before `DemoOutcome.until_ms`. This
+moment is late enough that these buckets contain the records of all these bytes. Programs go on
+writing, and the agent goes on reading. So accounts and reports also have newer bytes and buckets,
+which spoil no verdict and hide no missing byte.
+
+This module does no I/O, except that it looks at files to recognize them under other names.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from skidway.demo import sources
+from skidway.demo.kills import Kill
+from skidway.demo.site import DATACENTER
+from skidway.demo.sources import FileKey, FileSize
+from skidway.demo.tiers import Tiers
+from skidway.demo.writer import Tally
+
+DONE = ("acknowledged", "rejected", "filtered")
+UNDONE = ("lost", "uncertain")
+
+
+@dataclass(slots=True)
+class Account:
+    """What the agent did with the bytes of one file: the number of bytes for each fate (see `DONE`
+    and `UNDONE`). The agent may have several ids for one file, and each id begins at its own
+    position in the file. `begin` is the lowest of these positions: the bytes before it got their
+    fates under ids that the agent has forgotten.
+    """
+
+    begin: int | None = None
+    fates: Counter[str] = field(default_factory=Counter)
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        """Adds one row (one file id) of `skidway agent state show`."""
+        self.begin = row["begin"] if self.begin is None else min(self.begin, row["begin"])
+        self.fates.update({fate: row[fate] for fate in (*DONE, *UNDONE)})
+
+    @property
+    def position(self) -> int:
+        """The position up to which the agent has said what happened to every byte."""
+        return (self.begin or 0) + self.fates.total()
+
+    @property
+    def undone(self) -> int:
+        """The number of lost and uncertain bytes."""
+        return sum(self.fates[fate] for fate in UNDONE)
+
+
+@dataclass(slots=True)
+class DemoOutcome:
+    """The results that the summary prints. `files` has the sizes at the cut-off. `accounts` has the
+    agent's accounts of all files. `written` has the writer's own counts of lines, torn lines and
+    bytes, by topic."""
+
+    files: list[FileSize] = field(default_factory=list)
+    accounts: dict[FileKey, Account] = field(default_factory=dict)
+    until_ms: int = 0
+    report: dict[str, Any] = field(default_factory=dict)
+    recount: dict[str, Any] = field(default_factory=dict)
+    recount_agrees: bool = False
+    written: dict[str, Tally] = field(default_factory=dict)
+    kills: list[Kill] = field(default_factory=list)
+    loads: list[dict[str, Any]] = field(default_factory=list)
+    tiers: Tiers = field(default_factory=Tiers)
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether the agent has said what happened to every byte up to the cut-off."""
+        return all(self._account(file).position >= file.size_bytes for file in self.files)
+
+    @property
+    def tally(self) -> dict[str, int]:
+        """The number of bytes for each fate. Lost and uncertain bytes are counted in all files.
+        Bytes with other fates are counted only in the files that were tailed in this run."""
+        tailed = [self._account(file) for file in self.files]
+        found = {fate: sum(each.fates[fate] for each in tailed) for fate in DONE}
+        every = self.accounts.values()
+        return found | {fate: sum(each.fates[fate] for each in every) for fate in UNDONE}
+
+    @property
+    def newer_bytes(self) -> int:
+        """The number of bytes behind the cut-off that the agent's accounts have already."""
+        return sum(max(self._account(x).position - x.size_bytes, 0) for x in self.files)
+
+    @property
+    def unaccounted(self) -> dict[FileSize, int]:
+        """For each tailed file, how many bytes up to the cut-off are not known to be acknowledged,
+        rejected or filtered. Leaves out files for which this number is 0. Nobody knows whether a
+        lost or uncertain byte was before the cut-off, so each of them counts.
+        """
+        found = {}
+        for file in self.files:
+            account = self._account(file)
+            missing = max(file.size_bytes - account.position, 0) + account.undone
+            if missing:
+                found[file] = missing
+        return found
+
+    @property
+    def judged(self) -> list[Mapping[str, Any]]:
+        """The buckets of the audit's report that ended at or before `until_ms`."""
+        buckets = self.report.get("buckets", ())
+        return [x for x in buckets if x["bucket"] + x["bucket_ms"] <= self.until_ms]
+
+    @property
+    def counts_balance(self) -> bool:
+        """Whether the audit calls all judged buckets complete, and there is one at least."""
+        judged = self.judged
+        return bool(judged) and all(x["verdict"] == "complete" for x in judged)
+
+    @property
+    def rows(self) -> dict[str, int]:
+        """The number of rows that the recount found for each topic. In the offline cluster, topics
+        have names with the prefix `dc1.`. The keys are the names without this prefix.
+        """
+        return {
+            each["topic"].removeprefix(f"{DATACENTER}."): each["rows"]
+            for each in self.recount.get("topics", ())
+        }
+
+    @property
+    def miscounted(self) -> dict[str, int]:
+        """The number of rows minus the number of lines that the writer wrote, for each topic in
+        which these numbers do not match."""
+        rows = self.rows
+        found = {}
+        for topic, tally in self.written.items():
+            surplus = rows.get(topic, 0) - tally.lines
+            if not 0 <= surplus <= tally.torn:  # a torn line (cut off by a kill) may be a row, too
+                found[topic] = surplus
+        return found
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the counts of all tiers and of the recount are the same, the agent has recorded
+        the fate of every byte, every line is a row, and nothing was lost because of a kill.
+        """
+        return (
+            self.counts_balance
+            and self.recount_agrees
+            and not self.unaccounted
+            and not self.miscounted
+            and not any(kill.lost for kill in self.kills)
+        )
+
+    def _account(self, file: FileSize) -> Account:
+        # A file that was deleted since is known by its path alone.
+        found = self.accounts.get(file.key) or self.accounts.get(str(file.path))
+        return found or Account()
+
+
+def accounts(rows: Iterable[Mapping[str, Any]]) -> dict[FileKey, Account]:
+    """Returns the agent's account of each file. rows: the files of `skidway agent state show`."""
+    found: dict[FileKey, Account] = {}
+    for row in rows:
+        key = sources.file_of(sources.path_of(row["path"]))
+        found.setdefault(key, Account()).add(row)
+    return found

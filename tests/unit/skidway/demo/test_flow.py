@@ -1,0 +1,135 @@
+"""The steps of the demo after the cut-off. All programs run on, so files, logs and reports grow
+while the demo waits."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from skidway.demo import flow
+from skidway.demo.display import Display
+from skidway.demo.flow import Demo, Offsets
+from skidway.demo.site import DATACENTER, OFFLINE, Site
+from skidway.kafka.types import TopicPartition
+
+LINE = b"a line\n"
+TOPIC = "app-logs"
+
+
+class Scripted(Demo):
+    """A demo without programs. Each question is answered as if a busy log grew all the time: the
+    log's end moves on, and the mirror follows. `sealed_ms` has the agent's next answers about its
+    seals. `reports` and `recounts` have the audit's next answers."""
+
+    def __init__(self, folder: Path) -> None:
+        log = folder / "app.log"
+        log.write_bytes(LINE)
+        site = Site(folder, {}, str(folder / "hdfs"))
+        super().__init__(site, Display(io.StringIO()), [str(log)])
+        self.log = log
+        self.asked: list[str] = []
+        self.mirrored = 0
+        self.sealed_ms: list[int] = []
+        self.reports: list[str] = []
+        self.recounts: list[int] = []
+
+    def own_sources(self) -> list[dict[str, Any]]:
+        return []
+
+    def ledger(self) -> list[dict[str, Any]]:
+        with self.log.open("ab") as file:
+            file.write(LINE)
+        done = 2 * len(LINE) * self.asked.count("agent")
+        self.asked.append("agent")
+        fates = {"rejected": 0, "filtered": 0, "lost": 0, "uncertain": 0, "begin": 0}
+        return [{"path": str(self.log), "acknowledged": done, **fates}]
+
+    def watermarks(self, cluster: str, topics: Sequence[str]) -> Offsets:
+        self.asked.append(cluster)
+        if cluster == DATACENTER:
+            return {TopicPartition(TOPIC, 0): 3}
+        self.mirrored += 1
+        return {TopicPartition(f"{DATACENTER}.{TOPIC}", 0): self.mirrored}
+
+    def _sealed_until(self) -> int:
+        self.asked.append("seal")
+        return self.sealed_ms.pop(0)
+
+    def _audit(self, verb: str, *options: str) -> subprocess.CompletedProcess[str]:
+        self.asked.append(verb)
+        if verb == "recount":
+            return subprocess.CompletedProcess((), self.recounts.pop(0), '{"topics": []}', "")
+        bucket = {"topic": TOPIC, "bucket": 0, "bucket_ms": 10, "verdict": self.reports.pop(0)}
+        newer = bucket | {"bucket": 10, "verdict": "open"}
+        return subprocess.CompletedProcess((), 1, json.dumps({"buckets": [bucket, newer]}), "")
+
+    def load(self, *options: str) -> None:
+        self.asked.append("load")
+
+
+@pytest.fixture
+def demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Scripted]:
+    monkeypatch.setattr(Demo, "idle", lambda _: None)
+    found = Scripted(tmp_path)
+    with found:
+        yield found
+
+
+def test_a_busy_log_does_not_keep_the_demo_from_ending(demo: Scripted) -> None:
+    """After the cut-off, the demo waits for the bytes that were in the files then, for a seal of
+    the agent behind the last judged bucket and its lateness, and for the offsets that the brokers
+    have by then. It asks for these offsets once, however fast the logs grow."""
+    demo.cut_off()
+    timing = demo.site.timing
+    due_ms = flow.bucket_end_ms(time.time(), timing.bucket_ms) + timing.lateness_ms
+    demo.sealed_ms = [0, due_ms - timing.lateness_ms, due_ms + 2 * timing.bucket_ms]
+    demo.drain()
+    assert demo.asked == ["agent"] * 2 + ["seal"] * 3 + [DATACENTER] + [OFFLINE] * 3
+    assert demo.outcome.files[0].size_bytes == len(LINE)
+    assert demo.outcome.newer_bytes == len(LINE)
+    assert not demo.outcome.unaccounted
+
+
+def test_a_line_that_was_written_late_is_loaded(
+    demo: Scripted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A program may write a line so late that the line is in no load yet, although its bucket is
+    judged. A further load then makes the bucket complete. Newer buckets are not waited for."""
+    monkeypatch.setattr(flow, "LOAD_AGAIN_S", 0.0)
+    demo.outcome.until_ms = 10
+    demo.reports = ["incomplete", "complete"]
+    demo.wait_for_verdict()
+    assert demo.asked == ["report", "load", "report"]
+    assert demo.outcome.counts_balance
+
+
+def test_a_bucket_that_stays_incomplete_ends_the_wait(
+    demo: Scripted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If a bucket never becomes complete, the demo ends, and its verdict is not complete."""
+    monkeypatch.setattr(flow, "WITHIN_S", 0.0)
+    demo.outcome.until_ms = 10
+    demo.reports = ["incomplete"]
+    demo.wait_for_verdict()
+    assert not demo.outcome.counts_balance
+
+
+def test_rows_of_which_the_audit_has_not_heard_yet_are_counted_again(
+    demo: Scripted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The agents' counts of the newest rows may reach the audit after the rows were loaded. So the
+    demo repeats a recount that differs. If the recounts differ for too long, they do not agree."""
+    demo.recounts = [1, 0]
+    demo.recount()
+    assert (demo.asked, demo.outcome.recount_agrees) == (["recount"] * 2, True)
+    monkeypatch.setattr(flow, "RECOUNT_AGAIN_S", 0.0)
+    demo.recounts = [1]
+    demo.recount()
+    assert not demo.outcome.recount_agrees
