@@ -182,8 +182,9 @@ def test_a_type_without_namespace_inside_one_says_so() -> None:
 
 
 def test_a_type_that_is_named_like_a_primitive_stays_itself() -> None:
-    """In the canonical text, a type with the name of a primitive type is still that type. For
-    example, the fixed n.int is not written as int."""
+    """A named type may have the name of a primitive type, for example a fixed with the full name
+    n.int. The canonical text then has the full name, because `int` alone would be the primitive
+    type."""
     fixed = {"type": "fixed", "name": "n.int", "size": 4}
     again = parse(
         canonical(parse(record(field(fixed), field("n.int") | {"name": "b"}, namespace="n")))
@@ -230,7 +231,7 @@ def test_a_schema_may_use_the_types_of_those_it_references() -> None:
         '{"type":"record","name":"C","namespace":"n","fields":[{"name":"a","type":"P"},'
         '{"name":"b","type":"E"},{"name":"c","type":"P"}]}'
     )
-    # without referenced schemas, the canonical text of the whole schema stays the same
+    # if `canonical` gets no referenced schemas, it writes their types into the text
     assert canonical(parse(canonical(made))) == canonical(made)
     with pytest.raises(SchemaInvalid, match="no type"):
         parse(child)

@@ -198,10 +198,11 @@ def test_of_a_topic_made_again_the_gravest_word_counts() -> None:
 
 
 def test_alarms_and_buckets_that_do_not_heal_have_their_reasons() -> None:
-    """Buckets that have all their lines although the audit does not call them complete are listed
-    with the verdict's reason. A bucket with "lost" is listed in `beside` if a bucket with missing
-    lines has the same reason, and otherwise in `false_alarms`. A bucket whose rejects are
-    incomplete is listed in `unhealed`."""
+    """If all lines of a bucket have arrived although the audit does not call the bucket complete,
+    the result lists the bucket with the first reason of its verdict. A bucket with the verdict
+    "lost" or "unknown" is listed in `false_alarms`. But if a bucket with missing lines has the same
+    reason, it is listed in `beside`. A bucket with the verdict "open" or "incomplete", for itself
+    or for its rejects, is listed in `unhealed`."""
     lines = [*_lines(1), *_lines(2, time_ms=12_000), *_lines(3, time_ms=17_000)]
     verdicts = [
         _bucket("lost", "a", "b"),

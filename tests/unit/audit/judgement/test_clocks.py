@@ -166,7 +166,7 @@ def test_with_one_sender_ours_is_doubted() -> None:
 
 def test_a_clock_that_was_set_right_is_not_spoken_of_any_more() -> None:
     """The audit measures clocks in windows of two minutes. After a clock was corrected, the audit
-    continues to report it only until the current window is over."""
+    reports it for the rest of the current window, and then no longer."""
     site = Site()
     assert site.live(GOOD | {agent(2): HOUR}).others
     assert not site.live(GOOD).others
@@ -181,9 +181,10 @@ def test_who_is_not_heard_any_more_has_no_clock() -> None:
 
 
 def test_of_a_window_the_least_lag_counts() -> None:
-    """The lag of a message is the time from its sending until the audit received it. Of all lags in
-    a window of time, the smallest is used, because messages may wait on their way. If our clock was
-    set back, so that the new window is an earlier one, the known lags are dropped."""
+    """The lag of a message is the time from its sending until the audit received it. In each window
+    of two minutes, only the smallest lag counts, because messages may wait on their way. If our
+    clock is set back, so that an earlier window begins again, the lags of all other windows are
+    forgotten."""
     known = then(then(None, Reading(5, 10)), Reading(5, 3_000))
     assert known == Reading(5, 10)
     known = then(then(known, Reading(6, 20)), Reading(7, 30))
@@ -193,8 +194,8 @@ def test_of_a_window_the_least_lag_counts() -> None:
 
 @promise("clocks measured")
 def test_a_backlog_behind_an_outage_is_no_slow_clock() -> None:
-    """After an outage, the audit reports no slow clock, neither because of messages that waited in
-    outboxes nor because of a batch that arrives late."""
+    """If messages waited in outboxes during an outage, or if a batch arrives late because of the
+    outage, the audit does not report a slow clock."""
     site = Site()
     site.live(GOOD)
     late_ms = site.now_ms
@@ -210,8 +211,8 @@ def test_a_backlog_behind_an_outage_is_no_slow_clock() -> None:
 
 def test_a_late_batch_alone_is_no_slow_clock() -> None:
     """If a single batch of a sender arrives late, the audit does not report a slow clock, even if
-    this batch is the first of a window of measurement. It reports only a lag that continues over
-    several windows."""
+    this batch is the first in a window of two minutes. It reports a slow clock only if the lag
+    continues over several windows."""
     site = Site()
     site.live(GOOD)
     late_ms = site.now_ms
@@ -273,9 +274,9 @@ def test_where_the_broker_writes_its_clock_messages_say_the_senders() -> None:
 
 def test_a_loaders_counts_of_yesterday_are_no_slow_clock() -> None:
     """If a loader publishes the counts of an earlier run, the audit does not report a slow clock,
-    because it computes the lag from the record's timestamp, and not from the time in the message.
-    With LogAppendTime, the timestamp is the broker's, and the audit does not use the loader's
-    message to judge the clock."""
+    although the time in the message is that of the earlier run. The audit computes the lag of such
+    a message from the record's timestamp. If the timestamp is the broker's own time
+    (LogAppendTime), the audit does not use the message to judge the clock."""
     for is_brokers_time in (False, True):
         site = Site(is_brokers_time=is_brokers_time)
         site.live(GOOD)
@@ -336,8 +337,9 @@ def test_hosts_that_report_are_not_silent_by_a_clock_that_is_ahead() -> None:
 def test_a_host_whose_clock_is_far_behind_is_not_called_silent() -> None:
     """If a host reports but its clock is far behind, the audit calls the host "behind" and not
     "silent". The list of hosts, the output of `skidway audit wait`, the report and the page all use
-    this word. The host still counts as missed (a host that does not report in time), because its
-    seals are old. When its messages no longer arrive, the audit calls it silent."""
+    this word. It still lists the host among the hosts that do not report in time, because the
+    host's seals are old. When the host's messages no longer arrive, the audit calls the host
+    silent."""
     site = Site()
     site.live(GOOD | {agent(2): -HOUR})
     evidence = site.ledger.evidence()
@@ -362,7 +364,7 @@ def test_a_host_whose_clock_is_far_behind_is_not_called_silent() -> None:
     [found] = verdicts(evidence, POLICY, site.now_ms)
     assert f"app2: the agent is {words}: unknown from its beginning on" in found.reasons
     [part] = [x for x in found.agents if x.agent == 2]
-    named = {x.name: x.status for x in part.findings}  # a finding's name has no seconds
+    named = {x.name: x.status for x in part.findings}  # the name leaves out the seconds
     assert named["the agent is silent: unknown from its beginning on"] is Status.UNKNOWN
     site.live({agent(1): 0, BROKER: 0})
     states = {x.host: x.status for x in survey(site.ledger.evidence(), POLICY, site.now_ms)}
@@ -371,7 +373,7 @@ def test_a_host_whose_clock_is_far_behind_is_not_called_silent() -> None:
 
 def test_by_a_clock_of_ours_that_is_ahead_a_silent_host_is_not_called_behind() -> None:
     """If our clock is ahead, the clocks of all hosts seem to be behind. The audit still calls a
-    silent host silent."""
+    silent host "silent", and not "behind"."""
     site = Site()
     site.clock.set_time_ms(NOW + HOUR)
     site.live(GOOD)
@@ -417,9 +419,9 @@ def test_a_bucket_is_not_taken_for_over_by_a_clock_that_is_ahead() -> None:
 
 @promise("clocks counter")
 def test_a_counter_whose_clock_is_ahead_is_not_heard_before_it_speaks() -> None:
-    """A bucket of records without origin stays open until a message of the broker's counter arrives
-    after the bucket's end. Our clock decides when the message arrived, because the counter's own
-    clock may be ahead."""
+    """A bucket of records without origin is not complete before a message of the broker's counter
+    has arrived after the bucket's end. Our clock decides when the message arrived, because the
+    counter's own clock may be ahead."""
     part = Count(LOGS, 0, 0, 60_000, 1, 1, 1)
     delta = Delta(BROKER, 1, HOUR, ranges=(Range(LOGS, 0, 0, 1),), counts=(part,))
     fold = Fold()

@@ -218,8 +218,8 @@ def test_a_topic_that_no_counter_reported_needs_a_counter_of_its_cluster() -> No
 def test_records_without_origin_keep_empty_buckets_open_until_their_counter_is_heard() -> None:
     """A topic to which no agent sends is complete, including its empty buckets, when a message of
     its counter has arrived after the end of the requested span. If the counter reported a gap
-    (offsets that it could not read), the empty buckets are in doubt, too, because the missing
-    records may belong to them."""
+    (offsets that it could not read), all buckets are in doubt, even the empty ones, because the
+    records in the gap may belong to any bucket."""
     counted = [delta(x, 1, count(agent=0)) for x in (BROKER, MIRROR, HDFS)]
     assert not only([*counted, HEARD]).is_short
     late = only([*counted, Heartbeat(BROKER, 1, DUE - 1)])
@@ -315,8 +315,8 @@ def test_accepted_buckets_count_as_complete_and_are_named() -> None:
 @promise("6 acceptance")
 def test_an_accepted_loss_is_accepted_in_empty_buckets_too() -> None:
     """If a loss affects a series of buckets without counts, reports list only the last of them. A
-    person who accepts this last bucket also accepts the loss in the empty buckets before it, but
-    does not accept other buckets that reports list."""
+    person who accepts this last bucket also accepts the loss in the empty buckets before it. An
+    empty bucket with another loss, which reports list for itself, is not accepted with it."""
     loss = Loss(LOGS, 7, 3, 100, 200, Certainty.LOST, "gone", BEFORE, START)
     lossy = [delta(AGENT, 1, count(), losses=(loss,)), *day()[1:]]
     assert len(only(lossy).short) == 3

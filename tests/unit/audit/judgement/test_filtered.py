@@ -1,5 +1,5 @@
-"""Tests how records that rules of agents left out are sent, stored and shown. They change no
-verdict."""
+"""Tests how the audit counts filtered records (records that a rule of an agent left out): their
+numbers are sent, stored and shown, and change no verdict."""
 
 from __future__ import annotations
 

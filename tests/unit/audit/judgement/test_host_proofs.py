@@ -261,9 +261,9 @@ def test_each_topic_of_a_host_is_proven_in_the_tiers_that_it_has() -> None:
 
 @promise("6 gate")
 def test_each_of_a_hosts_newest_agents_must_prove_it() -> None:
-    """A host lost its agent's state while its clock was ahead, and the clock was set back later.
-    The seals of the old agent, which have later times, prove nothing about the lines of the new
-    agent."""
+    """In this test a host lost its agent's state while its clock was ahead, and the clock was set
+    back later. The seals of the old agent prove nothing about the lines of the new agent, although
+    they have later times than the new agent's seals."""
     again = replace(APP1, producer="9")
     old = [Heartbeat(APP1, 0, START), *good(), seal(APP1, 3, NOW + 50_000, 2)]
     assert reasons(old) == ""
@@ -287,7 +287,7 @@ def test_a_host_of_two_clusters_must_be_proven_in_both() -> None:
     assert reasons([*good(), moved]) == ""
 
 
-# With random messages, no host is proven wrongly.
+# The following test uses random messages of these agents, buckets and times.
 
 
 AGENTS = [APP1, replace(APP1, producer="9"), replace(APP1, epoch=2), APP2]

@@ -309,7 +309,7 @@ def test_what_a_replaced_agent_had_unread_nobody_knows(
     ranges = (Range(AGAIN, 0, 0, 10),)
     again += [Delta(x, 1, START, ranges=ranges, counts=(count(source=AGAIN),)) for x in COUNTERS]
     [found] = judge([messages[0], *again], policy, NOW + POLICY.silence_ms)
-    assert (found.source, found.status) == (AGAIN, expected)  # the old agent never sent this topic
+    assert (found.source, found.status) == (AGAIN, expected)  # the old agent knew only LOGS
 
 
 def test_a_replaced_agent_says_nothing_of_what_came_later() -> None:
@@ -332,8 +332,8 @@ def test_the_roster_decides_who_is_expected() -> None:
 
 
 def test_only_topics_that_are_asked_for_are_judged() -> None:
-    """The audit judges only the requested topics, although the evidence also contains other topics
-    that are needed to judge them."""
+    """The audit gives verdicts only on the requested topics. The evidence also contains other
+    topics, which the audit needs to judge the requested topics."""
     evidence = Fold([*good(), Delta(AGENT, 3, START, counts=(count(source=REJECTED),))]).evidence()
     for asked in (frozenset({"logs"}), frozenset({"logs.rejected"})):
         found = verdicts(replace(evidence, asked=asked), POLICY, NOW)

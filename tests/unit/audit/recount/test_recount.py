@@ -245,9 +245,9 @@ def test_a_row_too_few_or_too_many_is_found(
 
 @promise("6 two ways")
 def test_lines_that_are_not_loaded_yet_are_no_difference(output: Output) -> None:
-    """Lines that agents have counted since the load are not a difference. If the tier hdfs has
-    counted more records in a bucket than there are rows, the recount reports the bucket, whether or
-    not the agents have counted as many as the tier hdfs."""
+    """It is no difference if agents have counted lines that are not loaded yet. It is a difference
+    if the tier hdfs has counted more records in a bucket than there are rows, even if the agents
+    have counted as many records as the tier hdfs."""
     output.load(0, 10)
     later = (np.full(5, 5 * MINUTE), _origins(10, 5)), (np.full(5, 9 * MINUTE), _origins(15, 5))
     for times, origins in later:  # the first bucket has rows, the second has none
@@ -411,7 +411,7 @@ def test_a_file_that_was_copied_is_named_with_its_original(output: Output, folde
 
 def test_a_file_of_the_same_length_is_no_copy(output: Output) -> None:
     """The recount does not call a file a copy only because it has the same length as another file.
-    An operator would move the supposed copy away, and its rows would be lost."""
+    Otherwise an operator might move the supposed copy away, and its rows would be lost."""
     path = output.load(0, 10)
     data = bytearray((output.root / path).read_bytes())
     data[len(data) // 2] ^= 1
@@ -469,8 +469,8 @@ def test_what_has_no_manifest_is_told_to_the_audit_by_who_counted_it(
     output: Output, tmp_path: Path
 ) -> None:
     """If a topic has no manifests, the recount learns from the audit's counts that the topic was
-    loaded, and into which output. It sends its result under the name of this output, even if all
-    these counts are for hours before the recounted hours."""
+    loaded, and into which output. It sends its result under the name of this output. It finds the
+    name even if the topic has counts only for hours before those that are recounted."""
     output.load(0, 10)
     ledger = Ledger()
     ledger.take(encode(_of_output(each, output.root)) for each in output.messages())
@@ -769,7 +769,7 @@ def test_a_file_that_is_removed_meanwhile_leaves_its_hour_to_the_next_recount(
     output: Output, hook: str
 ) -> None:
     """If a load removes files before the recount has read them, the recount reports no fault. It
-    does not judge the counts of the hour of these files, but those of all other hours."""
+    leaves the hour of these files out, and judges the counts of all other hours."""
     paths = [output.load(0, 10), output.load(10, 10)]
     output.load(20, 10, hour=3, said=11)
     for counts in (output.agent, output.hdfs):  # the tiers counted a line that has no row

@@ -72,8 +72,8 @@ def surveyed(world: LineWorld, **options: object) -> Surveyed:
 
 
 def load(world: LineWorld, *texts: str) -> Path:
-    """Makes a file of rows in the output, one for each sampled line. texts: the values of the rows'
-    field `message`. Returns the file's path."""
+    """Makes a file in the output that has one row for each sampled line. texts: the values of the
+    rows' field `message`. Returns the file's path."""
     path = world.root / world.load(*placeholders(), offset=0)
     pq.write_table(_with_messages(path, texts), path)
     return path

@@ -194,15 +194,16 @@ def test_of_lines_in_doubt_the_acceptance_is_of_those_that_were_there() -> None:
     assert "accepted by ada" in words
     counted = [delta(BROKER, 9, 3), delta(OLD, 9, 3)]
     [words] = [x for x in bucket([*early, acceptance, *counted]).reasons if doubted in x]
-    assert "accepted by ada" in words  # a count of another tier changes nothing
+    assert "accepted by ada" in words  # the agents' counts are the same
     for more in ([delta(new, 9, 2)], [delta(new, 9, 2), *counted]):
         [words] = [x for x in bucket([*early, acceptance, *more]).reasons if doubted in x]
         assert "accepted" not in words
 
 
 def test_what_is_not_there_cannot_be_accepted() -> None:
-    """A person cannot accept a bucket that does not exist, or one that is complete, not yet due,
-    only open, or already accepted. The error gives the reason in one sentence."""
+    """A person cannot accept a bucket that does not exist, that is complete or already accepted,
+    that is not yet due, or that is only open (nothing is wrong, but records or messages are still
+    to come). The error gives the reason in one sentence."""
     lost = said(5, None, LOSS)
     for found, words in (
         ([], "No bucket"),
@@ -485,8 +486,8 @@ def test_order_and_repetition_of_decisions_do_not_matter(
     drawn: tuple[list[Decision], list[Decision]],
 ) -> None:
     """Decisions come from the audit topics of several clusters, so they may be read in any order
-    and more than once. Their effect does not depend on this. The ledger (in SQLite) and the fold
-    (in memory) have the same evidence."""
+    and more than once. Their effect does not depend on the order or on repetitions, and is the same
+    in the ledger (the evidence in SQLite) and in the fold (the evidence in memory)."""
     found, shuffled = drawn
     again = [*shuffled, *found[:2]]
     assert not_revoked(again) == not_revoked(found)

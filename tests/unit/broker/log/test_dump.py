@@ -43,7 +43,7 @@ def test_batches_are_shown_as_they_lie(tmp_path: Path) -> None:
 
 def test_what_is_no_batch_is_named(tmp_path: Path) -> None:
     """A dump reports bytes that are not a batch, for example half a batch at the end, or random
-    bytes. It shows their position and size, and the reason."""
+    bytes. It shows the position and size of these bytes, and why they are not a batch."""
     path = written(tmp_path)
     data = path.read_bytes()
     path.write_bytes(data[:-5])

@@ -89,8 +89,9 @@ EXPECTED = (EpochStart(0, 0), EpochStart(2, 2), EpochStart(3, 5))
 @pytest.mark.parametrize("clean", [True, False])
 @pytest.mark.parametrize("content", [None, b"nonsense", b"0\n1\n0 0\n"])
 def test_epochs_are_found_again(tmp_path: Path, clean: bool, content: bytes | None) -> None:
-    """After a clean or an unclean stop, the broker finds the leader epochs again, even if the epoch
-    file is missing, damaged or old."""
+    """After a clean or an unclean stop, the broker finds the leader epochs again if the epoch file
+    is missing or damaged. After an unclean stop, it also finds epochs that an old epoch file
+    lacks."""
     with_epochs(tmp_path)
     path = tmp_path / names.LEADER_EPOCHS
     assert read(tmp_path) == list(EXPECTED)
@@ -99,7 +100,7 @@ def test_epochs_are_found_again(tmp_path: Path, clean: bool, content: bytes | No
     else:
         path.write_bytes(content)
     if clean and content == b"0\n1\n0 0\n":
-        return  # a file need not have epochs that begin after the recovery point
+        return  # after a clean stop, the file cannot be old
     assert open_in(tmp_path, clean=clean).epochs.entries == EXPECTED
 
 

@@ -150,9 +150,9 @@ def test_a_full_disk_keeps_nobody_elses_checkpoint_back(
 
 
 def test_a_checkpoint_that_was_asked_for_is_newer_than_the_question(tmp_path: Path) -> None:
-    """`LogManager.checkpoint` writes checkpoint files with the offsets of the time at which it is
-    called, or with newer ones. If checkpoint files are already being written, they are written once
-    more before the caller is told."""
+    """When `LogManager.checkpoint` reports that the checkpoint files are written, they contain the
+    offsets of the time of the call, or newer ones. If the files are already being written when it
+    is called, it writes them once more."""
     world = World(tmp_path / "a")
     world.create("logs", 1)
     log = world.logs.logs[TopicPartition("logs", 0)]

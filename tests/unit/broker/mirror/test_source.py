@@ -131,9 +131,9 @@ def test_more_topics_than_fit_one_question_are_all_asked_about(world: MirrorWorl
 def test_a_topic_whose_configs_cannot_be_read_is_named_and_asked_for_again(
     world: MirrorWorld,
 ) -> None:
-    """If the configs of a source's topic cannot be read, the topic may be a mirror itself. So it is
-    not copied, and the mirror's status names it. When the configs can be read, its mirroring
-    begins. Meanwhile the other topics are mirrored."""
+    """Without the configs of a source's topic, nobody can know whether the topic is a mirror
+    itself. So a topic whose configs cannot be read is not copied, and the mirror's status names it.
+    When the configs can be read, its mirroring begins. Meanwhile the other topics are mirrored."""
     secret = world.source.create("secret")
     world.source.create("logs")
     secret.describe_error = ErrorCode.TOPIC_AUTHORIZATION_FAILED
@@ -259,9 +259,9 @@ def test_another_cluster_under_the_same_address_is_not_followed(logs: MirrorWorl
 def test_a_topic_that_the_source_cannot_tell_about_is_not_taken_for_another(
     logs: MirrorWorld,
 ) -> None:
-    """If the source returns an error for a topic, without the topic's id, nothing of the topic is
-    copied for the moment, but it is not stopped. Its mirroring continues when the source returns
-    the id again."""
+    """If the source returns an error in place of a topic's id, nothing of the topic is copied for
+    the moment. The mirror's status shows the error, and does not call the topic stopped. The
+    mirroring continues when the source returns the id again."""
     logs.source.topics["logs"].error = ErrorCode.LEADER_NOT_AVAILABLE
     logs.round()
     assert logs.stopped() == {}
@@ -445,8 +445,8 @@ def test_a_refusal_that_may_pass_is_waited_for(logs: MirrorWorld) -> None:
 
 
 def test_a_source_that_answers_errors_at_once_is_not_asked_all_the_time(logs: MirrorWorld) -> None:
-    """If the source answers every request with an error at once, the waits between requests
-    grow."""
+    """If the source answers every request immediately, but with an error, the mirror waits longer
+    and longer between its requests."""
     logs.source.offsets_error = ErrorCode.NOT_LEADER_OR_FOLLOWER
     logs.source.fetch_error[LOGS] = ErrorCode.OFFSET_OUT_OF_RANGE
     asked = logs.client._tickets

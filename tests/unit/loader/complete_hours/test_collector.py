@@ -45,8 +45,8 @@ def collector(messages: list[Message], policy: Policy = POLICY) -> Collector:
 @promise("5 success file")
 def test_an_hour_is_complete_if_the_audit_says_so_of_its_rows() -> None:
     """The loader counts an hour as complete if the audit calls it complete, and has also compared
-    the counts of the tier hdfs. The collector's answer also has the number of the output's newest
-    message that the audit has read."""
+    the counts of the tier hdfs. The collector's answer also has the number of the newest message
+    about this output that the audit has read."""
     assert collector(HEARD).complete(LOGS, FIRST, HDFS.producer) == Answer(True, NOW, (1, 1))
     late = [*HEARD, delta(AGENT, 4, count(1, bucket=59 * SIZE))]
     assert not collector(late).complete(LOGS, FIRST, HDFS.producer).is_complete
@@ -86,7 +86,7 @@ def test_the_last_judgements_come_by_hour() -> None:
 def test_what_is_no_collector_is_named() -> None:
     """If no program listens at the address in the loader's settings, the error says that the
     collector does not answer. If a program other than a collector answers there, the error says
-    that this is no collector."""
+    that this program is no collector."""
     url = f"http://127.0.0.1:{free_port()}"
     with pytest.raises(Unreachable, match="collector does not answer"):
         Collector(url).judged(LOGS, FIRST, THIRD)

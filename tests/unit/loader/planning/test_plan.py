@@ -126,7 +126,8 @@ def test_without_a_batch_below_there_is_nothing_to_compare() -> None:
 
 def test_a_batch_below_that_is_gone_is_named() -> None:
     """If the last batch before the load is gone, it cannot be compared. If the load has new
-    records, it writes an empty gap to the manifest, which shows that nothing was compared."""
+    records, it writes an empty gap (a range without offsets) to the manifest, as a sign that
+    nothing was compared."""
     planned = plan.unverified(Planned(0, 100, 100, 150, below=BELOW))
     assert planned.gap is not None
     assert (planned.gap.first, planned.gap.end) == (100, 100)

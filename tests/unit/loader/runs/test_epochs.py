@@ -1,6 +1,6 @@
-"""Each audit message that the loader sends for an output has an epoch, a number. If an output is
-removed and begins again, its new epoch is higher than every epoch that was published for it before.
-An epoch is never taken from a clock."""
+"""Each audit message that the loader sends for an output contains a number, the epoch. If an output
+is removed and begins again, its new epoch is higher than every epoch that was published for it
+before. An epoch is never taken from a clock."""
 
 from __future__ import annotations
 

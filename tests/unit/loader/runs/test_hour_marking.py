@@ -29,8 +29,8 @@ SUCCESS = layout.success(TOPIC, HOUR)
 @dataclass
 class Audit:
     """A fake collector of the audit. `complete_hours` are the hours that it calls complete. `heard`
-    is the number of the output's newest message that the collector has read. If `heard` is None,
-    the collector has read every message. `judgements` are the collector's last judgements."""
+    is the number of the newest message about the output that the collector has read. If `heard` is
+    None, the collector has read every message. `judgements` are the collector's last judgements."""
 
     loading: MemoryLoading
     complete_hours: set[str] = field(default_factory=set)

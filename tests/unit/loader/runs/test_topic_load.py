@@ -200,8 +200,8 @@ def test_a_batch_below_is_compared_as_long_as_a_record_of_it_is_there(
     start: int, is_compared: bool
 ) -> None:
     """The last batch before the load is compared with the log as long as the log has one of the
-    batch's records. After all its records have expired, the manifest has an empty gap as a sign
-    that nothing was compared."""
+    batch's records. After all its records have expired, the manifest has an empty gap (a range
+    without offsets) as a sign that nothing was compared."""
     loading = MemoryLoading()
     loading.write(100)
     loading.run(until=50)

@@ -96,8 +96,8 @@ def test_a_damaged_record_is_refused_by_its_number(value: dict[str, object]) -> 
 
 
 def test_one_subject_brings_what_it_refers_to() -> None:
-    """A dump of one subject also has the versions that the subject references, but no versions of
-    other subjects and no global level."""
+    """A dump of one subject also has the versions that the subject references, but no other
+    versions of other subjects, and no global level."""
     made = Contents(levels={None: {"compatibilityLevel": "NONE"}})
     made.add(stored("base", 1, 1))
     made.add(stored("other", 1, 2))
