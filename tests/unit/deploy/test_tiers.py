@@ -67,7 +67,7 @@ def test_an_agent_of_a_cluster_that_nobody_mirrors_is_complete_without_mirror() 
 def test_topics_that_a_mirror_leaves_out_are_exempt() -> None:
     """Patterns in mirrored_topics match whole names. So the pattern `nginx` does not match
     `nginx.rejected`, the topic of the rejected records. A topic that is not mirrored cannot be
-    loaded from the mirror. So such a topic is exempt from the tiers mirror and hdfs."""
+    loaded from the mirror either, so it is exempt from the tiers mirror and hdfs."""
     clusters = {"dc1": {"mirrored_topics": ["nginx", "auth.*"]}, "offline": {"mirrors": ["dc1"]}}
     found = exempt(clusters, [at("offline")], "dc1")
     for topic in ("nginx", "auth", "auth.rejected"):

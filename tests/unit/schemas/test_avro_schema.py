@@ -183,8 +183,8 @@ def test_a_type_without_namespace_inside_one_says_so() -> None:
 
 def test_a_type_that_is_named_like_a_primitive_stays_itself() -> None:
     """A named type may have the name of a primitive type, for example a fixed with the full name
-    n.int. The canonical text then has the full name, because `int` alone would be the primitive
-    type."""
+    n.int. The canonical text refers to this type by its full name, because `int` alone would be the
+    primitive type."""
     fixed = {"type": "fixed", "name": "n.int", "size": 4}
     again = parse(
         canonical(parse(record(field(fixed), field("n.int") | {"name": "b"}, namespace="n")))

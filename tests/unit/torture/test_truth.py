@@ -56,7 +56,8 @@ def test_each_line_once_and_complete_is_good() -> None:
 def test_a_marked_hour_must_have_each_line_once() -> None:
     """If an hour has the file `_SUCCESS` but lacks a line or has a line twice, this file is
     reported as false, whatever the audit says about the bucket. Lines that are missing because a
-    Parquet file was deleted do not make it false, because a recount shows them."""
+    Parquet file was deleted do not make `_SUCCESS` false, because a recount shows that they are
+    missing."""
     for rows in ([1, 2], [1, 1, 2, 3]):
         found = _found(rows, _bucket("lost"), marked={(APP, 0)})
         assert (found.marked, found.false_marks) == (1, {(APP, 0)})

@@ -337,7 +337,7 @@ def test_hosts_that_report_are_not_silent_by_a_clock_that_is_ahead() -> None:
 def test_a_host_whose_clock_is_far_behind_is_not_called_silent() -> None:
     """If a host reports but its clock is far behind, the audit calls the host "behind" and not
     "silent". The list of hosts, the output of `skidway audit wait`, the report and the page all use
-    this word. It still lists the host among the hosts that do not report in time, because the
+    this word. The audit still counts the host among those that do not report in time, because the
     host's seals are old. When the host's messages no longer arrive, the audit calls the host
     silent."""
     site = Site()

@@ -105,8 +105,8 @@ def test_a_bucket_with_filtered_records_is_complete() -> None:
 
 @promise("6 filtered")
 def test_a_bucket_of_which_nothing_is_left_is_complete() -> None:
-    """If rules left out all records of a bucket, it is complete although no other tier reports it.
-    If another tier counted a record of it, it is not complete."""
+    """A bucket of which rules left out all records is complete, although only the agent reports the
+    bucket. If another tier counted a record of the bucket, the bucket is not complete."""
     empty = with_filtered(replace(count(0), checksum=0), DEBUG)
     messages: list[Message] = [delta(AGENT, 1, empty), seal(AGENT, 2, DUE, 1)]
     (verdict,) = verdicts(ledger(messages).evidence(), POLICY, NOW)

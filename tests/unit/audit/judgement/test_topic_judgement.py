@@ -234,8 +234,8 @@ def test_each_rule_applies_to_buckets_that_are_judged_by_columns(case: Case) -> 
 
 
 def test_at_the_moment_at_which_it_is_due_a_bucket_is_judged() -> None:
-    """All rules apply as soon as a bucket is due. So a bucket that lacks records is not complete
-    even for a moment."""
+    """All rules apply as soon as a bucket is due (old enough to be judged). So a bucket that lacks
+    records is not complete even for a moment."""
     found = verdict(good(), now=DUE)
     assert (found.status, found.due) == (Status.COMPLETE, True)
     short = [*good()[:3], good()[4], delta(HDFS, 1, count(3))]

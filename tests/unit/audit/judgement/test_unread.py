@@ -1,6 +1,6 @@
-"""Tests messages on the audit topic that a newer version of Skidway has sent. A program that does
-not know their schema does not ignore them: until they are decoded, no bucket is complete. They are
-decoded as soon as a version of the program runs that knows the schema."""
+"""Tests messages on the audit topic that a newer version of Skidway has sent, in a schema that this
+version does not know. Such a message may report anything, so no bucket is complete until the
+message is decoded. It is decoded as soon as a version runs that knows the schema."""
 
 from __future__ import annotations
 

@@ -55,8 +55,9 @@ SHORT, LATE = _verdict(Status.INCOMPLETE), _verdict(Status.OPEN)
 def test_the_sentence_and_the_exit_status(
     verdicts: list[BucketVerdict], status: int, strict: int, sentence: str
 ) -> None:
-    """A bucket that is not due yet does not make the report end with status 1, unless the caller
-    requires that all buckets are complete. A report without any bucket ends with status 1."""
+    """If the only buckets that are not complete are not due yet (too recent to be judged), the
+    report ends with status 0. But if the caller requires that all buckets are complete, it ends
+    with status 1. A report without any bucket always ends with status 1."""
     found = standing(verdicts)
     assert report.sentence(found) == sentence
     assert report.exit_status(found, everything=False) == status

@@ -193,8 +193,9 @@ def test_a_result_takes_back_only_what_was_compared_again(world: LineWorld) -> N
 def test_a_row_without_a_line_counts_until_it_is_removed(world: LineWorld) -> None:
     """If a comparison found a row for which there is no line, the row counts as a difference until
     a later run reads the same sampled bytes and all files, and finds no such row. A run that did
-    not look for the row does not remove the difference. A difference about a record without a line
-    is not removed by such a run, because a run looks for no records if each line has a row."""
+    not look for the row does not remove the difference. If a comparison found a record (not a row)
+    for which there is no line, later runs keep this difference: a run does not look for records if
+    each line has a row."""
     world.append(batch(VALUES))
     path = world.root / world.load(*placeholders(), (FIRSTS[1] + 1, b"x"), offset=0)
     pq.write_table(_with_messages(path, [*TEXTS, "extra"]), path)
@@ -227,9 +228,10 @@ def test_a_row_without_a_line_counts_until_it_is_removed(world: LineWorld) -> No
 @promise("6 content")
 def test_a_run_that_left_rows_out_takes_nothing_back(world: LineWorld) -> None:
     """By mistake, a line may have several rows, in different files. If a run could not read all
-    files, it may have read only one of these rows. So it keeps a difference that an earlier run
-    found for the line, even if this row is right. A result may count more differences than it
-    lists. Later results include the unlisted ones until a run has compared all lines."""
+    files, it may have read only one of these rows. So even if the row that it read is right, the
+    run keeps a difference that an earlier run found for the line. A result may count more
+    differences than it lists. Later results include the unlisted ones until a run has compared all
+    lines."""
     world.append(batch(VALUES))
     path, output = load(world, "first", "2nd", "third"), str(world.root)
     (first,) = sample_report.results([surveyed(world)], Told(), [], 1, "l1", output)

@@ -99,8 +99,9 @@ def test_a_line_before_the_announcement_is_found_too(world: LineWorld) -> None:
 
 
 def test_a_line_that_a_tier_does_not_have_yet(world: LineWorld) -> None:
-    """For a mirror that has not copied the record yet, and for an output into which it is not
-    loaded yet, the result says "not yet". It names the first of these tiers."""
+    """A mirror may not have copied the line's record yet, and the record may not be loaded into the
+    output yet. The result then says "not yet" for the tier. Its sentence names the first tier
+    without the line."""
     world.append(batch(LINES), only="dc1")
     world.load((0, LINES[0]), offset=0)
     story = traced(world)
@@ -152,8 +153,8 @@ def test_a_line_that_was_declared_lost(world: LineWorld) -> None:
 
 
 def test_a_line_that_a_rule_left_out(world: LineWorld) -> None:
-    """If no tier has a line that nobody declared lost, and rules of the line's agent have left out
-    records of the topic, the result says so and names these rules."""
+    """If no tier has the line, nobody declared it lost, and rules of its agent left out records of
+    the topic, the result says that the line was filtered, and names these rules."""
     count = Count(LOGS, AGENT, NOW_MS, 60_000, 0, 0, 0, filtered=(Filtered("debug", 3, 90),))
     world.say(Delta(AGENT_SENDER, 1, NOW_MS, counts=(count,)))
     story = traced(world)

@@ -188,8 +188,8 @@ def test_a_topic_made_again_meets_no_old_offsets(tmp_path: Path) -> None:
 
 
 def test_a_log_start_offset_survives(tmp_path: Path) -> None:
-    """If the checkpoint with the log start offsets was written before a kill, records below the log
-    start stay deleted after the kill."""
+    """If the checkpoint file with the log start offsets was written before a kill, records below
+    the log start stay deleted after the kill."""
     world = World(tmp_path / "a")
     world.create("logs", 1)
     partition = TopicPartition("logs", 0)

@@ -433,8 +433,8 @@ def test_a_batch_damaged_on_the_way_is_never_appended(logs: MirrorWorld) -> None
 
 
 def test_a_refusal_that_may_pass_is_waited_for(logs: MirrorWorld) -> None:
-    """If the source refuses fetches of a partition for a time, the partition is not stopped. The
-    mirror waits, and continues when the source accepts fetches again."""
+    """If the source refuses fetches of a partition for a time, the mirror shows the partition as
+    waiting, and not as stopped. It continues when the source accepts fetches again."""
     logs.source.fetch_error[LOGS] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
     fill(logs, 2)
     logs.settle(3)
@@ -464,8 +464,8 @@ def test_a_source_that_answers_errors_at_once_is_not_asked_all_the_time(logs: Mi
 
 
 def test_a_gap_is_named_before_anything_behind_it_is_copied(logs: MirrorWorld) -> None:
-    """The mirror first writes a gap into the topic's config, and only then copies the records after
-    the gap."""
+    """The mirror first writes a gap (a range of missing offsets) into the topic's config, and only
+    then copies the records after the gap."""
     fill(logs, 10)
     logs.source.log("logs").expire(45)
     logs.local.zookeeper_is_away = True
@@ -501,9 +501,9 @@ def test_gaps_of_several_partitions_at_once_are_all_named(world: MirrorWorld) ->
 
 
 def test_a_gap_whose_naming_was_cut_short_is_named_once(logs: MirrorWorld) -> None:
-    """If the mirror restarts after it has written a gap into the config and before it copies a
-    later batch, it does not write a second gap. If more records have expired in the source
-    meanwhile, it enlarges the first gap."""
+    """If the mirror restarts after it has written a gap (a range of missing offsets) into the
+    config and before it copies a later batch, it does not write a second gap. If more records have
+    expired in the source meanwhile, it enlarges the first gap."""
     fill(logs, 5)
     logs.source.log("logs").expire(36)
     logs.client.lose()
@@ -533,8 +533,9 @@ def test_a_hole_between_batches_is_named(logs: MirrorWorld) -> None:
 
 
 def test_too_many_gaps_stop_the_partition(logs: MirrorWorld) -> None:
-    """If a topic would get more gaps than its config may contain, the mirror stops copying the
-    partition with the latest gap, because the source seems to lose records again and again."""
+    """If a topic would get more gaps (ranges of missing offsets) than its config may contain, the
+    mirror stops copying the partition with the latest gap, because the source seems to lose records
+    again and again."""
     logs.local.gaps_max = 1
     logs.source.log("logs").append(skip=1)
     logs.source.log("logs").append(skip=1)
@@ -655,9 +656,9 @@ def test_a_full_disk_does_not_make_the_source_send_without_end(logs: MirrorWorld
 
 
 def test_a_write_taken_back_while_a_gap_is_named_leaves_no_hole(logs: MirrorWorld) -> None:
-    """While the mirror records a gap in the topic's config, its log writes the batches before the
-    gap. If this write fails, the mirror fetches these batches again, so that they are not
-    missing."""
+    """While the mirror records a gap (a range of missing offsets) in the topic's config, its log
+    writes the batches before the gap. If this write fails, the mirror fetches these batches again,
+    so that they are not missing."""
     fill(logs, 2)
     logs.source.log("logs").append(skip=5)
     logs.disk.is_full = True
@@ -694,7 +695,7 @@ def test_a_segment_that_cannot_be_made_is_no_gap_in_the_source(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """If the mirror's log cannot begin a new segment (a roll), batches that were already fetched
-    are not appended. They are fetched again, and their offsets are not recorded as a gap."""
+    are not appended. They are fetched again, and their offsets are not recorded as missing."""
     world = MirrorWorld(tmp_path, monkeypatch, defaults=LogConfig(segment_bytes=1024))
     world.source.max_bytes = 120
     world.source.create("logs")

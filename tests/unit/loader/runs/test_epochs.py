@@ -146,7 +146,8 @@ def test_what_expired_from_the_audit_topic_may_have_had_higher_epochs(
 def test_what_cannot_be_read_may_have_had_a_higher_epoch(loading: MemoryLoading) -> None:
     """Messages that cannot be decoded, such as those of a newer version, may have had higher
     epochs. So the loader chooses an epoch that is one higher than the number of messages that the
-    topic ever had."""
+    topic ever had. No earlier epoch can be as high, because at least one message was sent in each
+    epoch."""
     loading.say(said_by(3))
     log = loading.cluster.log(TopicPartition(AUDIT, 0))
     newer = pa.array([bytes.fromhex("c301") + b"12345678" + b"x"], pa.binary())

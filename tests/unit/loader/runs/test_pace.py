@@ -49,7 +49,8 @@ def test_steps_that_are_rarer_than_the_window_have_a_rate() -> None:
 
 def test_a_loss_of_progress_begins_a_new_measurement() -> None:
     """If slices have to run again, progress goes back. The rate is then unknown until the next step
-    of progress. From then on, only the progress since it went back counts for the rate."""
+    of progress. From then on, the rate is computed only from the progress after the slices had to
+    run again."""
     pace = paced((0.0, 0), (10.0, 100), (11.0, 50))
     assert pace.per_second(11.0) is None
     pace.note(21.0, 70)

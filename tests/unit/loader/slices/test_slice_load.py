@@ -420,8 +420,8 @@ def test_a_slice_of_control_batches_is_covered() -> None:
 
 @pytest.fixture
 def chunks(monkeypatch: pytest.MonkeyPatch) -> list[pa.BinaryArray]:
-    """Returns a list, to which each call of the decoder adds its values. They are the values of one
-    chunk (batches that are decoded together)."""
+    """Returns a list, to which each call of the decoder adds the values that it is given: those of
+    one chunk (batches that are decoded together)."""
     found: list[pa.BinaryArray] = []
     decode = Decoder.decode
 

@@ -161,8 +161,8 @@ def test_levels_are_read_and_written_under_different_keys(registry: Registry) ->
 def test_a_configuration_without_compatibility_changes_no_level(
     registry: Registry, subject: str, body: dict[str, str]
 ) -> None:
-    """A request to set the configuration changes no level if it has no level, or has it under a
-    mistyped key. The level null removes the level that was set."""
+    """A request to set the configuration changes no level if the request contains no level, or if
+    the level's key is mistyped. The level null removes the level that was set."""
     path = f"/config{subject}"
     assert registry.good("PUT", path, body) == {}
     assert registry.good("GET", "/config") == {"compatibilityLevel": "BACKWARD"}
