@@ -45,8 +45,8 @@ def _found(
 
 
 def test_each_line_once_and_complete_is_good() -> None:
-    """A run is good if each line arrived exactly once, in a bucket that the audit calls complete.
-    These lines count as proven."""
+    """A torture run is good if each line arrived exactly once, in a bucket that the audit calls
+    complete. These lines count as proven."""
     found = _found([1, 2, 3], _bucket("complete"))
     assert found.is_good
     assert (found.lines, found.rows, found.complete, found.proven) == (3, 3, 1, 3)
@@ -78,7 +78,7 @@ def test_what_is_missing_or_double_in_a_complete_bucket_is_a_false_complete() ->
 
 
 def test_nothing_is_good_where_nothing_was_judged() -> None:
-    """A run is not good if the audit's report is empty, or calls no bucket complete."""
+    """A torture run is not good if the audit's report is empty, or calls no bucket complete."""
     assert not _found([1, 2, 3]).is_good
     assert not _found([1, 2, 3], _bucket("unknown", "a message is missing")).is_good
 

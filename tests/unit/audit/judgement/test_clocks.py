@@ -97,7 +97,7 @@ class Site:
     def live(self, ahead: dict[Sender, int], rounds: int = 14) -> Clocks:
         """Lets `rounds` half minutes pass, and returns what the audit then says about the clocks.
         In each half minute, every sender in `ahead` sends a message, which the collector receives
-        at once. ahead: by how many ms each sender's clock is ahead of ours."""
+        at once. ahead: by how many ms each sender's clock is ahead of the audit's clock."""
         for _ in range(rounds):
             self.pass_on(29)
             self.collection.turn(0)
@@ -108,7 +108,7 @@ class Site:
         return self.judge()
 
     def present_ms(self, ledger: Ledger | None = None) -> int:
-        """The time that our clock should show, in the audit's judgement."""
+        """The time that the audit's own clock should show, as the audit computes it."""
         return present_ms((ledger or self.ledger).evidence(), POLICY, self.clock.time_ms())
 
     def judge(self, ledger: Ledger | None = None) -> Clocks:
@@ -131,7 +131,7 @@ def test_clocks_that_agree_are_not_spoken_of() -> None:
 @pytest.mark.parametrize("ahead_ms", [HOUR, -HOUR])
 def test_a_sender_whose_clock_differs_is_named_with_its_host_and_by_how_much(ahead_ms: int) -> None:
     """The audit reports a sender whose clock is ahead or behind, with the host and the difference.
-    It reports no other sender, and our clock counts as right."""
+    It reports no other sender, and the audit's own clock counts as right."""
     found = Site().live(GOOD | {agent(2): ahead_ms})
     assert [(x.host, x.ahead_ms) for x in found.others] == [("app2", ahead_ms)]
     assert not found.is_ours_wrong
@@ -143,9 +143,9 @@ def test_a_sender_whose_clock_differs_is_named_with_its_host_and_by_how_much(ahe
 @promise("clocks measured")
 @pytest.mark.parametrize("ahead_ms", [HOUR, -HOUR])
 def test_our_own_clock_is_told_by_most_others(ahead_ms: int) -> None:
-    """If the clocks of most senders differ from our clock in the same direction, the audit reports
-    our clock as wrong. If the clock of another sender is wrong too, the audit compares that clock
-    with the time that our clock should show."""
+    """If the clocks of most senders differ from the audit's own clock in the same direction, the
+    audit reports its own clock as wrong. If the clock of one of the other senders is wrong too, the
+    audit compares that clock with the time that its own clock should show."""
     site = Site()
     site.clock.set_time_ms(NOW + ahead_ms)
     found = site.live(GOOD | {agent(3): 2 * HOUR})
@@ -157,8 +157,8 @@ def test_our_own_clock_is_told_by_most_others(ahead_ms: int) -> None:
 
 
 def test_with_one_sender_ours_is_doubted() -> None:
-    """If there is only one sender and its clock differs from our clock, the audit reports our clock
-    as doubtful. It cannot know which of the two clocks is wrong."""
+    """If there is only one sender and its clock differs from the audit's own clock, the audit
+    reports its own clock as doubtful, because it cannot know which of the two clocks is wrong."""
     found = Site().live({agent(1): -HOUR})
     assert found.ours_ms == HOUR
     assert "that of the only program" in clock_report.sentences(found)[0]
@@ -182,9 +182,9 @@ def test_who_is_not_heard_any_more_has_no_clock() -> None:
 
 def test_of_a_window_the_least_lag_counts() -> None:
     """The lag of a message is the time from its sending until the audit received it. In each window
-    of two minutes, only the smallest lag counts, because messages may wait on their way. If our
-    clock is set back, so that an earlier window begins again, the lags of all other windows are
-    forgotten."""
+    of two minutes, only the smallest lag counts, because messages may wait on their way. If the
+    audit's own clock is set back, so that an earlier window begins again, the lags of all other
+    windows are forgotten."""
     known = then(then(None, Reading(5, 10)), Reading(5, 3_000))
     assert known == Reading(5, 10)
     known = then(then(known, Reading(6, 20)), Reading(7, 30))
@@ -372,8 +372,8 @@ def test_a_host_whose_clock_is_far_behind_is_not_called_silent() -> None:
 
 
 def test_by_a_clock_of_ours_that_is_ahead_a_silent_host_is_not_called_behind() -> None:
-    """If our clock is ahead, the clocks of all hosts seem to be behind. The audit still calls a
-    silent host "silent", and not "behind"."""
+    """If the audit's own clock is ahead, the clocks of all hosts seem to be behind. The audit still
+    calls a silent host "silent", and not "behind"."""
     site = Site()
     site.clock.set_time_ms(NOW + HOUR)
     site.live(GOOD)
@@ -396,8 +396,8 @@ def test_a_host_that_died_with_its_clock_ahead_is_silent() -> None:
 
 @promise("clocks due")
 def test_a_bucket_is_not_taken_for_over_by_a_clock_that_is_ahead() -> None:
-    """If a host's clock and our clock are ahead by the same time, the audit still calls no bucket
-    complete before the bucket is over."""
+    """If a host's clock and the audit's own clock are ahead by the same time, the audit still calls
+    no bucket complete before the bucket is over."""
     site = Site()
     site.clock.set_time_ms(NOW + HOUR)
     others = {agent(2): 0, agent(3): 0, BROKER: 0}
@@ -420,8 +420,8 @@ def test_a_bucket_is_not_taken_for_over_by_a_clock_that_is_ahead() -> None:
 @promise("clocks counter")
 def test_a_counter_whose_clock_is_ahead_is_not_heard_before_it_speaks() -> None:
     """A bucket of records without origin is not complete before a message of the broker's counter
-    has arrived after the bucket's end. Our clock decides when the message arrived, because the
-    counter's own clock may be ahead."""
+    has arrived after the bucket's end. The audit's own clock decides when the message arrived,
+    because the counter's own clock may be ahead."""
     part = Count(LOGS, 0, 0, 60_000, 1, 1, 1)
     delta = Delta(BROKER, 1, HOUR, ranges=(Range(LOGS, 0, 0, 1),), counts=(part,))
     fold = Fold()

@@ -194,7 +194,8 @@ def test_how_much_a_place_lacks_is_told() -> None:
 
 
 def test_a_topic_that_nobody_loads_is_complete_without_the_output() -> None:
-    """A topic that is exempt from the tier hdfs is complete without counts of this tier."""
+    """A topic that is exempt from the tier hdfs (nobody loads it) is complete without counts of
+    this tier."""
     unloaded = [x for x in day() if x != day()[3]]
     policy = replace(POLICY, exemptions=(Exemption(Tier.HDFS, ("dc1.logs",)),))
     assert only(unloaded).is_short

@@ -102,8 +102,8 @@ def test_the_newest_offset_of_a_partition_wins() -> None:
 
 
 def test_jobs_keep_a_pace() -> None:
-    """The first job starts at once. Each later job starts at least PACE_S seconds after the start
-    of the previous job."""
+    """The first job (collected reads and writes of groups in ZooKeeper) starts at once. Each later
+    job starts at least PACE_S seconds after the start of the previous job."""
     world = World()
     world.commit("g", 1)
     assert world.run_timers() == [0.0]
@@ -116,10 +116,10 @@ def test_jobs_keep_a_pace() -> None:
 
 @pytest.mark.parametrize("answer_s", [0.001, 0.02, 0.25])
 def test_a_thousand_groups_a_second_are_few_writes(answer_s: float) -> None:
-    """If a thousand groups commit once a second, there are at most 1 / PACE_S jobs a second, and
-    fewer if ZooKeeper answers slowly. No commit is answered before ZooKeeper has answered, and no
-    commit waits for more than two jobs. The number of waiting offsets is never larger than the
-    number of offsets that the groups commit during two jobs."""
+    """If a thousand groups commit once a second, their commits are collected into at most 1 /
+    PACE_S jobs for ZooKeeper a second, and fewer if ZooKeeper answers slowly. No commit is answered
+    before ZooKeeper has answered, and no commit waits for more than two jobs. The number of waiting
+    offsets is never larger than the number of offsets that the groups commit during two jobs."""
     world, seconds, groups, partitions = World(), 3, 1000, 4
     random = Random(1)
     beginnings = [random.random() for _ in range(groups)]

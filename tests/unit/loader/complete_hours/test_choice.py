@@ -66,7 +66,8 @@ def test_old_hours_hold_back_neither_new_hours_nor_each_other() -> None:
 
 
 def test_hours_with_rows_come_first() -> None:
-    """A run asks about hours with rows before hours without rows."""
+    """A run asks the audit's collector first about hours with rows, and then about hours without
+    rows."""
     hours = {text(3), text(9)}
     found = choice.asked(hours, choice.over(NOW, choice.RECENT_HOURS), {}, NOW)
     assert set(found[:2]) == hours

@@ -256,8 +256,8 @@ def test_a_value_that_python_cannot_hold_stays_in_its_file(folder: Folder) -> No
 
 
 def test_a_damaged_file_stays(folder: Folder) -> None:
-    """A group with a damaged file stays as it is, because a rewritten file would hide the
-    damage."""
+    """A group of small files stays as it is if one of the files is damaged, because a rewritten
+    file would hide the damage."""
     folder.add([1])
     path = folder.add([2]).file.path
     data = bytearray(folder.store.read(path) or b"")
@@ -270,7 +270,8 @@ def test_a_damaged_file_stays(folder: Folder) -> None:
 
 
 def test_a_file_that_is_gone_is_named(folder: Folder) -> None:
-    """If a file of a group is gone, the group stays as it is, and the result names the file."""
+    """If a file of a group of small files is gone, the other files of the group stay as they are,
+    and the result names the file."""
     path = folder.add([1]).file.path
     folder.store.delete(path)
     assert folder.rewritten().kept == f"{path} is gone"
