@@ -182,8 +182,8 @@ def test_a_bucket_belongs_to_each_span_that_it_touches() -> None:
 
 
 def test_how_much_a_place_lacks_is_told() -> None:
-    """For each place (a tier of one cluster, or an output) that lacks records, the answer contains
-    the number of missing records, summed over all buckets."""
+    """For each place (a tier of one cluster, or an output) that lacks records, the answer of
+    `skidway audit complete` contains the number of missing records, summed over all buckets."""
     more = [
         delta(AGENT, 3, count(7, bucket=EMPTY)),
         *(delta(x, 2, count(7, bucket=EMPTY)) for x in (BROKER, MIRROR)),
@@ -252,8 +252,9 @@ def test_a_cluster_that_is_retired_need_not_be_heard() -> None:
 
 
 def test_topics_of_rejects_are_asked_too() -> None:
-    """The answer about a topic includes its topic of rejects (`<topic>.rejected`). If the audit has
-    counts only of the topic of rejects, it answers that it does not know the requested topic."""
+    """The answer of `skidway audit complete` about a topic includes its topic of rejects
+    (`<topic>.rejected`). If the audit has counts only of the topic of rejects, it answers that it
+    does not know the requested topic."""
     rejected = replace(LOGS, topic="logs.rejected", topic_id="rid")
     lines = Delta(AGENT, 3, START, counts=(count(source=rejected),))
     found = asked([*day(), lines, seal(AGENT, 4, DUE, 3)])
@@ -305,7 +306,8 @@ def accept(messages: list[Message], *buckets: int) -> list[Message]:
 @promise("6 acceptance")
 def test_accepted_buckets_count_as_complete_and_are_named() -> None:
     """If a person has accepted all findings (the reasons in the verdict) of a bucket, the bucket no
-    longer keeps the topic from being complete. The answer lists the bucket as accepted."""
+    longer keeps the topic from being complete. The answer of `skidway audit complete` lists the
+    bucket as accepted."""
     short = [*day()[:3], delta(HDFS, 1, count(3)), *day()[4:]]
     found = only(accept(short, START))
     assert not found.is_short

@@ -169,9 +169,9 @@ def test_of_a_topic_made_again_meanwhile_nothing_is_passed_over(
 
 
 def test_schemas_without_end_are_counted_together(store: Path) -> None:
-    """The store counts the unreadable messages of each unknown schema. If there are more unknown
-    schemas than a limit allows, it counts the messages of all further ones together. So a program
-    that writes to the topic cannot fill the disk with new schemas."""
+    """The collector's store counts the unreadable messages of each unknown schema. If there are
+    more unknown schemas than a limit allows, it counts the messages of all further ones together.
+    So a program that writes to the topic cannot fill the disk with new schemas."""
     ledger = Ledger(store)
     ledger.take([b"\xc3\x01" + number.to_bytes(8) for number in range(1, 200)])
     assert len(ledger.unread()) == 65

@@ -92,8 +92,8 @@ def test_what_was_rejected_or_repeated_stands_in_the_sentence() -> None:
 
 
 def test_the_table_shows_every_tier_and_tells_missing_from_zero() -> None:
-    """The table has a column for every tier. A tier that never reported has an empty cell and not a
-    zero."""
+    """The table of a report has a column for every tier. A tier that never reported has an empty
+    cell and not a zero."""
     [row] = report.table([SHORT], TIERS)
     assert (row["agent"], row["broker"], row["mirror"]) == (5, 4, None)
     assert row["why"] == "one; two; three; and 1 more"

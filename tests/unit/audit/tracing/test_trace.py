@@ -60,8 +60,8 @@ def traced(
 
 
 def test_a_line_that_every_tier_has(world: LineWorld) -> None:
-    """From a byte inside a line, the search finds the line's record in each cluster and its row,
-    with their places and times."""
+    """Given a byte inside a line, `skidway audit trace` finds the line's record in each cluster and
+    the line's row, with their places and times."""
     world.append(batch([b"other"], agent=OTHER_AGENT, file=9))
     world.append(batch(LINES))
     path = world.load((0, LINES[0]), (11, LINES[1]), (23, LINES[2]), offset=1)
@@ -78,8 +78,9 @@ def test_a_line_that_every_tier_has(world: LineWorld) -> None:
 
 
 def test_a_line_is_named_by_its_record_or_by_its_file_id(world: LineWorld) -> None:
-    """The result (what happened to the line in each tier) is the same whether the line is named by
-    host, path and byte, by topic, partition and offset, or by a row's file id and first byte."""
+    """The result of `skidway audit trace` (what happened to the line in each tier) is the same
+    whether the line is named by host, path and byte, by topic, partition and offset, or by a row's
+    file id and first byte."""
     world.append(batch(LINES))
     world.load((0, LINES[0]), (11, LINES[1]), (23, LINES[2]), offset=0)
     story = traced(world)
@@ -90,8 +91,8 @@ def test_a_line_is_named_by_its_record_or_by_its_file_id(world: LineWorld) -> No
 
 def test_a_line_before_the_announcement_is_found_too(world: LineWorld) -> None:
     """A record whose event time is long before the announcement of its file (the message that the
-    agent has found the file) is found, although the search first reads the newer part of the
-    log."""
+    agent has found the file) is found, although `skidway audit trace` first reads the newer part of
+    the log."""
     world.append(batch(LINES, time_ms=5))
     world.append(batch([b"new"], agent=OTHER_AGENT, file=9))
     world.load((11, LINES[1]), offset=1, time_ms=5)
@@ -123,8 +124,8 @@ def test_a_line_that_a_tier_lacks(world: LineWorld) -> None:
 
 
 def test_a_record_that_expired_in_the_source_is_found_in_the_mirror(world: LineWorld) -> None:
-    """If the source cluster's log no longer has the record, the search continues in the mirror's
-    log. The result says that the record has expired in the source cluster."""
+    """If the source cluster's log no longer has the record, `skidway audit trace` searches the
+    mirror's log. The result says that the record has expired in the source cluster."""
     world.append(batch(LINES))
     world.append(batch([b"x"], first=100))
     world.clusters["dc1"].log(TopicPartition("logs", 0)).expire(3)
@@ -206,8 +207,8 @@ def test_a_tier_that_was_not_looked_at_is_no_proof(world: LineWorld) -> None:
 
 
 def test_a_row_whose_record_has_expired_everywhere(world: LineWorld) -> None:
-    """If no cluster has the record any more, its event time is unknown. Then the search looks for
-    the row in all hours of the output."""
+    """If no cluster has the record any more, its event time is unknown. Then `skidway audit trace`
+    looks for the row in all hours of the output."""
     for name in ("dc1", "offline"):
         world.append(batch(LINES), only=name)
         log = next(iter(world.clusters[name].topics.values())).logs[0]
@@ -222,7 +223,7 @@ def test_a_row_whose_record_has_expired_everywhere(world: LineWorld) -> None:
 
 
 def test_rows_that_are_there_twice_are_told(world: LineWorld) -> None:
-    """If a line has two rows, the result says so."""
+    """If a line has two rows, `skidway audit trace` says so."""
     world.append(batch(LINES))
     world.load((11, LINES[1]), offset=1)
     world.load((11, LINES[1]), offset=1)
