@@ -86,8 +86,9 @@ def placeholders() -> list[tuple[int, bytes]]:
 
 @promise("6 content")
 def test_rows_are_compared_and_a_changed_one_is_told_from_a_wrong_record(world: LineWorld) -> None:
-    """If a row has wrong content, the result names the row and the fields in which it differs from
-    its record. It also says whether the record in the log has the right content."""
+    """If a row has wrong content, the result of `skidway audit sample` names the row and the fields
+    in which it differs from its record. It also says whether the record in the log has the right
+    content."""
     world.append(batch(VALUES))
     path = load(world, *TEXTS)
     found = surveyed(world)
@@ -145,8 +146,9 @@ def test_lines_without_a_row_are_compared_with_records(world: LineWorld) -> None
 
 
 def test_a_file_that_cannot_be_read_is_named(world: LineWorld) -> None:
-    """If a file of the output is damaged, the result names the file. The lines whose rows are in
-    this file are compared with their records in the log instead, and do not count as equal rows."""
+    """If a file of the output is damaged, the result of `skidway audit sample` names the file. The
+    lines whose rows are in this file are compared with their records in the log instead, and do not
+    count as equal rows."""
     world.append(batch(VALUES))
     load(world, *TEXTS).write_bytes(b"no parquet")
     found = surveyed(world)
@@ -333,9 +335,9 @@ def test_a_result_says_when_the_lines_were_that_it_does_not_list(world: LineWorl
 
 @promise("6 content")
 def test_a_result_says_between_which_times_a_changed_line_may_be(world: LineWorld) -> None:
-    """If a row has other content than its line, its event time may differ, too. So the result says
-    the least and the greatest event time of the sample's lines. A later result that keeps the
-    difference says them again, and a result without differences does not."""
+    """If a row has other content than its line, its event time may differ, too. So the result of
+    `skidway audit sample` says the least and the greatest event time of the sample's lines. A later
+    result that keeps the difference says them again, and a result without differences does not."""
     world.append(batch(VALUES))
     path, output = load(world, "first", "2nd", "third"), str(world.root)
     part = replace(PART, least_ms=NOW_MS - 60_000, greatest_ms=NOW_MS)

@@ -85,8 +85,8 @@ def test_commits_of_many_groups_are_one_job() -> None:
 
 
 def test_the_newest_offset_of_a_partition_wins() -> None:
-    """Commits that arrive while a job runs wait for the next job. This job writes only the newest
-    commit of each partition."""
+    """Commits that arrive while a job (collected writes to ZooKeeper) runs wait for the next job.
+    This job writes only the newest commit of each partition."""
     world = World()
     world.commit("g", 1)
     world.run_timers()
@@ -174,9 +174,10 @@ def test_a_thousand_groups_a_second_are_few_writes(answer_s: float) -> None:
 
 
 def test_silence_is_told_to_everybody() -> None:
-    """If ZooKeeper does not answer, every request in the job gets the error. The requests can be of
-    five kinds: a commit of offsets, a write or a read of a group's record, a read of a group's
-    offsets, and a count of a group's members in ZooKeeper. The next job asks ZooKeeper again."""
+    """If ZooKeeper does not answer, every request in the job (collected requests to ZooKeeper) gets
+    the error. The requests can be of five kinds: a commit of offsets, a write or a read of a
+    group's record, a read of a group's offsets, and a count of a group's members in ZooKeeper. The
+    next job asks ZooKeeper again."""
     world = World()
     outcomes: list[object] = []
     world.commit("g", 1)
@@ -240,8 +241,8 @@ def test_offsets_of_a_topic_made_again_meanwhile_are_dropped() -> None:
 
 
 def test_a_closed_queue_answers_and_does_nothing_more() -> None:
-    """When the queue is closed, it answers all commits with an error, including those in the
-    running job. It starts no further job."""
+    """When the queue of jobs for ZooKeeper is closed, it answers all commits with an error,
+    including those in the running job. It starts no further job."""
     world = World()
     world.commit("g", 1)
     world.run_timers()
@@ -255,8 +256,8 @@ def test_a_closed_queue_answers_and_does_nothing_more() -> None:
 
 
 def test_a_group_is_busy_until_its_job_is_done() -> None:
-    """A group counts as busy while a job for the group waits or runs, so that the broker does not
-    delete or forget the group in this time."""
+    """A group counts as busy while a read or write of the group in ZooKeeper waits or runs, so that
+    the broker does not delete or forget the group in this time."""
     world = World()
     world.commit("g", 1)
     assert world.queue.is_busy_with("g")

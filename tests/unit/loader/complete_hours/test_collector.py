@@ -98,8 +98,8 @@ def test_what_is_no_collector_is_named() -> None:
 
 
 def test_a_collector_that_does_not_answer_is_asked_once() -> None:
-    """After one question without an answer, a run asks the collector nothing more, because each
-    further question could take as long as the first."""
+    """After one question without an answer, a run of the loader asks the collector nothing more,
+    because each further question could take as long as the first."""
     asked = []
 
     def get(url: str, _query: Mapping[str, str]) -> Any:
@@ -114,7 +114,7 @@ def test_a_collector_that_does_not_answer_is_asked_once() -> None:
 
 
 def test_a_slow_collector_takes_a_bounded_time_of_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    """When all answers of the collector together have taken too long, the run asks no more
+    """When all answers of the collector together have taken too long, the loader's run asks no more
     questions."""
     monkeypatch.setattr("skidway.loader.complete_hours.collector.BUDGET_S", -1.0)
     slow = collector(HEARD)
@@ -133,7 +133,8 @@ def test_the_file_has_what_the_collector_said() -> None:
 
 
 def test_an_answer_that_trickles_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If a collector sends its answer byte by byte, the run gives up after a limited time."""
+    """If a collector sends its answer byte by byte, the loader's run gives up after a limited
+    time."""
     over = threading.Event()
     module = "skidway.loader.complete_hours.collector"
     monkeypatch.setattr(f"{module}._fetched", lambda _url, _query: over.wait())

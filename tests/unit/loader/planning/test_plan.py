@@ -215,8 +215,8 @@ def test_a_gap_that_was_named_once_stays_named() -> None:
 
 
 def test_a_partition_that_is_no_longer_there_stops_by_name() -> None:
-    """If a topic no longer has a partition, the run reports this partition and loads nothing of it.
-    The manifest keeps the partition's position."""
+    """If a topic no longer has a partition, the loader's run reports this partition and loads
+    nothing of it. The manifest keeps the partition's position."""
     before = {0: AT_100, 2: PartitionRange(2, 0, 70, ahead=(Gap(80, 90, "x"),), below=BELOW)}
     (missing,) = plan.missing_partitions("t", before, [Bounds(0, 0, 100), Bounds(1, 0, 5)], {})
     assert (missing.partition, missing.first, missing.end, missing.below) == (2, 70, 70, BELOW)
