@@ -117,7 +117,8 @@ def test_alike_buckets_that_follow_one_another_share_a_row() -> None:
 
 
 def test_the_document_has_everything() -> None:
-    """The JSON document has all reasons and sums, both of each bucket and of each single agent."""
+    """The JSON document of a report has all reasons and sums, both of each bucket and of each
+    single agent."""
     document = report.document(standing([SHORT]), [_verdict(Status.INCOMPLETE, repeats=2)])
     [bucket] = document["buckets"]
     assert bucket["reasons"] == ["one", "two", "three", "four"]

@@ -116,7 +116,7 @@ def test_one_fails_and_the_others_go_on(tmp_path: Path) -> None:
 
 def test_nothing_can_be_created_when_all_are_offline(tmp_path: Path) -> None:
     """When all log directories are offline, the broker does not try to create a new partition. The
-    request fails with the error of one of the directories."""
+    request to create the partition fails with the error of one of the directories."""
     world = World(tmp_path / "a")
     world.logs.fail(StorageFailed("read", tmp_path / "a", OSError(errno.EIO, "broken")))
     world.create("logs", 1)

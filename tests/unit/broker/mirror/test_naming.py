@@ -71,8 +71,8 @@ def zookeeper() -> ZooKeeper:
 
 
 def test_gaps_add_up(zookeeper: ZooKeeper) -> None:
-    """A new gap is added to the topic's other gaps, and the topic's other settings stay. If the gap
-    is already recorded, nothing changes."""
+    """A new gap (a range of missing offsets) is added to the topic's other gaps, and the topic's
+    other settings stay. If the gap is already recorded, nothing changes."""
     zookeeper.name(ONE)
     zookeeper.name(TWO)
     zookeeper.name(ONE)
@@ -118,8 +118,9 @@ def test_settings_that_cannot_be_read_are_left_alone(zookeeper: ZooKeeper) -> No
 
 
 def test_there_is_an_end_to_gaps(zookeeper: ZooKeeper) -> None:
-    """The settings of a topic may contain at most a thousand gaps. When they do, the last gap may
-    still grow, but a further gap is refused with a reason."""
+    """The settings of a topic may contain at most a thousand gaps (ranges of missing offsets). When
+    they contain a thousand, the last gap may still grow, but a further gap is refused with a
+    reason."""
     many = [Gap(0, 10 * number, 10 * number + 3, "expired") for number in range(gaps.GAPS_MAX)]
     zookeeper.put({gaps.CONFIG: gaps.encode(many)})
     zookeeper.name(many[-1]._replace(end=many[-1].end + 2))

@@ -486,8 +486,8 @@ def test_a_gap_is_named_before_anything_behind_it_is_copied(logs: MirrorWorld) -
 
 
 def test_gaps_of_several_partitions_at_once_are_all_named(world: MirrorWorld) -> None:
-    """If several partitions have gaps at the same time, all gaps are written into the config, and
-    none overwrites another."""
+    """If several partitions have gaps (ranges of missing offsets) at the same time, all gaps are
+    written into the config, and none overwrites another."""
     world.source.create("logs", 3)
     for partition in range(3):
         fill(world, 5, partition)
@@ -641,8 +641,8 @@ def test_a_write_that_is_taken_back_is_fetched_again(logs: MirrorWorld) -> None:
 
 
 def test_a_full_disk_does_not_make_the_source_send_without_end(logs: MirrorWorld) -> None:
-    """While the disk is full, the waits between fetches grow, so that the source does not send the
-    same batches all the time."""
+    """While the mirror's disk is full, the mirror waits longer and longer between its fetches, so
+    that the source does not send the same batches all the time."""
     logs.disk.is_full = True
     fill(logs, 2)
     sent: set[int] = set()

@@ -47,7 +47,7 @@ def test_only_slices_that_overlap_run_again() -> None:
 
 
 def test_marks_of_earlier_loads_count() -> None:
-    """A record that an earlier load has loaded counts as a repeat in this load."""
+    """A record that an earlier load has already loaded counts as a repeat."""
     records = lines(6)
     (result,) = run_all(pieces(records, 3), {0: {(7, 1): 30}}, runner(records))
     assert sum(each.repeats for each in result.results) == 3

@@ -55,9 +55,9 @@ def hour(number: int, agent: int = 7, minute: int = 0) -> BucketKey:
 
 
 def test_a_bucket_has_the_number_of_its_last_delta() -> None:
-    """For each bucket of each agent, the table has the number of the last load that counted the
-    bucket. (In this test a delta has the number of its load.) Hours before 1970 are handled like
-    other hours."""
+    """For each bucket of each agent, the loader's table `buckets` has the number of the last delta
+    (audit message) that counted the bucket. (In this test a delta has the number of its load.)
+    Hours before 1970 are handled like other hours."""
     output = Output()
     assert output.load(hour(5), hour(5, 8), hour(5, 7, 1), hour(-3)) == {}
     assert output.load(hour(5), hour(6)) == {hour(5): 1}
