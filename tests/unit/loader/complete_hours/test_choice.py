@@ -23,10 +23,10 @@ def test_the_hours_that_are_over_end_with_the_last_one() -> None:
 
 
 def test_it_asks_about_hours_that_are_over() -> None:
-    """The loader asks about two kinds of hours: hours with rows that have no success file
-    (`_SUCCESS`) yet, and hours that were complete and whose success file was deleted. A run asks
-    about each hour only once. It leaves out hours that are not over, and older hours that the
-    collector has found incomplete."""
+    """The loader asks the audit's collector about two kinds of hours: hours with rows that have no
+    success file (`_SUCCESS`) yet, and hours that were complete and whose success file was deleted.
+    A run asks about each hour only once. It leaves out hours that are not over, and older hours
+    that the collector has found incomplete."""
     judged = {text(90): BAD, text(2): GOOD}
     found = choice.asked([text(9), text(90), text(0), text(-1)], [text(9), text(2)], judged, NOW)
     assert found == [text(9), text(2)]
