@@ -119,8 +119,8 @@ def test_what_is_no_schema_is_refused_in_a_sentence(schema: Any, words: str) -> 
     ],
 )
 def test_defaults_must_fit_their_types(avro: Any, good: list[Any], bad: list[Any]) -> None:
-    """A default that does not fit its type is refused. Otherwise the mistake might be noticed only
-    years later, when a reader needs the default."""
+    """The schema parser refuses a default that does not fit its type. Otherwise the mistake might
+    be noticed only years later, when a reader needs the default."""
     for value in good:
         parse(record(field(avro, default=value)))
     for value in bad:
@@ -129,8 +129,8 @@ def test_defaults_must_fit_their_types(avro: Any, good: list[Any], bad: list[Any
 
 
 def test_numbers_that_do_not_fit_are_no_defaults() -> None:
-    """A default that is too large for its type is refused, for example 10**400 as a double, or
-    1e300 as a float."""
+    """The schema parser refuses a default that is too large for its type, for example 10**400 as a
+    double, or 1e300 as a float."""
     for avro, value in (("double", 10**400), ("float", 1e300), ("float", -(10**39))):
         with pytest.raises(SchemaInvalid, match="default"):
             parse(record(field(avro, default=value)))

@@ -74,14 +74,14 @@ def test_a_topic_under_another_name_is_not_to_be_created() -> None:
     ],
 )
 def test_lines_are_chosen(wanted: Wanted, takes: bool) -> None:
-    """A line is exported only if its time of rejection, its reason and its file fit the options.
-    Lines with exactly the time `until` are left out."""
+    """A rejected line is exported only if its time of rejection, its reason and its file fit the
+    options. Lines with exactly the time `until` are left out."""
     assert wanted.takes(document(), 100) is takes
 
 
 def test_bytes_are_exported_whole() -> None:
-    """A line in UTF-8 is exported as text. A line that is not ASCII, or has NUL bytes, is also
-    exported as base64. Members of the exported JSON object that are null are left out."""
+    """A rejected line in UTF-8 is exported as text. A line that is not ASCII, or has NUL bytes, is
+    also exported as base64. Members of the exported JSON object that are null are left out."""
     assert repairable(document(b"caf\xc3\xa9", 6))["line"] == "café"
     assert "line_base64" not in repairable(document(b"cafe", 5))
     # bytes that are valid UTF-8 may mean other characters in the log's own encoding

@@ -59,8 +59,8 @@ def test_unknown_routes_answer_like_known_ones(
 
 
 def test_a_version_has_the_documented_keys_only(registry: Registry) -> None:
-    """The answer for a version has only the documented keys, because strict Java clients fail on
-    other keys."""
+    """The registry's answer for a version of a subject has only the documented keys, because strict
+    Java clients fail on other keys."""
     registry.register("s", A)
     for path in (
         "/subjects/s/versions/1",
