@@ -72,8 +72,8 @@ def test_a_manifest_that_was_created_again_does_not_count(
 
 
 def test_a_missing_manifest_is_named(folded: MemoryStore, named: NamedFiles) -> None:
-    """A missing manifest is a fault if no checkpoint (a file that replaces older manifests)
-    replaces it."""
+    """A missing manifest is a fault, unless a checkpoint (a file that replaces older manifests) has
+    replaced it."""
     folded.delete(layout.manifest(TOPIC, 9))
     _, [fault, *_] = committed_files.read(folded, TOPIC, named)
     assert (fault.kind, fault.what) == (Kind.NO_MANIFEST, f"manifest 9 of {TOPIC} is missing")

@@ -183,8 +183,8 @@ def test_without_a_usable_checkpoint_the_first_manifests_serve() -> None:
 
 @pytest.mark.parametrize("gone", [7, 9, 11])
 def test_a_missing_manifest_stops(gone: int) -> None:
-    """If a manifest is missing, and no checkpoint (a file that replaces old manifests) replaces it,
-    the loader stops and names the first missing manifest."""
+    """If a manifest is missing that no checkpoint (a file that replaces old manifests) has
+    replaced, the loader stops and names the first missing manifest."""
     store = MemoryStore()
     loads(store, 11)
     store.delete(layout.manifest(TOPIC, gone))
