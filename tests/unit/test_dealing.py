@@ -23,8 +23,8 @@ def test_all_stories_of_the_site_are_one_process() -> None:
 
 
 def test_what_is_named_is_there() -> None:
-    """Every test file that a group lists exists. A file that no group lists is a group of its
-    own."""
+    """Every test file that a group (tests that run in the same process) lists exists. A file that
+    no group lists is a group of its own."""
     for group, files in TOGETHER.items():
         for file in files:
             assert (ROOT / file).is_file()

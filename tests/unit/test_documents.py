@@ -209,7 +209,7 @@ def test_a_package_names_its_modules(package: Path) -> None:
     known = SELF_EXPLAINING.get(str(package.relative_to(ROOT)), set())
     assert not modules - known - set(re.findall(r"\b[a-z][a-z0-9_]*", page))
     for listed in lists_in(page):
-        if 2 * len(listed & modules) > len(listed):  # most are modules: a list of modules
+        if 2 * len(listed & modules) > len(listed):  # most names are modules, so all must be
             assert not listed - modules
 
 
@@ -241,8 +241,8 @@ def test_commands_in_documents_exist() -> None:
 
 
 def knows(nouns: Any, command: str) -> bool:
-    """Returns whether the noun, the verb and all options exist. `list|describe` stands for two
-    verbs."""
+    """Returns whether a command's noun (first word), verb (second word) and options all exist.
+    `list|describe` stands for two verbs."""
     noun, *words = command.split()
     if noun not in nouns.choices:
         return False

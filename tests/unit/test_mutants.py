@@ -30,9 +30,9 @@ def _functions(file: str) -> frozenset[str]:
 
 @pytest.mark.parametrize("package", packages())
 def test_a_mutant_changes_what_stands_there_once_and_is_a_program(package: str) -> None:
-    """The text that a mutant replaces occurs exactly once in the mutant's file, and the changed
-    file is valid Python. (So whoever changes such a text in the code must change its mutants,
-    too.)"""
+    """A mutant is a fault that is put into the code on purpose. The text that a mutant replaces
+    occurs exactly once in the mutant's file, and the changed file is valid Python. (So whoever
+    changes such a text in the code must change its mutants, too.)"""
     stale = []
     for mutant in mutants_of(package):
         text = (ROOT / mutant.file).read_text()
@@ -43,8 +43,8 @@ def test_a_mutant_changes_what_stands_there_once_and_is_a_program(package: str) 
 
 
 def test_the_tests_that_must_notice_a_mutant_exist() -> None:
-    """Each mutant names a test file, or one test of a test file, that must notice the mutant. This
-    file or test exists."""
+    """Each mutant (a fault that is put into the code on purpose) names a test file, or one test of
+    a test file, that must notice the mutant. This file or test exists."""
     for mutant in MUTANTS:
         assert mutant.tests, _name(mutant)
         for test in mutant.tests:
@@ -53,7 +53,8 @@ def test_the_tests_that_must_notice_a_mutant_exist() -> None:
 
 
 def test_no_two_mutants_are_one() -> None:
-    """No two mutants have the same description or make the same change."""
+    """No two mutants (faults that are put into the code on purpose) have the same description or
+    make the same change."""
     assert len({mutant.broken for mutant in MUTANTS}) == len(MUTANTS)
     assert len({(mutant.file, mutant.old, mutant.new) for mutant in MUTANTS}) == len(MUTANTS)
 
@@ -70,8 +71,9 @@ def test_a_share_is_drawn_by_a_text() -> None:
 
 
 def test_every_rule_has_a_mutant() -> None:
-    """For each promise of docs/delivery.md there is a mutant that at least one of the promise's
-    tests must notice. Promises that only end-to-end tests check are left out."""
+    """For each promise of docs/delivery.md there is a mutant (a fault that is put into the code on
+    purpose) that at least one of the promise's tests must notice. Promises that only end-to-end
+    tests check are left out."""
     rows = promises_page.kept().items()
     assert len(rows) > 80
     noticing = {test.partition("[")[0] for mutant in MUTANTS for test in mutant.tests}

@@ -69,8 +69,9 @@ def ask(proxy: Proxy) -> int:
 
 
 def test_a_fault_hits_as_often_as_it_was_told(proxy: Proxy) -> None:
-    """A fault for two answers hits exactly two, even if more requests are in flight. If the
-    connection of a chosen request ends before the answer arrives, the fault chooses another
+    """If a test tells the proxy to lose two answers, the proxy loses exactly two, even if more
+    requests are in flight. The proxy chooses the requests whose answers it will lose. If the
+    connection of a chosen request ends before the answer arrives, the proxy chooses another
     request."""
     lost = proxy.inject(Fault.LOSE_ANSWER, lambda *_: True, times=2)
     assert ask(proxy) == 0
@@ -82,7 +83,8 @@ def test_a_fault_hits_as_often_as_it_was_told(proxy: Proxy) -> None:
 
 
 def test_a_held_answer_is_one_of_several_in_flight(proxy: Proxy) -> None:
-    """A fault for one held-back answer holds back only one, even if more requests are in flight."""
+    """If a test tells the proxy to hold back one answer, the proxy holds back only one answer, even
+    if several requests are in flight."""
     held = proxy.inject(Fault.HOLD_ANSWER, lambda *_: True, times=1)
     asking = threading.Thread(target=ask, args=(proxy,), daemon=True)
     asking.start()

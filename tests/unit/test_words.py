@@ -22,7 +22,7 @@ HERE = "tests/unit/test_words.py"
 
 def test_private_words_are_not_used() -> None:
     """None of the words in PRIVATE occurs in the code or the documents, because readers do not
-    understand it and cannot search for it."""
+    understand these words and cannot search for them."""
     word = re.compile(rf"(?<![a-z])({'|'.join(PRIVATE)})s?(?![a-z])", re.IGNORECASE)
     listed = subprocess.run(
         ["git", "ls-files", "*.py", "*.md"], cwd=ROOT, capture_output=True, text=True, check=True

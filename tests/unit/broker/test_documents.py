@@ -49,7 +49,8 @@ def test_every_setting_of_a_topic_is_there() -> None:
 
 def test_a_setting_that_is_shown_in_parts_says_so() -> None:
     """Answers to DescribeConfigs divide a very long value of a setting among several settings. In
-    docs/broker.md, the row of such a setting also names the second one, such as `mirror.gaps.2`."""
+    docs/broker.md, the row of such a setting also names the second of these settings, such as
+    `mirror.gaps.2`."""
     second = list(gaps.shown("0:1-2:expired,0:3-4:expired", size_max=20))[1]
     (words,) = (words for name, *_, words in rows("topic settings") if name == f"`{gaps.CONFIG}`")
     assert f"`{second}`" in words

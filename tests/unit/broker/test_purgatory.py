@@ -25,8 +25,9 @@ class Operation:
 
 
 def test_an_operation_completes_once() -> None:
-    """An operation may wait for several partitions. When it has completed because of a change of
-    one partition, it is not checked again for any partition, and does not expire."""
+    """An operation, such as a fetch that waits for records, may wait for several partitions. When
+    it has completed because of a change of one partition, it is not checked again for any
+    partition, and does not expire."""
     timers = Timers()
     purgatory, operation = Purgatory(timers), Operation()
     purgatory.watch(operation, [A, B], 10.0)
@@ -44,8 +45,8 @@ def test_an_operation_completes_once() -> None:
 
 
 def test_an_operation_expires_at_its_deadline() -> None:
-    """An operation in the purgatory expires once, at its deadline and not before. It then leaves
-    the purgatory."""
+    """An operation in the purgatory (one that cannot complete yet) expires once, at its deadline
+    and not before. It then leaves the purgatory."""
     timers = Timers()
     purgatory, operation = Purgatory(timers), Operation()
     purgatory.watch(operation, [A], 10.0)
@@ -58,8 +59,8 @@ def test_an_operation_expires_at_its_deadline() -> None:
 
 
 def test_an_operation_may_come_back_while_it_is_asked() -> None:
-    """The purgatory asks an operation whether it can complete. Meanwhile the operation may put
-    another operation into the purgatory."""
+    """The purgatory asks an operation that waits in it, such as a fetch, whether it can complete.
+    Meanwhile the operation may put another operation into the purgatory."""
     timers = Timers()
     purgatory = Purgatory(timers)
     later = Operation()
@@ -88,9 +89,9 @@ def test_a_stop_completes_everything() -> None:
 
 
 def test_what_waits_is_bounded() -> None:
-    """An operation waits in the purgatory even after its connection has closed. So there is a limit
-    to the number of partitions for which operations wait, summed over all operations. An operation
-    that was removed (`forget`) is no longer counted."""
+    """An operation, such as a fetch, waits in the purgatory even after its connection has closed.
+    So there is a limit to the number of partitions for which operations wait, summed over all
+    operations. An operation that was removed (`forget`) is no longer counted."""
     timers = Timers()
     purgatory, operation = Purgatory(timers), Operation()
     assert purgatory.has_room(WATCHED_MAX)

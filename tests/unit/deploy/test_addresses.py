@@ -71,7 +71,7 @@ def test_a_cluster_without_brokers_has_no_addresses(brokers: list[dict[str, Any]
 def test_a_broker_without_a_cluster_is_of_the_first_one() -> None:
     """A broker whose host does not set skidway_cluster belongs to the first cluster of
     skidway_clusters. The Ansible filter that derives the addresses has this default in its code,
-    because Ansible does not pass it a role's defaults for another host."""
+    because Ansible does not pass the role's defaults of other hosts to a filter."""
     assert addresses.bootstrap_servers(CLUSTERS, [host("b1")]) == {"dc1": "b1:9092"}
 
 

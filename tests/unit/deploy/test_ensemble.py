@@ -67,8 +67,8 @@ def test_servers_with_data_come_before_new_ones_and_as_many_as_a_quorum_at_once(
 )
 def test_what_could_lose_the_ensemble_s_data_is_refused(seen: list[Any], said: str) -> None:
     """The start of an ensemble is refused if it could lose data. For example, if a server may have
-    data but is not part of the run, servers without data could form a quorum and continue without
-    this data."""
+    data but is not among the hosts of the playbook run, servers without data could form a quorum
+    and continue without this data."""
     assert said in ordered(*seen)
 
 

@@ -72,8 +72,8 @@ def test_a_version_without_the_unit_is_run_by_the_timer() -> None:
 
 
 def test_one_form_runs_and_the_other_is_stopped_for_good() -> None:
-    """The role starts either the timer or the resident service, and stops and disables the other
-    one, so that a boot never starts both."""
+    """The role `loader` starts either the timer or the resident service (which keeps running), and
+    stops and disables the other one, so that a boot never starts both."""
     wants: dict[bool, set[tuple[str, bool]]] = {True: set(), False: set()}
     for name in ("timer.yml", "resident.yml"):
         for task in yaml.safe_load((TASKS / name).read_text()):

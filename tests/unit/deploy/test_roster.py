@@ -38,8 +38,8 @@ def many(count: int) -> list[dict[str, Any]]:
 
 
 def test_one_host_may_leave_a_small_inventory() -> None:
-    """Without the operator's confirmation, a run may retire at most a tenth of the roster's hosts.
-    If a tenth is less than one host, the run may still retire one host."""
+    """Without the operator's confirmation, a run of the playbook may retire at most a tenth of the
+    roster's hosts. If a tenth is less than one host, the run may still retire one host."""
     agents = many(12)
     before = roster.roster(None, agents, CLUSTERS)
     assert roster.retirement_problem(None, agents, "10%") == ""

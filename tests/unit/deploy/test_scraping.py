@@ -133,8 +133,9 @@ RULES, TARGETS = "/etc/prometheus/skidway/rules/*.yml", "/etc/prometheus/skidway
     ],
 )
 def test_the_configuration_gets_rules_and_targets_once(config: dict[str, Any] | None) -> None:
-    """The role adds one entry of rules and one job to Prometheus' configuration, changes nothing
-    else, and changes nothing when it runs again. An uninstallation removes what the role added."""
+    """The role `monitoring` adds one entry of rules and one job to Prometheus' configuration,
+    changes nothing else, and changes nothing when it runs again. An uninstallation removes what the
+    role added."""
     once = scraping.with_skidway(config, RULES, TARGETS)
     assert scraping.with_skidway(once, RULES, TARGETS) == once
     before = {key: value or [] for key, value in (config or {}).items()}

@@ -18,8 +18,8 @@ OFFLINE: dict[str, Any] = {"mirrors": ["dc1", "dc2"]}
 def exempt(
     clusters: dict[str, Any], loaders: list[dict[str, Any]] | None = None, agents: str = ""
 ) -> dict[str, list[str]]:
-    """Returns, for each tier, the topics that are exempt from it. `agents` has the cluster of each
-    agent, separated by blanks."""
+    """Returns, for each tier, the topics that are exempt from it (that the audit does not expect in
+    it). `agents` has the cluster of each agent, separated by blanks."""
     hosts: dict[str, Any] = {f"a{n}": {"skidway_cluster": c} for n, c in enumerate(agents.split())}
     groups = {"agents": list(hosts)}
     if loaders is not None:
@@ -67,7 +67,8 @@ def test_an_agent_of_a_cluster_that_nobody_mirrors_is_complete_without_mirror() 
 def test_topics_that_a_mirror_leaves_out_are_exempt() -> None:
     """Patterns in mirrored_topics match whole names. So the pattern `nginx` does not match
     `nginx.rejected`, the topic of the rejected records. A topic that is not mirrored cannot be
-    loaded from the mirror. So such a topic is exempt from the tiers mirror and hdfs."""
+    loaded from the mirror either, so it is exempt from the tiers mirror and hdfs (the audit does
+    not expect it there)."""
     clusters = {"dc1": {"mirrored_topics": ["nginx", "auth.*"]}, "offline": {"mirrors": ["dc1"]}}
     found = exempt(clusters, [at("offline")], "dc1")
     for topic in ("nginx", "auth", "auth.rejected"):
@@ -78,8 +79,8 @@ def test_topics_that_a_mirror_leaves_out_are_exempt() -> None:
 
 def test_what_agents_publish_to_a_mirroring_cluster_is_loaded_there() -> None:
     """If a mirroring cluster has agents of its own, their topics are not mirrored, but the
-    cluster's loader loads them. So these topics are exempt only from the tier mirror. If the
-    mirroring cluster has no agents, nothing is exempt."""
+    cluster's loader loads them. So these topics are exempt only from the tier mirror (the audit
+    does not expect them there). If the mirroring cluster has no agents, nothing is exempt."""
     clusters = {"dc1": {}, "offline": {"mirrors": ["dc1"]}}
     found = exempt(clusters, [at("offline")], "dc1 offline")
     assert expected("offline.nginx", found) == "abh"
@@ -98,8 +99,9 @@ def test_what_agents_publish_to_a_mirroring_cluster_is_loaded_there() -> None:
     ],
 )
 def test_topics_that_nobody_loads_are_exempt_from_hdfs(variables: dict[str, Any]) -> None:
-    """Topics that no loader loads are exempt from the tier hdfs, whichever setting leaves them out.
-    If a topic is exempt, the topic of its rejected records is exempt as well."""
+    """Topics that no loader loads are exempt from the tier hdfs (the audit does not expect them
+    there), whichever setting leaves them out. If a topic is exempt, the topic of its rejected
+    records is exempt as well."""
     clusters = {"dc1": {}, "offline": {"mirrors": ["dc1"]}}
     found = exempt(clusters, [at("offline", **variables)], "dc1")
     assert found.keys() == {"hdfs"}
@@ -124,7 +126,7 @@ def test_what_one_of_two_loaders_loads_is_loaded() -> None:
 
 
 def test_clusters_that_mirror_each_other_have_all_tiers() -> None:
-    """If two clusters with agents mirror each other, nothing is exempt."""
+    """If two clusters with agents mirror each other, the audit expects all topics in all tiers."""
     both = {"dc1": {"mirrors": ["dc2"]}, "dc2": {"mirrors": ["dc1"]}}
     assert exempt(both, None, "dc1 dc2") == {}
     assert exempt(both, [at("dc1")], "dc1 dc2") == {}

@@ -29,15 +29,15 @@ class Reads(Mapping[str, Mapping[str, Any]]):
 
 
 def test_a_wave_in_which_all_went_well_is_good() -> None:
-    """A wave succeeds if no host failed, no host became unreachable, and the audit reports no
-    problem."""
+    """A wave (agents that are upgraded together) succeeds if no host failed, no host became
+    unreachable, and the audit reports no problem."""
     assert waves.wave_problems(Reads(), ["a", "b"], ["a", "b"], []) == []
     assert waves.wave_problems({"a": {}}, ["a"], ["a"]) == []
 
 
 def test_a_wave_goes_back_for_each_of_its_hosts_and_for_the_audit() -> None:
-    """A wave is rolled back if a host failed, if a host became unreachable, or if a host's lines
-    did not arrive. The report names all these hosts."""
+    """A wave (agents that are upgraded together) is rolled back if a host failed, if a host became
+    unreachable, or if a host's lines did not arrive. The report names all these hosts."""
     hosts = Reads(b=["b: no space left", "b: last lines"])
     found = waves.wave_problems(hosts, ["a", "b", "c"], ["a", "b"], ["a: bucket 10:05 is open"])
     assert found == [
@@ -49,8 +49,8 @@ def test_a_wave_goes_back_for_each_of_its_hosts_and_for_the_audit() -> None:
 
 
 def test_a_fleet_that_fails_as_a_whole_is_told_in_a_screen() -> None:
-    """If all hosts of a large wave fail, the report shows at most as many problems as fit on one
-    screen. The variables of each host are read only once."""
+    """If all hosts of a large wave (agents that are upgraded together) fail, the report shows at
+    most as many problems as fit on one screen. The variables of each host are read only once."""
     names = [f"h{n}" for n in range(3000)]
     hosts = Reads(**{name: [f"{name}: failed"] for name in names})
     found = waves.wave_problems(hosts, names, names[:2900], [])

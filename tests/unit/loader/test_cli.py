@@ -51,8 +51,8 @@ def wished(given: list[str], *words: str, result: Reloaded | None = None) -> tup
     ],
 )
 def test_hours_are_given_as_times(given: list[str], begin: str, end: str) -> None:
-    """The user gives hours as times, with or without minutes, seconds and time zone. The command
-    converts them to hours in UTC."""
+    """`skidway load reload` takes hours as times, with or without minutes, seconds and time zone,
+    and converts them to hours in UTC."""
     code, wish = wished(given, "logs", "--from", begin, "--to", end)
     assert (code, wish) == (0, Wish("logs", "2026-01-31T10", "2026-01-31T12"))
 
@@ -69,8 +69,8 @@ def test_hours_are_given_as_times(given: list[str], begin: str, end: str) -> Non
 def test_only_whole_hours_are_reloaded(
     given: list[str], capsys: pytest.CaptureFixture[str], begin: str, end: str, words: str
 ) -> None:
-    """A time that is not the start of an hour is refused, and the command ends with exit status
-    2."""
+    """`skidway load reload` refuses a time that is not the start of an hour, and ends with exit
+    status 2."""
     code, wish = wished(given, "logs", "--from", begin, "--to", end)
     assert (code, wish) == (2, None)
     assert words in capsys.readouterr().err

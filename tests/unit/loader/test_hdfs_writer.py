@@ -52,8 +52,8 @@ class Made:
 
 
 def test_a_file_begins_again_where_its_data_node_does_not_answer() -> None:
-    """The NameNode may choose a dead DataNode for a new file. The writer then begins the file
-    again, so that the file has all bytes exactly once."""
+    """The NameNode may choose a dead DataNode for a new file. The loader's writer then begins the
+    file again, so that the file has all bytes exactly once."""
     made = Made(REFUSED, REFUSED)
     writer = HdfsWriter("hdfs://nn/f", made)
     writer.write(b"one")
@@ -64,9 +64,9 @@ def test_a_file_begins_again_where_its_data_node_does_not_answer() -> None:
 
 
 def test_a_file_that_never_begins_is_given_up() -> None:
-    """If no DataNode answers, the writer gives up after a limited number of attempts. It does not
-    begin a file again if the NameNode refuses the bytes, or if it has already written a part of the
-    file (and no longer has it in memory)."""
+    """If no DataNode answers, the loader's writer gives up after a limited number of attempts. It
+    does not begin a file again if the NameNode refuses the bytes, or if it has already written a
+    part of the file (and no longer has it in memory)."""
     made = Made(*[REFUSED] * 100)
     writer = HdfsWriter("hdfs://nn/f", made)
     writer.write(b"one")
@@ -118,9 +118,9 @@ def test_a_file_begins_again_where_its_sync_does_not_return(
 
 
 def test_how_long_a_writer_waits_for_syncs_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """After every three hsyncs that did not return, the writer waits twice as long for the next
-    ones, up to a limit. Attempts that fail at once, because a DataNode refuses the connection, do
-    not make the wait longer."""
+    """After every three hsyncs that did not return, the loader's writer waits twice as long for the
+    next ones, up to a limit. Attempts that fail at once, because a DataNode refuses the connection,
+    do not make the wait longer."""
     waits: list[float] = []
 
     def never(_call: object, within_s: float) -> None:

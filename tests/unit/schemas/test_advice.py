@@ -116,7 +116,8 @@ A, B, C = field("a", "int"), field("b", "string"), field("c", "long")
 def test_the_suggested_edit(
     level: str, old: Any, new: Any, edits: list[str], suggested: Any
 ) -> None:
-    """The suggested edit keeps most of the author's schema and makes it compatible."""
+    """The edit that the advice suggests for an incompatible schema keeps most of the author's
+    schema and makes it compatible."""
     versions = [(7, parse(old))]
     advice = advise(parse(new), versions, Level(level))
     assert advice is not None
@@ -183,7 +184,8 @@ def test_all_versions_count_where_the_level_says_so() -> None:
 
 
 def test_types_of_other_schemas_are_not_edited() -> None:
-    """The suggested edit never changes a referenced schema, because it has another author."""
+    """The edit that the advice suggests never changes a referenced schema, because it has another
+    author."""
     known = named_types(parse({"type": "record", "name": "P", "fields": [A, B]}))
     before = {"type": "record", "name": "P", "fields": [A]}
     advice = advise(
@@ -199,8 +201,8 @@ def test_types_of_other_schemas_are_not_edited() -> None:
 
 
 def test_as_little_is_edited_as_can_be() -> None:
-    """An edit that removes two incompatibilities at once is preferred to an edit that removes only
-    one."""
+    """If several edits remove an incompatibility, the advice suggests the edit after which the
+    fewest incompatibilities are left."""
     advice = advise(
         parse(record(field("b", "int"), field("c", "int"))),
         [(1, parse(record(B, C)))],
@@ -212,8 +214,8 @@ def test_as_little_is_edited_as_can_be() -> None:
 
 
 def test_a_field_that_is_kept_has_a_default_for_those_before_it() -> None:
-    """The suggested edit may keep a field that the author removed. If an even earlier version lacks
-    this field, the edit also gives the field a default."""
+    """The edit that the advice suggests may keep a field that the author of the schema removed. If
+    an even earlier version lacks this field, the edit also gives the field a default."""
     versions = [(1, parse(record(A))), (2, parse(record(A, B)))]
     advice = advise(parse(record(A)), versions, Level.FULL_TRANSITIVE)
     assert advice is not None

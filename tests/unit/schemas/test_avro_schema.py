@@ -119,8 +119,8 @@ def test_what_is_no_schema_is_refused_in_a_sentence(schema: Any, words: str) -> 
     ],
 )
 def test_defaults_must_fit_their_types(avro: Any, good: list[Any], bad: list[Any]) -> None:
-    """A default that does not fit its type is refused. Otherwise the mistake might be noticed only
-    years later, when a reader needs the default."""
+    """The schema parser refuses a default that does not fit its type. Otherwise the mistake might
+    be noticed only years later, when a reader needs the default."""
     for value in good:
         parse(record(field(avro, default=value)))
     for value in bad:
@@ -129,8 +129,8 @@ def test_defaults_must_fit_their_types(avro: Any, good: list[Any], bad: list[Any
 
 
 def test_numbers_that_do_not_fit_are_no_defaults() -> None:
-    """A default that is too large for its type is refused, for example 10**400 as a double, or
-    1e300 as a float."""
+    """The schema parser refuses a default that is too large for its type, for example 10**400 as a
+    double, or 1e300 as a float."""
     for avro, value in (("double", 10**400), ("float", 1e300), ("float", -(10**39))):
         with pytest.raises(SchemaInvalid, match="default"):
             parse(record(field(avro, default=value)))
@@ -182,8 +182,9 @@ def test_a_type_without_namespace_inside_one_says_so() -> None:
 
 
 def test_a_type_that_is_named_like_a_primitive_stays_itself() -> None:
-    """In the canonical text, a type with the name of a primitive type is still that type. For
-    example, the fixed n.int is not written as int."""
+    """A named type may have the name of a primitive type, for example a fixed with the full name
+    n.int. The canonical text refers to this type by its full name, because `int` alone would be the
+    primitive type."""
     fixed = {"type": "fixed", "name": "n.int", "size": 4}
     again = parse(
         canonical(parse(record(field(fixed), field("n.int") | {"name": "b"}, namespace="n")))
@@ -230,7 +231,7 @@ def test_a_schema_may_use_the_types_of_those_it_references() -> None:
         '{"type":"record","name":"C","namespace":"n","fields":[{"name":"a","type":"P"},'
         '{"name":"b","type":"E"},{"name":"c","type":"P"}]}'
     )
-    # without referenced schemas, the canonical text of the whole schema stays the same
+    # if `canonical` gets no referenced schemas, it writes their types into the text
     assert canonical(parse(canonical(made))) == canonical(made)
     with pytest.raises(SchemaInvalid, match="no type"):
         parse(child)

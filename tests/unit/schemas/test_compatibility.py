@@ -24,15 +24,15 @@ pytestmark = pytest.mark.filterwarnings("ignore::avro.errors.IgnoredLogicalType"
 
 @pytest.mark.parametrize(("reader", "writer", "found"), RULES)
 def test_avros_rules(reader: Any, writer: Any, found: list[tuple[str, str]]) -> None:
-    """If a schema violates a rule of Avro's schema resolution, the check reports the violation with
-    its kind and path."""
+    """If a schema violates a rule of Avro's schema resolution, the compatibility check reports the
+    violation with its kind and path."""
     got = incompatibilities(parse(reader), parse(writer))
     assert [(each.kind, each.path) for each in got] == found
 
 
 def test_messages_say_which_field_and_which_schema() -> None:
-    """Each incompatibility has a message in Confluent's form and a sentence of our own. Both name
-    the field, and say which schema cannot read it."""
+    """Each incompatibility has a message in Confluent's form and a sentence of Skidway's own. Both
+    name the field, and say which schema cannot read it."""
     old, new = parse(record(A)), parse(record(A, field("c", "int")))
     version, (found,) = check(new, [(3, old)], Level.BACKWARD) or (0, [])
     assert version == 3
@@ -73,16 +73,16 @@ PLAIN, WITH_B, NEEDS_B = record(A), record(A, B), record(A, field("b", "int"))
 )
 def test_levels(level: str, new: Any, earlier: list[Any], failed: int | None) -> None:
     """A compatibility level decides which of two schemas must be able to read datums of the other
-    one, and whether a new schema is compared with all versions or only with the latest. The check
-    returns the newest version that does not fit."""
+    one, and whether a new schema is compared with all versions or only with the latest. The
+    compatibility check returns the newest version that does not fit."""
     versions = [(at, parse(each)) for at, each in enumerate(earlier, 1)]
     found = check(parse(new), versions, Level(level))
     assert (None if found is None else found[0]) == failed
 
 
 def test_symbols_are_looked_up_once_each() -> None:
-    """The check looks up each symbol of an enum in a set, a few times at most. Comparing 30,000
-    symbols pair by pair would take minutes."""
+    """The compatibility check looks up each symbol of an enum in a set, a few times at most.
+    Comparing 30,000 symbols pair by pair would take minutes."""
     hashed = 0
 
     class Symbol(str):
@@ -103,9 +103,9 @@ def test_symbols_are_looked_up_once_each() -> None:
 
 
 def test_what_was_good_inside_a_pair_that_is_not_is_compared_again() -> None:
-    """The check may find two nested types compatible only because it assumes that the recursive
-    types around them are compatible. If these then turn out to be incompatible, the check compares
-    the nested types again."""
+    """The compatibility check may find two nested types compatible only because it assumes that the
+    recursive types around them are compatible. If these recursive types then turn out to be
+    incompatible, the check compares the nested types again."""
 
     def a(bad: str, namespace: str, back: Any) -> Any:
         inside = {"type": "record", "name": "X", "fields": [field("back", back)]}
@@ -119,8 +119,8 @@ def test_what_was_good_inside_a_pair_that_is_not_is_compared_again() -> None:
 
 
 def test_unions_too_large_to_compare_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Unions that are too large to be compared branch by branch are refused with an error
-    message."""
+    """The compatibility check refuses unions that are too large to be compared branch by branch,
+    with an error message."""
     monkeypatch.setattr(compatibility, "STEPS_MAX", 100)
     old, new = (
         parse([{"type": "enum", "name": f"{name}{at}", "symbols": []} for at in range(20)])
@@ -131,8 +131,8 @@ def test_unions_too_large_to_compare_are_refused(monkeypatch: pytest.MonkeyPatch
 
 
 def test_the_fields_of_records_in_unions_count_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The check compares the types of two unions pair by pair, up to a limit of steps. The fields
-    of records in the unions count as steps, too."""
+    """The compatibility check compares the types of two unions pair by pair, up to a limit of
+    steps. The fields of records in the unions count as steps, too."""
     monkeypatch.setattr(compatibility, "STEPS_MAX", 5000)
     old, new = (
         parse(
@@ -148,7 +148,8 @@ def test_the_fields_of_records_in_unions_count_too(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_type_in_many_places_is_named_at_each() -> None:
-    """A type that does not fit is reported for each field that uses it."""
+    """The compatibility check reports a type that does not fit for each field that uses the
+    type."""
     old, new = (
         parse(
             record(
@@ -200,10 +201,10 @@ def test_a_type_in_many_places_does_not_multiply_messages() -> None:
 @settings(max_examples=share_of(400), deadline=None)
 @given(st.data())
 def test_verdicts_are_those_of_avros_own_library(data: st.DataObject) -> None:
-    """The check accepts and refuses the same schemas as Avro's Python library, except where that
-    library is wrong. The Python library does not find aliases without their namespace. It also
-    accepts schemas in which two fields of the writer match the same field of the reader; Avro's
-    Java library refuses these schemas."""
+    """The compatibility check accepts and refuses the same schemas as Avro's Python library, except
+    where that library is wrong. The Python library does not find aliases without their namespace.
+    It also accepts schemas in which two fields of the writer match the same field of the reader;
+    Avro's Java library refuses these schemas."""
     reader = data.draw(schemas().filter(lambda each: '"aliases"' not in json.dumps(each)))
     writer = data.draw(mutated(reader))
     found = incompatibilities(parse(reader), parse(writer))
@@ -249,8 +250,8 @@ def test_a_level_is_the_sum_of_its_parts(data: st.DataObject) -> None:
 
 
 def test_reasons_do_not_multiply(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If many fields use an incompatible type, the check makes only as many reasons as it
-    reports."""
+    """If many fields use an incompatible type, the compatibility check makes only as many reasons
+    as it reports."""
     made: list[int] = []
     inside = compatibility.Incompatibility.inside
 
@@ -270,8 +271,8 @@ def test_reasons_do_not_multiply(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_symbols_count_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The check compares the types of two unions pair by pair, up to a limit of steps. The symbols
-    of enums in the unions count as steps, too."""
+    """The compatibility check compares the types of two unions pair by pair, up to a limit of
+    steps. The symbols of enums in the unions count as steps, too."""
     monkeypatch.setattr(compatibility, "STEPS_MAX", 5000)
     old, new = (
         parse(

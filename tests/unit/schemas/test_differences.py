@@ -106,13 +106,14 @@ TIME = {"type": "long", "logicalType": "timestamp-millis"}
     ],
 )
 def test_each_change_in_a_line(old: Any, new: Any, lines: list[str]) -> None:
-    """The output has one line for each change between the two schemas, and no other lines."""
+    """The list of the differences of two schemas has one line for each change, and no other
+    lines."""
     assert [str(each) for each in differences(parse(old), parse(new))] == lines
 
 
 def test_both_sides_can_be_set_beside_each_other() -> None:
-    """Each change has a description of the field in the old and in the new schema. The description
-    is None if a schema lacks the field."""
+    """Each change between two schemas has a description of the field in the old and in the new
+    schema. The description is None if a schema lacks the field."""
     added, removed = differences(parse(record(A)), parse(record(B)))
     assert (added.change, added.old, added.new) == (Change.FIELD_ADDED, None, "string")
     assert (removed.change, removed.old, removed.new) == (Change.FIELD_REMOVED, "int", None)

@@ -61,8 +61,8 @@ INNER = record("Inner", whole={"type": "map", "values": "Whole"})
     ],
 )
 def test_a_field_leads_back_if_its_type_contains_its_record(schema: Any, paths: list[str]) -> None:
-    """Only fields through which a record contains itself are replaced. Other fields of the same
-    record, and fields around the record, are not changed."""
+    """`without_circles` replaces only the fields through which a record contains itself. Other
+    fields of the same record, and fields around the record, are not changed."""
     assert leading_back(without_circles(parse(schema))) == paths
 
 
@@ -74,8 +74,8 @@ def test_a_schema_without_circles_stays_as_it_is() -> None:
 
 
 def test_a_schema_is_the_same_without_its_circles() -> None:
-    """After its recursive types are replaced, a schema has the same canonical text, so it is not
-    mistaken for another schema."""
+    """After `without_circles` has replaced its recursive types, a schema has the same canonical
+    text, so it is not mistaken for another schema."""
     avro = parse(record("R", tree=NODE, more=["null", "Node"]))
     assert canonical(without_circles(avro)) == canonical(avro)
     assert without_circles(once := without_circles(avro)) is once

@@ -17,8 +17,8 @@ from support.registry_http import Registry, record
 def test_a_version_that_comes_behind_the_plan_is_not_deleted_for_ever(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The command shows which versions it would delete, and asks the user. If a producer registers
-    a version before the user answers, nothing is deleted permanently."""
+    """`skidway schemas delete` shows which versions it would delete, and asks the user. If a
+    producer registers a version before the user answers, nothing is deleted permanently."""
     registry = Registry()
     registry.register("s", record(a=None))
     monkeypatch.setattr(

@@ -28,8 +28,8 @@ DELTA: dict[str, Any] = {
 
 
 def test_the_header_is_avros() -> None:
-    """The header is C3 01 and the schema's CRC-64-AVRO, little-endian. The test uses the value that
-    is specified for the schema "null"."""
+    """The header of a message is C3 01 and the schema's CRC-64-AVRO, little-endian. The test uses
+    the value that is specified for the schema "null"."""
     messages = Messages(['"null"'])
     assert messages.encode("null", None) == b"\xc3\x01" + (0x63DD24E7CC258F8A).to_bytes(8, "little")  # type: ignore[arg-type]
 

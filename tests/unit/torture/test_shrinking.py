@@ -12,8 +12,9 @@ FAULTS = schedule(7, 600.0)
 
 
 def test_what_must_come_together_is_left() -> None:
-    """If a run fails exactly when three certain faults are in the schedule, the shortened schedule
-    has just these three of many faults, however far apart they are."""
+    """If a torture run (a test of all programs under several faults) fails exactly when three
+    certain faults are in its schedule, the shortened schedule has just these three of many faults,
+    however far apart they are."""
     needed = {FAULTS[3], FAULTS[30], FAULTS[-1]}
     tried: list[Sequence[Fault]] = []
 
@@ -26,15 +27,15 @@ def test_what_must_come_together_is_left() -> None:
 
 
 def test_what_did_not_fail_again_is_not_taken() -> None:
-    """If no shorter schedule fails (because the original one failed by chance), the result is the
-    original schedule, in the same order."""
+    """If a torture run fails with no shorter schedule of faults (because the original one failed by
+    chance), the result is the original schedule, in the same order."""
     assert shrunk(FAULTS, lambda _: False, 1_000) == FAULTS
     assert shrunk(FAULTS[:1], lambda _: True, 1_000) == FAULTS[:1]
 
 
 def test_no_more_runs_than_wanted() -> None:
-    """The shortening stops after the given number of runs, because a run takes as long as its
-    schedule."""
+    """When the schedule of a failed torture run is shortened, this stops after the given number of
+    runs, because a run takes as long as its schedule."""
     runs = 0
 
     def fails(_: Sequence[Fault]) -> bool:

@@ -45,8 +45,8 @@ def _found(
 
 
 def test_each_line_once_and_complete_is_good() -> None:
-    """A run is good if each line arrived exactly once, in a bucket that the audit calls complete.
-    These lines count as proven."""
+    """A torture run is good if each line arrived exactly once, in a bucket that the audit calls
+    complete. These lines count as proven."""
     found = _found([1, 2, 3], _bucket("complete"))
     assert found.is_good
     assert (found.lines, found.rows, found.complete, found.proven) == (3, 3, 1, 3)
@@ -56,7 +56,8 @@ def test_each_line_once_and_complete_is_good() -> None:
 def test_a_marked_hour_must_have_each_line_once() -> None:
     """If an hour has the file `_SUCCESS` but lacks a line or has a line twice, this file is
     reported as false, whatever the audit says about the bucket. Lines that are missing because a
-    Parquet file was deleted do not make it false, because a recount shows them."""
+    Parquet file was deleted do not make `_SUCCESS` false, because a recount shows that they are
+    missing."""
     for rows in ([1, 2], [1, 1, 2, 3]):
         found = _found(rows, _bucket("lost"), marked={(APP, 0)})
         assert (found.marked, found.false_marks) == (1, {(APP, 0)})
@@ -77,7 +78,7 @@ def test_what_is_missing_or_double_in_a_complete_bucket_is_a_false_complete() ->
 
 
 def test_nothing_is_good_where_nothing_was_judged() -> None:
-    """A run is not good if the audit's report is empty, or calls no bucket complete."""
+    """A torture run is not good if the audit's report is empty, or calls no bucket complete."""
     assert not _found([1, 2, 3]).is_good
     assert not _found([1, 2, 3], _bucket("unknown", "a message is missing")).is_good
 
@@ -198,10 +199,11 @@ def test_of_a_topic_made_again_the_gravest_word_counts() -> None:
 
 
 def test_alarms_and_buckets_that_do_not_heal_have_their_reasons() -> None:
-    """Buckets that have all their lines although the audit does not call them complete are listed
-    with the verdict's reason. A bucket with "lost" is listed in `beside` if a bucket with missing
-    lines has the same reason, and otherwise in `false_alarms`. A bucket whose rejects are
-    incomplete is listed in `unhealed`."""
+    """If all lines of a bucket have arrived although the audit does not call the bucket complete,
+    the result lists the bucket with the first reason of its verdict. A bucket with the verdict
+    "lost" or "unknown" is listed in `false_alarms`. But if a bucket with missing lines has the same
+    reason, it is listed in `beside`. A bucket with the verdict "open" or "incomplete", for itself
+    or for its rejects, is listed in `unhealed`."""
     lines = [*_lines(1), *_lines(2, time_ms=12_000), *_lines(3, time_ms=17_000)]
     verdicts = [
         _bucket("lost", "a", "b"),

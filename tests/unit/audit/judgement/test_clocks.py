@@ -97,7 +97,7 @@ class Site:
     def live(self, ahead: dict[Sender, int], rounds: int = 14) -> Clocks:
         """Lets `rounds` half minutes pass, and returns what the audit then says about the clocks.
         In each half minute, every sender in `ahead` sends a message, which the collector receives
-        at once. ahead: by how many ms each sender's clock is ahead of ours."""
+        at once. ahead: by how many ms each sender's clock is ahead of the audit's clock."""
         for _ in range(rounds):
             self.pass_on(29)
             self.collection.turn(0)
@@ -108,7 +108,7 @@ class Site:
         return self.judge()
 
     def present_ms(self, ledger: Ledger | None = None) -> int:
-        """The time that our clock should show, in the audit's judgement."""
+        """The time that the audit's own clock should show, as the audit computes it."""
         return present_ms((ledger or self.ledger).evidence(), POLICY, self.clock.time_ms())
 
     def judge(self, ledger: Ledger | None = None) -> Clocks:
@@ -131,7 +131,7 @@ def test_clocks_that_agree_are_not_spoken_of() -> None:
 @pytest.mark.parametrize("ahead_ms", [HOUR, -HOUR])
 def test_a_sender_whose_clock_differs_is_named_with_its_host_and_by_how_much(ahead_ms: int) -> None:
     """The audit reports a sender whose clock is ahead or behind, with the host and the difference.
-    It reports no other sender, and our clock counts as right."""
+    It reports no other sender, and the audit's own clock counts as right."""
     found = Site().live(GOOD | {agent(2): ahead_ms})
     assert [(x.host, x.ahead_ms) for x in found.others] == [("app2", ahead_ms)]
     assert not found.is_ours_wrong
@@ -143,9 +143,9 @@ def test_a_sender_whose_clock_differs_is_named_with_its_host_and_by_how_much(ahe
 @promise("clocks measured")
 @pytest.mark.parametrize("ahead_ms", [HOUR, -HOUR])
 def test_our_own_clock_is_told_by_most_others(ahead_ms: int) -> None:
-    """If the clocks of most senders differ from our clock in the same direction, the audit reports
-    our clock as wrong. If the clock of another sender is wrong too, the audit compares that clock
-    with the time that our clock should show."""
+    """If the clocks of most senders differ from the audit's own clock in the same direction, the
+    audit reports its own clock as wrong. If the clock of one of the other senders is wrong too, the
+    audit compares that clock with the time that its own clock should show."""
     site = Site()
     site.clock.set_time_ms(NOW + ahead_ms)
     found = site.live(GOOD | {agent(3): 2 * HOUR})
@@ -157,8 +157,8 @@ def test_our_own_clock_is_told_by_most_others(ahead_ms: int) -> None:
 
 
 def test_with_one_sender_ours_is_doubted() -> None:
-    """If there is only one sender and its clock differs from our clock, the audit reports our clock
-    as doubtful. It cannot know which of the two clocks is wrong."""
+    """If there is only one sender and its clock differs from the audit's own clock, the audit
+    reports its own clock as doubtful, because it cannot know which of the two clocks is wrong."""
     found = Site().live({agent(1): -HOUR})
     assert found.ours_ms == HOUR
     assert "that of the only program" in clock_report.sentences(found)[0]
@@ -166,7 +166,7 @@ def test_with_one_sender_ours_is_doubted() -> None:
 
 def test_a_clock_that_was_set_right_is_not_spoken_of_any_more() -> None:
     """The audit measures clocks in windows of two minutes. After a clock was corrected, the audit
-    continues to report it only until the current window is over."""
+    reports it for the rest of the current window, and then no longer."""
     site = Site()
     assert site.live(GOOD | {agent(2): HOUR}).others
     assert not site.live(GOOD).others
@@ -181,9 +181,10 @@ def test_who_is_not_heard_any_more_has_no_clock() -> None:
 
 
 def test_of_a_window_the_least_lag_counts() -> None:
-    """The lag of a message is the time from its sending until the audit received it. Of all lags in
-    a window of time, the smallest is used, because messages may wait on their way. If our clock was
-    set back, so that the new window is an earlier one, the known lags are dropped."""
+    """The lag of a message is the time from its sending until the audit received it. In each window
+    of two minutes, only the smallest lag counts, because messages may wait on their way. If the
+    audit's own clock is set back, so that an earlier window begins again, the lags of all other
+    windows are forgotten."""
     known = then(then(None, Reading(5, 10)), Reading(5, 3_000))
     assert known == Reading(5, 10)
     known = then(then(known, Reading(6, 20)), Reading(7, 30))
@@ -193,8 +194,8 @@ def test_of_a_window_the_least_lag_counts() -> None:
 
 @promise("clocks measured")
 def test_a_backlog_behind_an_outage_is_no_slow_clock() -> None:
-    """After an outage, the audit reports no slow clock, neither because of messages that waited in
-    outboxes nor because of a batch that arrives late."""
+    """If messages waited in outboxes during an outage, or if a batch arrives late because of the
+    outage, the audit does not report a slow clock."""
     site = Site()
     site.live(GOOD)
     late_ms = site.now_ms
@@ -210,8 +211,8 @@ def test_a_backlog_behind_an_outage_is_no_slow_clock() -> None:
 
 def test_a_late_batch_alone_is_no_slow_clock() -> None:
     """If a single batch of a sender arrives late, the audit does not report a slow clock, even if
-    this batch is the first of a window of measurement. It reports only a lag that continues over
-    several windows."""
+    this batch is the first in a window of two minutes. It reports a slow clock only if the lag
+    continues over several windows."""
     site = Site()
     site.live(GOOD)
     late_ms = site.now_ms
@@ -273,9 +274,9 @@ def test_where_the_broker_writes_its_clock_messages_say_the_senders() -> None:
 
 def test_a_loaders_counts_of_yesterday_are_no_slow_clock() -> None:
     """If a loader publishes the counts of an earlier run, the audit does not report a slow clock,
-    because it computes the lag from the record's timestamp, and not from the time in the message.
-    With LogAppendTime, the timestamp is the broker's, and the audit does not use the loader's
-    message to judge the clock."""
+    although the time in the message is that of the earlier run. The audit computes the lag of such
+    a message from the record's timestamp. If the timestamp is the broker's own time
+    (LogAppendTime), the audit does not use the message to judge the clock."""
     for is_brokers_time in (False, True):
         site = Site(is_brokers_time=is_brokers_time)
         site.live(GOOD)
@@ -336,8 +337,9 @@ def test_hosts_that_report_are_not_silent_by_a_clock_that_is_ahead() -> None:
 def test_a_host_whose_clock_is_far_behind_is_not_called_silent() -> None:
     """If a host reports but its clock is far behind, the audit calls the host "behind" and not
     "silent". The list of hosts, the output of `skidway audit wait`, the report and the page all use
-    this word. The host still counts as missed (a host that does not report in time), because its
-    seals are old. When its messages no longer arrive, the audit calls it silent."""
+    this word. The audit still counts the host among those that do not report in time, because the
+    host's seals are old. When the host's messages no longer arrive, the audit calls the host
+    silent."""
     site = Site()
     site.live(GOOD | {agent(2): -HOUR})
     evidence = site.ledger.evidence()
@@ -362,7 +364,7 @@ def test_a_host_whose_clock_is_far_behind_is_not_called_silent() -> None:
     [found] = verdicts(evidence, POLICY, site.now_ms)
     assert f"app2: the agent is {words}: unknown from its beginning on" in found.reasons
     [part] = [x for x in found.agents if x.agent == 2]
-    named = {x.name: x.status for x in part.findings}  # a finding's name has no seconds
+    named = {x.name: x.status for x in part.findings}  # the name leaves out the seconds
     assert named["the agent is silent: unknown from its beginning on"] is Status.UNKNOWN
     site.live({agent(1): 0, BROKER: 0})
     states = {x.host: x.status for x in survey(site.ledger.evidence(), POLICY, site.now_ms)}
@@ -370,8 +372,8 @@ def test_a_host_whose_clock_is_far_behind_is_not_called_silent() -> None:
 
 
 def test_by_a_clock_of_ours_that_is_ahead_a_silent_host_is_not_called_behind() -> None:
-    """If our clock is ahead, the clocks of all hosts seem to be behind. The audit still calls a
-    silent host silent."""
+    """If the audit's own clock is ahead, the clocks of all hosts seem to be behind. The audit still
+    calls a silent host "silent", and not "behind"."""
     site = Site()
     site.clock.set_time_ms(NOW + HOUR)
     site.live(GOOD)
@@ -394,8 +396,8 @@ def test_a_host_that_died_with_its_clock_ahead_is_silent() -> None:
 
 @promise("clocks due")
 def test_a_bucket_is_not_taken_for_over_by_a_clock_that_is_ahead() -> None:
-    """If a host's clock and our clock are ahead by the same time, the audit still calls no bucket
-    complete before the bucket is over."""
+    """If a host's clock and the audit's own clock are ahead by the same time, the audit still calls
+    no bucket complete before the bucket is over."""
     site = Site()
     site.clock.set_time_ms(NOW + HOUR)
     others = {agent(2): 0, agent(3): 0, BROKER: 0}
@@ -417,9 +419,9 @@ def test_a_bucket_is_not_taken_for_over_by_a_clock_that_is_ahead() -> None:
 
 @promise("clocks counter")
 def test_a_counter_whose_clock_is_ahead_is_not_heard_before_it_speaks() -> None:
-    """A bucket of records without origin stays open until a message of the broker's counter arrives
-    after the bucket's end. Our clock decides when the message arrived, because the counter's own
-    clock may be ahead."""
+    """A bucket of records without origin is not complete before a message of the broker's counter
+    has arrived after the bucket's end. The audit's own clock decides when the message arrived,
+    because the counter's own clock may be ahead."""
     part = Count(LOGS, 0, 0, 60_000, 1, 1, 1)
     delta = Delta(BROKER, 1, HOUR, ranges=(Range(LOGS, 0, 0, 1),), counts=(part,))
     fold = Fold()

@@ -182,8 +182,8 @@ def test_a_bucket_belongs_to_each_span_that_it_touches() -> None:
 
 
 def test_how_much_a_place_lacks_is_told() -> None:
-    """For each place (a tier of one cluster, or an output) that lacks records, the answer contains
-    the number of missing records, summed over all buckets."""
+    """For each place (a tier of one cluster, or an output) that lacks records, the answer of
+    `skidway audit complete` contains the number of missing records, summed over all buckets."""
     more = [
         delta(AGENT, 3, count(7, bucket=EMPTY)),
         *(delta(x, 2, count(7, bucket=EMPTY)) for x in (BROKER, MIRROR)),
@@ -194,7 +194,8 @@ def test_how_much_a_place_lacks_is_told() -> None:
 
 
 def test_a_topic_that_nobody_loads_is_complete_without_the_output() -> None:
-    """A topic that is exempt from the tier hdfs is complete without counts of this tier."""
+    """A topic that is exempt from the tier hdfs (nobody loads it) is complete without counts of
+    this tier."""
     unloaded = [x for x in day() if x != day()[3]]
     policy = replace(POLICY, exemptions=(Exemption(Tier.HDFS, ("dc1.logs",)),))
     assert only(unloaded).is_short
@@ -218,8 +219,8 @@ def test_a_topic_that_no_counter_reported_needs_a_counter_of_its_cluster() -> No
 def test_records_without_origin_keep_empty_buckets_open_until_their_counter_is_heard() -> None:
     """A topic to which no agent sends is complete, including its empty buckets, when a message of
     its counter has arrived after the end of the requested span. If the counter reported a gap
-    (offsets that it could not read), the empty buckets are in doubt, too, because the missing
-    records may belong to them."""
+    (offsets that it could not read), all buckets are in doubt, even the empty ones, because the
+    records in the gap may belong to any bucket."""
     counted = [delta(x, 1, count(agent=0)) for x in (BROKER, MIRROR, HDFS)]
     assert not only([*counted, HEARD]).is_short
     late = only([*counted, Heartbeat(BROKER, 1, DUE - 1)])
@@ -251,8 +252,9 @@ def test_a_cluster_that_is_retired_need_not_be_heard() -> None:
 
 
 def test_topics_of_rejects_are_asked_too() -> None:
-    """The answer about a topic includes its topic of rejects (`<topic>.rejected`). If the audit has
-    counts only of the topic of rejects, it answers that it does not know the requested topic."""
+    """The answer of `skidway audit complete` about a topic includes its topic of rejects
+    (`<topic>.rejected`). If the audit has counts only of the topic of rejects, it answers that it
+    does not know the requested topic."""
     rejected = replace(LOGS, topic="logs.rejected", topic_id="rid")
     lines = Delta(AGENT, 3, START, counts=(count(source=rejected),))
     found = asked([*day(), lines, seal(AGENT, 4, DUE, 3)])
@@ -304,7 +306,8 @@ def accept(messages: list[Message], *buckets: int) -> list[Message]:
 @promise("6 acceptance")
 def test_accepted_buckets_count_as_complete_and_are_named() -> None:
     """If a person has accepted all findings (the reasons in the verdict) of a bucket, the bucket no
-    longer keeps the topic from being complete. The answer lists the bucket as accepted."""
+    longer keeps the topic from being complete. The answer of `skidway audit complete` lists the
+    bucket as accepted."""
     short = [*day()[:3], delta(HDFS, 1, count(3)), *day()[4:]]
     found = only(accept(short, START))
     assert not found.is_short
@@ -315,8 +318,8 @@ def test_accepted_buckets_count_as_complete_and_are_named() -> None:
 @promise("6 acceptance")
 def test_an_accepted_loss_is_accepted_in_empty_buckets_too() -> None:
     """If a loss affects a series of buckets without counts, reports list only the last of them. A
-    person who accepts this last bucket also accepts the loss in the empty buckets before it, but
-    does not accept other buckets that reports list."""
+    person who accepts this last bucket also accepts the loss in the empty buckets before it. An
+    empty bucket with another loss, which reports list for itself, is not accepted with it."""
     loss = Loss(LOGS, 7, 3, 100, 200, Certainty.LOST, "gone", BEFORE, START)
     lossy = [delta(AGENT, 1, count(), losses=(loss,)), *day()[1:]]
     assert len(only(lossy).short) == 3

@@ -1,5 +1,5 @@
-"""Tests how records that rules of agents left out are sent, stored and shown. They change no
-verdict."""
+"""Tests how the audit counts filtered records (records that a rule of an agent left out): their
+numbers are sent, stored and shown, and change no verdict."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ def ledger(messages: list[Message]) -> Ledger:
 
 
 def test_what_was_left_out_is_told_with_the_count_of_its_bucket() -> None:
-    """A delta (a message with counts) has one entry for a bucket's counts and its filtered records
-    together. Each entry names the bucket's previous delta, so a missing delta is noticed for the
-    counts and for the filtered records. Decoding an encoded delta gives the same values."""
+    """A delta (a message with counts) has one entry for each bucket, with the bucket's counts and
+    its filtered records (those that a rule left out). Each entry names the bucket's previous delta,
+    so a missing delta is noticed for both. Decoding an encoded delta gives the same values."""
     counts = Counts(SIZE)
     counts.put((LOGS, 7, START), Sums(5, 50, 99))
     counts.put((LOGS, 7, START), Sums(filtered=(HEALTH,)))
@@ -62,8 +62,8 @@ def test_what_was_left_out_is_told_with_the_count_of_its_bucket() -> None:
 def test_sums_by_rule_add_up_in_any_order(
     one: tuple[Filtered, ...], two: tuple[Filtered, ...], three: tuple[Filtered, ...]
 ) -> None:
-    """The sums of filtered records by rule do not depend on the order in which counts are added,
-    nor on how they are grouped."""
+    """The sums, for each rule, of the records that the rule left out do not depend on the order in
+    which counts are added, nor on how they are grouped."""
     joined_twice = joined_by_rule(joined_by_rule(one, two), three)
     assert joined_twice == joined_by_rule(one, joined_by_rule(three, two))
     for rule in "abc":
@@ -74,8 +74,9 @@ def test_sums_by_rule_add_up_in_any_order(
 
 @promise("6 filtered")
 def test_the_ledger_keeps_what_was_left_out_once() -> None:
-    """If a delta (a message with counts) arrives twice, the ledger counts its filtered records only
-    once. For each bucket and rule, it adds up the filtered records of all deltas."""
+    """If a delta (a message with counts) arrives twice, the ledger counts its filtered records
+    (those that a rule left out) only once. For each bucket and rule, it adds up the filtered
+    records of all deltas."""
     messages = some(DEBUG)
     second = delta(AGENT, 3, replace(with_filtered(count(0), DEBUG, HEALTH), previous=1))
     values = [encode(x) for x in (*messages, second, *messages, second)]
@@ -87,8 +88,9 @@ def test_the_ledger_keeps_what_was_left_out_once() -> None:
 
 @promise("6 filtered")
 def test_a_bucket_with_filtered_records_is_complete() -> None:
-    """A bucket with filtered records is complete if the tiers have equal counts of its other
-    records. Reports show filtered records by rule beside every verdict."""
+    """A bucket with filtered records (those that a rule left out) is complete if the tiers have
+    equal counts of its other records. Reports show filtered records by rule beside every
+    verdict."""
     evidence = ledger(some(DEBUG, HEALTH)).evidence()
     found = judged(evidence, POLICY, NOW)
     (topic,) = found.topics
@@ -105,8 +107,8 @@ def test_a_bucket_with_filtered_records_is_complete() -> None:
 
 @promise("6 filtered")
 def test_a_bucket_of_which_nothing_is_left_is_complete() -> None:
-    """If rules left out all records of a bucket, it is complete although no other tier reports it.
-    If another tier counted a record of it, it is not complete."""
+    """A bucket of which rules left out all records is complete, although only the agent reports the
+    bucket. If another tier counted a record of the bucket, the bucket is not complete."""
     empty = with_filtered(replace(count(0), checksum=0), DEBUG)
     messages: list[Message] = [delta(AGENT, 1, empty), seal(AGENT, 2, DUE, 1)]
     (verdict,) = verdicts(ledger(messages).evidence(), POLICY, NOW)

@@ -106,15 +106,15 @@ def test_sealed_behind_the_bucket_and_counted_alike_is_proof() -> None:
 
 
 def test_a_host_that_writes_nothing_is_proven_by_its_seals() -> None:
-    """A host whose programs write nothing is proven by its seals alone, even if no counter ever
-    reported the topic."""
+    """A host whose programs write nothing is proven healthy by its seals alone, even if no counter
+    ever reported the topic."""
     assert reasons([seal(APP1, 1, END + 10_000, 0)]) == ""
 
 
 @dataclass(frozen=True)
 class Case:
-    """A change to the messages of a proven host, and the reason for which the host is then not
-    proven."""
+    """A change to the messages of a host that is proven healthy, and the reason for which the host
+    is not proven healthy after this change."""
 
     name: str
     reason: str
@@ -191,7 +191,7 @@ CASES = [
 @promise("6 gate", "clocks gate")
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_what_is_missing_is_said(case: Case) -> None:
-    """For everything that keeps a host from being proven, the audit gives a reason."""
+    """For everything that keeps a host from being proven healthy, the audit gives a reason."""
     messages = [x for i, x in enumerate(good()) if i not in case.drop] + case.add
     assert case.reason in reasons(messages, case.policy, case.now)
 
@@ -204,7 +204,7 @@ def test_buckets_too_young_to_be_due_are_not_asked_about() -> None:
 
 
 def test_a_loss_that_was_accepted_does_not_hold_the_gate_back() -> None:
-    """A loss that a person has accepted does not keep a host from being proven."""
+    """A loss that a person has accepted does not keep a host from being proven healthy."""
     loss = Loss(NGINX, 1, 7, 0, 9, Certainty.LOST, "gone", START, START)
     lost = [*good(), delta(APP1, 3, losses=(loss,))]
     later = END + LATENESS + 1
@@ -218,7 +218,7 @@ def test_a_loss_that_was_accepted_does_not_hold_the_gate_back() -> None:
 
 def test_a_topic_made_again_needs_no_seal_under_its_old_id() -> None:
     """If a topic was deleted and created again and the agent seals the new topic, the host is
-    proven without a seal for the topic's old id."""
+    proven healthy without a seal for the topic's old id."""
     old = replace(NGINX, topic_id="n0")
     before = [seal(replace(APP1), 1, START - SIZE, 0, old)]
     assert reasons([*before, seal(APP1, 2, END + 10_000, 1)]) == ""
@@ -227,8 +227,8 @@ def test_a_topic_made_again_needs_no_seal_under_its_old_id() -> None:
 
 def test_hosts_that_nobody_knows_are_a_mistake() -> None:
     """It is a usage error to wait for a host that is not in the roster and never sent a message. It
-    is no error to wait for a host of the roster that never sent a message: this host is not proven,
-    and the reason says that no agent of it was ever heard."""
+    is no error to wait for a host of the roster that never sent a message: this host is not proven
+    healthy, because no agent of it was ever heard, and the reason says so."""
     with pytest.raises(UsageError, match="--host app7: no roster names"):
         asked(good(), hosts=("app1", "app7"))
     roster = Roster([RosterEntry("app7", "dc1", frozenset({"nginx"}))])
@@ -244,9 +244,9 @@ def test_nobody_waits_for_a_retired_host() -> None:
 
 
 def test_each_topic_of_a_host_is_proven_in_the_tiers_that_it_has() -> None:
-    """Each topic of a host is proven in the tiers that the topic has. If the mirror tier is
-    required, the proof waits for the mirrored topics, but not for a topic that is exempt from the
-    mirror tier."""
+    """For each topic of a host, only the tiers that the topic has must prove that the host is
+    healthy. If the mirror tier is required, the audit waits until the mirror has counted the
+    mirrored topics, but not for a topic that is exempt from the mirror tier."""
     policy = replace(POLICY, tiers=(*TIERS, Tier.MIRROR))
     auth = count(agent=1, source=AUTH)
     broker = delta(BROKER, 1, count(), auth, ranges=(Range(NGINX, 0, 0, 10), Range(AUTH, 0, 0, 10)))
@@ -261,9 +261,9 @@ def test_each_topic_of_a_host_is_proven_in_the_tiers_that_it_has() -> None:
 
 @promise("6 gate")
 def test_each_of_a_hosts_newest_agents_must_prove_it() -> None:
-    """A host lost its agent's state while its clock was ahead, and the clock was set back later.
-    The seals of the old agent, which have later times, prove nothing about the lines of the new
-    agent."""
+    """In this test a host lost its agent's state while its clock was ahead, and the clock was set
+    back later. The seals of the old agent prove nothing about the lines of the new agent, although
+    they have later times than the new agent's seals."""
     again = replace(APP1, producer="9")
     old = [Heartbeat(APP1, 0, START), *good(), seal(APP1, 3, NOW + 50_000, 2)]
     assert reasons(old) == ""
@@ -278,8 +278,8 @@ def test_each_of_a_hosts_newest_agents_must_prove_it() -> None:
 
 
 def test_a_host_of_two_clusters_must_be_proven_in_both() -> None:
-    """A host that is in two clusters of the roster must be proven in both. Without a roster, a
-    cluster does not matter if the host's last message in this cluster is old."""
+    """A host that is in two clusters of the roster must be proven healthy in both. Without a
+    roster, a cluster does not matter if the host's last message in this cluster is old."""
     both = Roster([RosterEntry("app1", "dc1"), RosterEntry("app1", "dc2")])
     found = asked(good(), replace(POLICY, roster=both))
     assert [(x.state.cluster, x.is_short) for x in found] == [("dc1", False), ("dc2", True)]
@@ -287,7 +287,7 @@ def test_a_host_of_two_clusters_must_be_proven_in_both() -> None:
     assert reasons([*good(), moved]) == ""
 
 
-# With random messages, no host is proven wrongly.
+# The following test uses random messages of these agents, buckets and times.
 
 
 AGENTS = [APP1, replace(APP1, producer="9"), replace(APP1, epoch=2), APP2]
@@ -335,10 +335,10 @@ def worlds(draw: st.DrawFn) -> list[Message]:
 def test_a_host_is_never_proven_wrongly(
     messages: list[Message], now: int, topics: tuple[str, ...] | None
 ) -> None:
-    """Whatever the messages are: if a host is proven since a given time, its newest agent has
-    sealed each topic for a time after the end of the bucket that contains the given time. In each
-    later bucket that is due, the host's records are complete, or only a seal for a time after the
-    bucket's end is missing."""
+    """Whatever the messages are: if a host is proven healthy since a given time, its newest agent
+    has sealed each topic for a time after the end of the bucket that contains the given time. In
+    each later bucket that is due (old enough to be judged), the host's records are complete, or
+    only a seal for a time after the bucket's end is missing."""
     entries = (
         []
         if topics is None

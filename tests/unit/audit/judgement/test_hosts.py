@@ -78,8 +78,8 @@ def test_a_topic_that_was_made_again_keeps_its_last_seal() -> None:
 
 
 def test_a_silent_host_is_missed() -> None:
-    """An expected host that is silent counts as missed, and its state says since when it has been
-    silent."""
+    """An expected host that is silent counts as missed (it does not report as it should), and its
+    state says since when it has been silent."""
     said = [seal(APP1, 1, NGINX, time=NOW - SILENCE - 1)]
     [found] = states([*said], expected("app1"))
     assert (found.status, found.is_missed) == (HostStatus.SILENT, True)
@@ -90,8 +90,8 @@ def test_a_silent_host_is_missed() -> None:
 
 
 def test_a_host_that_was_never_heard_is_missed() -> None:
-    """A host that is in the roster and never sent a message counts as missed, with the state "never
-    heard"."""
+    """A host that is in the roster and never sent a message counts as missed (it does not report as
+    it should), with the state "never heard"."""
     found = states([seal(APP1, 1, NGINX)], expected("app1"), expected("app9", "dc1", "nginx"))
     assert [x.host for x in found if x.is_missed] == ["app9"]
     assert host_report.sentence(found) == (
@@ -101,7 +101,8 @@ def test_a_host_that_was_never_heard_is_missed() -> None:
 
 def test_a_retired_host_is_named_as_such_and_not_missed() -> None:
     """If the roster file names a host as retired, or if the settings name the host or its agent's
-    id as retired, the host counts as retired and not as missed."""
+    id as retired, the host counts as retired, and not as missed (a host that does not report as it
+    should)."""
     old = [seal(APP1, 1, NGINX, time=1)]
     for given in (
         states([*old], RosterEntry("app1", "dc1", retired=True)),
@@ -119,7 +120,7 @@ def test_a_host_that_comes_back_is_expected_again() -> None:
 
 def test_without_a_roster_every_host_ever_heard_of_is_expected() -> None:
     """Without a roster, the audit expects every host that ever sent a message. With a roster, a
-    host that is not in the roster is shown but does not count as missed."""
+    host that is not in the roster is shown, but does not count as missed (it need not report)."""
     said: list[Message] = [seal(APP1, 1, NGINX), seal(APP2, 1, NGINX, time=1)]
     assert [x.host for x in states(said) if x.is_missed] == ["app2"]
     found = {x.host: x for x in states(said, expected("app1"))}
@@ -142,8 +143,8 @@ def test_the_newest_agent_of_a_host_counts() -> None:
 
 def test_an_agent_that_began_later_counts_as_well_until_it_is_silent() -> None:
     """The newest message of a host may come from an old agent whose clock was ahead. Therefore the
-    audit also requires seals of an agent that began later, until this later agent is silent. Until
-    then, a topic counts as sealed only if both agents have sealed it."""
+    audit also requires seals of an agent that began after the old agent, until this later agent is
+    silent. Until then, a topic counts as sealed only if both agents have sealed it."""
     anew = replace(APP1, producer="9")
     said: list[Message] = [
         seal(APP1, 1, NGINX, time=NOW - 500),

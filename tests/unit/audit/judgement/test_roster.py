@@ -37,7 +37,8 @@ def written(folder: Path, text: str = GOOD) -> Path:
 
 
 def test_a_file_names_hosts_by_cluster_and_topic(tmp_path: Path) -> None:
-    """The file may list a host in several clusters, with different topics in each cluster."""
+    """The roster file may list a host in several clusters, with different topics in each
+    cluster."""
     roster = Roster(read_file(written(tmp_path)))
     assert roster.hosts("dc1", "nginx") == {"app1"}
     assert roster.hosts("dc1", "auth") == {"app1"}

@@ -61,8 +61,8 @@ def _judged(
 
 
 def test_what_is_old_and_incomplete_is_not_forgotten() -> None:
-    """An old bucket that is incomplete is counted as overdue in the standing, however many newer
-    buckets are complete."""
+    """An old bucket that is incomplete is counted as overdue (it should be complete by now) in the
+    standing, however many newer buckets are complete."""
     counts = [_count(LOGS, index, 5) for index in range(100)]
     found = _judged(counts, [_count(LOGS, 0, 4), *counts[1:]])
     assert (found.by_status[Status.COMPLETE], found.overdue) == (99, {Status.INCOMPLETE: 1})
@@ -178,8 +178,8 @@ def test_the_newest_recount_of_each_output_counts(said: Callable[[], Ledger | Fo
 
 def test_offsets_that_no_counter_could_read_stand_in_every_summary() -> None:
     """Every summary says how many offsets no counter could read, even of a topic without any
-    counts, because lost records without origin leave no other trace. A gap that two counters report
-    is counted once."""
+    counts, because lost records without origin leave no other trace. If two counters report the
+    same offsets, these offsets are counted once."""
     holes = [Gap(OTHER, 0, 0, 90, "expired"), Gap(OTHER, 1, 5, 15, "expired")]
     mirror = Sender(Tier.MIRROR, "offline", "mirror", "c2", 1)
     said = [

@@ -234,8 +234,8 @@ def test_each_rule_applies_to_buckets_that_are_judged_by_columns(case: Case) -> 
 
 
 def test_at_the_moment_at_which_it_is_due_a_bucket_is_judged() -> None:
-    """All rules apply as soon as a bucket is due. So a bucket that lacks records is not complete
-    even for a moment."""
+    """All rules apply as soon as a bucket is due (old enough to be judged). So a bucket that lacks
+    records is not complete even for a moment."""
     found = verdict(good(), now=DUE)
     assert (found.status, found.due) == (Status.COMPLETE, True)
     short = [*good()[:3], good()[4], delta(HDFS, 1, count(3))]
@@ -309,7 +309,7 @@ def test_what_a_replaced_agent_had_unread_nobody_knows(
     ranges = (Range(AGAIN, 0, 0, 10),)
     again += [Delta(x, 1, START, ranges=ranges, counts=(count(source=AGAIN),)) for x in COUNTERS]
     [found] = judge([messages[0], *again], policy, NOW + POLICY.silence_ms)
-    assert (found.source, found.status) == (AGAIN, expected)  # the old agent never sent this topic
+    assert (found.source, found.status) == (AGAIN, expected)  # the old agent knew only LOGS
 
 
 def test_a_replaced_agent_says_nothing_of_what_came_later() -> None:
@@ -332,8 +332,8 @@ def test_the_roster_decides_who_is_expected() -> None:
 
 
 def test_only_topics_that_are_asked_for_are_judged() -> None:
-    """The audit judges only the requested topics, although the evidence also contains other topics
-    that are needed to judge them."""
+    """The audit gives verdicts only on the requested topics. The evidence also contains other
+    topics, which the audit needs to judge the requested topics."""
     evidence = Fold([*good(), Delta(AGENT, 3, START, counts=(count(source=REJECTED),))]).evidence()
     for asked in (frozenset({"logs"}), frozenset({"logs.rejected"})):
         found = verdicts(replace(evidence, asked=asked), POLICY, NOW)

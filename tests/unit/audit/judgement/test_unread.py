@@ -1,6 +1,6 @@
-"""Tests messages on the audit topic that a newer version of Skidway has sent. A program that does
-not know their schema does not ignore them: until they are decoded, no bucket is complete. They are
-decoded as soon as a version of the program runs that knows the schema."""
+"""Tests messages on the audit topic that a newer version of Skidway has sent, in a schema that this
+version does not know. Such a message may report anything, so no bucket is complete until the
+message is decoded. It is decoded as soon as a version runs that knows the schema."""
 
 from __future__ import annotations
 
@@ -110,9 +110,10 @@ def test_what_a_newer_version_said_leaves_nothing_complete(store: Path, said: Me
 
 @promise("6 newer version")
 def test_what_a_newer_version_said_is_covered_by_no_acceptance_of_before(store: Path) -> None:
-    """If a person has accepted a bucket, and a message of a newer version arrives later that this
-    version cannot read, the acceptance does not cover the finding about this message. The same is
-    true for the findings on one agent's part of the bucket, which `skidway audit wait` checks."""
+    """If a person has accepted a bucket, and this version later receives a message of a newer
+    version that it cannot read, the acceptance does not cover the finding about this message. The
+    same is true for the findings on one agent's part of the bucket, which `skidway audit wait`
+    checks."""
     ledger = Ledger(store)
     ledger.take([messages.encode(SAID_LATER[0])])
     lost = verdicts(ledger.evidence(), POLICY, 300)
@@ -132,9 +133,9 @@ def test_what_a_newer_version_said_is_covered_by_no_acceptance_of_before(store: 
 def test_a_version_that_has_the_schema_reads_from_there_on(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """When a version that knows the schema runs, it reads each partition again, from an offset that
-    is not after the first message with this schema. No message is lost, and a message that is read
-    twice counts once."""
+    """When a version that knows the schema runs, it goes back, in each partition, to an offset at
+    or before the first message with this schema, and reads on from there. So it misses none of
+    these messages. A message that it reads for the second time does not count again."""
     later = [encoded(SAID_LATER[0]), messages.encode(GOOD[2])]
     ledger = Ledger(store)
     ledger.take(later, {TP: Position(18, "id"), OTHER: Position(5, "other")})
@@ -145,7 +146,7 @@ def test_a_version_that_has_the_schema_reads_from_there_on(
     monkeypatch.setattr(single_object, "shipped", lambda: NEWER)
     assert ledger.read_again()
     assert ledger.positions() == {TP: Position(17, "id"), OTHER: Position(0, "other")}
-    assert ledger.rebuilding == 2 + 9  # the messages after that offset have to be read again
+    assert ledger.rebuilding == 2 + 9  # messages from these positions to the ends
     assert not ledger.read_again()
     ledger.take([*later, encoded(SAID_LATER[1])], {TP: Position(19, "id")})
     [found] = verdicts(ledger.evidence(), POLICY, 300)
@@ -168,9 +169,9 @@ def test_of_a_topic_made_again_meanwhile_nothing_is_passed_over(
 
 
 def test_schemas_without_end_are_counted_together(store: Path) -> None:
-    """The store counts the unreadable messages of each unknown schema. If there are more unknown
-    schemas than a limit allows, it counts the messages of all further ones together. So a program
-    that writes to the topic cannot fill the disk with new schemas."""
+    """The collector's store counts the unreadable messages of each unknown schema. If there are
+    more unknown schemas than a limit allows, it counts the messages of all further ones together.
+    So a program that writes to the topic cannot fill the disk with new schemas."""
     ledger = Ledger(store)
     ledger.take([b"\xc3\x01" + number.to_bytes(8) for number in range(1, 200)])
     assert len(ledger.unread()) == 65

@@ -31,7 +31,8 @@ def named() -> Iterator[NamedFiles]:
 
 @pytest.fixture
 def folded() -> MemoryStore:
-    """An output whose manifests 1 to 6 were folded into a checkpoint and deleted."""
+    """An output whose manifests 1 to 6 were replaced by a checkpoint (a file with what they said)
+    and deleted."""
     store = MemoryStore()
     loads(store, LAST)
     return store
@@ -48,8 +49,8 @@ def unfolded() -> MemoryStore:
 def test_the_recount_finds_the_same_files_after_folding(
     folded: MemoryStore, named: NamedFiles
 ) -> None:
-    """A recount of an output counts the same files whether a checkpoint has replaced the old
-    manifests or all manifests are still there."""
+    """A recount of an output counts the same files whether a checkpoint (one file) has replaced the
+    old manifests or all manifests are still there."""
     found = committed_files.read(folded, TOPIC, named)
     with closing(NamedFiles()) as whole:
         assert committed_files.read(unfolded(), TOPIC, whole) == found == (LAST, [])
@@ -61,8 +62,9 @@ def test_the_recount_finds_the_same_files_after_folding(
 def test_a_manifest_that_was_created_again_does_not_count(
     folded: MemoryStore, named: NamedFiles
 ) -> None:
-    """A loader that continues after a long pause may create a manifest whose number is that of a
-    manifest already folded into a checkpoint. The recount ignores this manifest."""
+    """A loader that continues after a long pause may create a manifest with the number of a
+    manifest that a checkpoint (a file that replaces older manifests) has already replaced. The
+    recount ignores the later manifest."""
     late = load(2)
     folded.put(late.path, late.to_json())
     assert manifests.loads(folded, TOPIC) == list(range(7, LAST + 1))
@@ -70,7 +72,8 @@ def test_a_manifest_that_was_created_again_does_not_count(
 
 
 def test_a_missing_manifest_is_named(folded: MemoryStore, named: NamedFiles) -> None:
-    """A missing manifest is a fault if no checkpoint replaces it."""
+    """A missing manifest is a fault, unless a checkpoint (a file that replaces older manifests) has
+    replaced it."""
     folded.delete(layout.manifest(TOPIC, 9))
     _, [fault, *_] = committed_files.read(folded, TOPIC, named)
     assert (fault.kind, fault.what) == (Kind.NO_MANIFEST, f"manifest 9 of {TOPIC} is missing")
@@ -80,8 +83,8 @@ def test_a_missing_manifest_is_named(folded: MemoryStore, named: NamedFiles) -> 
 def test_a_checkpoint_that_names_other_files_is_named(
     folded: MemoryStore, named: NamedFiles
 ) -> None:
-    """The loader continues from the newest checkpoint, so the recount compares this checkpoint with
-    the manifests before it. Any difference is a fault."""
+    """The loader continues from the newest checkpoint (a file that replaces older manifests), so
+    the recount compares this checkpoint with the manifests before it. Any difference is a fault."""
     newest = folded_output.checkpoints(folded)[-1]
     path = layout.checkpoint(TOPIC, *newest)
     first, *lines = (folded.read(path) or b"").splitlines(keepends=True)
@@ -106,9 +109,9 @@ def test_a_checkpoint_that_cannot_be_read_stops(folded: MemoryStore, named: Name
 
 
 def test_loads_during_the_recount_that_are_folded_already(folded: MemoryStore) -> None:
-    """If loads add manifests while the recount runs, and a checkpoint replaces these manifests
-    before the recount reads them, the recount ends with an error. It does not guess which files
-    these manifests removed."""
+    """If loads add manifests while the recount runs, and a checkpoint (one file) replaces these
+    manifests before the recount reads them, the recount ends with an error. It does not guess which
+    files these manifests removed."""
     assert manifests.loads_after(folded, TOPIC, 8) == [9, 10, 11]
     with pytest.raises(ManifestUnreadable, match="recount a shorter time"):
         manifests.loads_after(folded, TOPIC, 3)

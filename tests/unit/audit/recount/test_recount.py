@@ -65,8 +65,8 @@ class Output:
         said: int | None = None, hour: int = 0,
     ) -> str:  # fmt: skip
         """Makes a committed load of one file with `count` rows (or rejects, as `kind` says), and
-        returns the file's final path. If `moved` is false, the file is still in staging. said: how
-        many records the tiers report; by default as many as the file has."""
+        returns the file's final path. If `moved` is false, the file is still in the staging
+        directory. said: how many records the tiers report; by default as many as the file has."""
         self.loads += 1
         begin = hour * HOUR_MS + 5 * MINUTE
         origins, times = _origins(first, count), np.full(count, begin + first, np.int64)
@@ -91,7 +91,8 @@ class Output:
     def rewrite(self, *removed: str, moved: bool = True, deleted: bool = True) -> str:
         """Makes a committed load that replaces the files `removed`, all of one hour, by one file
         with the same rows. Returns the new file's final path. If `moved` is false, the new file is
-        still in staging. If `deleted` is false, the replaced files are still there."""
+        still in the staging directory. If `deleted` is false, the replaced files are still
+        there."""
         self.loads += 1
         rows = pa.concat_tables([pq.read_table(self.root / path) for path in removed])
         path = f"{Path(removed[0]).parent}/rows-{self.loads}-0.parquet"
@@ -245,9 +246,9 @@ def test_a_row_too_few_or_too_many_is_found(
 
 @promise("6 two ways")
 def test_lines_that_are_not_loaded_yet_are_no_difference(output: Output) -> None:
-    """Lines that agents have counted since the load are not a difference. If the tier hdfs has
-    counted more records in a bucket than there are rows, the recount reports the bucket, whether or
-    not the agents have counted as many as the tier hdfs."""
+    """It is no difference if agents have counted lines that are not loaded yet. It is a difference
+    if the tier hdfs has counted more records in a bucket than there are rows, even if the agents
+    have counted as many records as the tier hdfs."""
     output.load(0, 10)
     later = (np.full(5, 5 * MINUTE), _origins(10, 5)), (np.full(5, 9 * MINUTE), _origins(15, 5))
     for times, origins in later:  # the first bucket has rows, the second has none
@@ -411,7 +412,7 @@ def test_a_file_that_was_copied_is_named_with_its_original(output: Output, folde
 
 def test_a_file_of_the_same_length_is_no_copy(output: Output) -> None:
     """The recount does not call a file a copy only because it has the same length as another file.
-    An operator would move the supposed copy away, and its rows would be lost."""
+    Otherwise an operator might move the supposed copy away, and its rows would be lost."""
     path = output.load(0, 10)
     data = bytearray((output.root / path).read_bytes())
     data[len(data) // 2] ^= 1
@@ -469,8 +470,8 @@ def test_what_has_no_manifest_is_told_to_the_audit_by_who_counted_it(
     output: Output, tmp_path: Path
 ) -> None:
     """If a topic has no manifests, the recount learns from the audit's counts that the topic was
-    loaded, and into which output. It sends its result under the name of this output, even if all
-    these counts are for hours before the recounted hours."""
+    loaded, and into which output. It sends its result under the name of this output. It finds the
+    name even if the topic has counts only for hours before those that are recounted."""
     output.load(0, 10)
     ledger = Ledger()
     ledger.take(encode(_of_output(each, output.root)) for each in output.messages())
@@ -597,8 +598,8 @@ def test_what_is_loaded_meanwhile_is_no_difference(output: Output) -> None:
 
 @promise("6 recount")
 def test_a_file_that_is_moved_meanwhile_is_no_fault(output: Output) -> None:
-    """The recount looks for a committed file first at the file's final path and then in staging,
-    where the file was before the loader moved it. If a loader moves the file from staging to the
+    """The recount looks for a committed file first at the file's final path and then in the staging
+    directory, where the file was before the loader moved it. If a loader moves the file to the
     final path between these two steps, the recount looks at the final path again and finds the
     file."""
     path = output.load(0, 10, moved=False)
@@ -688,8 +689,8 @@ def test_a_removed_file_that_is_still_there_is_named(output: Output) -> None:
 @promise("6 recount")
 def test_a_removal_that_is_not_finished_is_no_fault(output: Output) -> None:
     """If a file that a load's manifest removes is still in the directory, and this load still has
-    files in staging, the recount reports no fault, because the next load will finish the removal.
-    If only other loads have files in staging, it reports a fault."""
+    files in the staging directory, the recount reports no fault, because the next load will finish
+    the removal. If only other loads have files there, it reports a fault."""
     path = output.load(0, 10)
     output.rewrite(path, moved=False, deleted=False)
     found = output.recount()
@@ -713,9 +714,9 @@ def test_a_removed_file_that_vanishes_meanwhile_is_no_fault(output: Output) -> N
 
 def test_a_move_that_ends_during_the_looks_is_no_fault(output: Output) -> None:
     """If a file that a manifest removes is still there, this is no fault while the manifest's load
-    has files in staging. The recount lists the staging directory before it looks for removed files.
-    So it reports no fault if the loader moves the last staged files and deletes the removed file
-    between these two steps."""
+    has files in the staging directory. The recount lists the staging directory before it looks for
+    removed files. So it reports no fault if the loader moves the last staged files and deletes the
+    removed file between these two steps."""
     path = output.load(0, 10)
     new = output.root / output.rewrite(path, moved=False, deleted=False)
     staged = output.root / f"_skidway/{TOPIC}/staging/2-x/rows.parquet"
@@ -769,7 +770,7 @@ def test_a_file_that_is_removed_meanwhile_leaves_its_hour_to_the_next_recount(
     output: Output, hook: str
 ) -> None:
     """If a load removes files before the recount has read them, the recount reports no fault. It
-    does not judge the counts of the hour of these files, but those of all other hours."""
+    leaves the hour of these files out, and judges the counts of all other hours."""
     paths = [output.load(0, 10), output.load(10, 10)]
     output.load(20, 10, hour=3, said=11)
     for counts in (output.agent, output.hdfs):  # the tiers counted a line that has no row
@@ -1036,8 +1037,8 @@ def test_the_collector_is_told_what_a_night_s_recount_found(
 
 def test_a_file_of_a_reload_shows_no_offsets() -> None:
     """A load that only replaced files read no records of the topic, and the counts in its manifest,
-    if any, only correct earlier counts. So the recount cannot learn the offsets and agents of its
-    files from this manifest.
+    if any, only correct earlier counts. So this manifest does not tell the recount which offsets
+    and agents the rows of the load's files have.
     """
     path = f"{TOPIC}/dt=1970-01-01/hour=00/part-3-1-20.parquet"
     manifest = {"removed": ["x"], "audit": {}, "partitions": [{"partition": 1, "end": 90}]}

@@ -50,8 +50,8 @@ def short() -> list[Message]:
 
 
 def test_a_complete_topic_is_said_with_its_tiers() -> None:
-    """For a complete topic, the output is one sentence with the span of time, the tiers and the
-    number of records."""
+    """For a complete topic, `skidway audit complete` prints one sentence with the span of time, the
+    tiers and the number of records."""
     assert said([*good(), HEARD]) == [
         "dc1.logs is complete from 1970-01-01T00:08:00Z to 1970-01-01T00:11:00Z in agent, broker,"
         " mirror, hdfs (5 records)."
@@ -59,9 +59,9 @@ def test_a_complete_topic_is_said_with_its_tiers() -> None:
 
 
 def test_a_short_topic_is_said_with_hours_numbers_and_reasons() -> None:
-    """For a topic that is not complete, the command prints the hours, the number of records that
-    each tier or output lacks, and the first bucket of each kind of verdict. The command does not
-    print remarks, which do not keep a bucket from being complete."""
+    """For a topic that is not complete, `skidway audit complete` prints the hours, the number of
+    records that each tier or output lacks, and the first bucket of each kind of verdict. It does
+    not print remarks, which do not keep a bucket from being complete."""
     counted = [delta(x, 2, count(2, agent=0, bucket=START - SIZE)) for x in (BROKER, MIRROR)]
     [only] = said([*short(), *counted, seal(AGENT, 3, START - 1, 1)])
     assert only == (
@@ -73,8 +73,8 @@ def test_a_short_topic_is_said_with_hours_numbers_and_reasons() -> None:
 
 
 def test_what_is_accepted_is_named() -> None:
-    """The output lists accepted buckets with the person and the reason, even if all other buckets
-    are complete."""
+    """`skidway audit complete` lists accepted buckets with the person and the reason, even if all
+    other buckets are complete."""
     judged = verdicts(Fold(short()).evidence(), POLICY, NOW)
     accepted = acceptances.acceptances(judged, Signature(NOW, "ada", "ticket 4711"))
     assert said([*short(), *accepted])[1:] == [

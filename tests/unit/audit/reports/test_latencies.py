@@ -36,8 +36,8 @@ def test_an_arrival_of_another_count_says_nothing() -> None:
 
 
 def test_arrivals_are_read_from_an_answer() -> None:
-    """A command that reads arrivals from a collector's answer gets the arrivals that the
-    collector's store has."""
+    """An arrival says how many records a place has, and since when. A command that reads arrivals
+    from a collector's answer gets the arrivals that the collector's store has."""
     arrivals = {(Tier.HDFS, "/logs"): Arrival(5, END), (Tier.AGENT, ""): Arrival(6, END + 1)}
     assert arrivals_in(documents(arrivals)) == arrivals
 
@@ -49,5 +49,6 @@ def test_arrivals_are_read_from_an_answer() -> None:
 )  # fmt: skip
 def test_an_answer_that_is_not_understood_has_no_arrivals(answer: Any) -> None:
     """If a collector's answer does not have the expected form, for example because the collector
-    has another version, the command reads no arrivals from it."""
+    has another version, a command reads no arrivals (the times since which places have their
+    records) from it."""
     assert arrivals_in(answer) == {}

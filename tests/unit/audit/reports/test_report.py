@@ -55,8 +55,9 @@ SHORT, LATE = _verdict(Status.INCOMPLETE), _verdict(Status.OPEN)
 def test_the_sentence_and_the_exit_status(
     verdicts: list[BucketVerdict], status: int, strict: int, sentence: str
 ) -> None:
-    """A bucket that is not due yet does not make the report end with status 1, unless the caller
-    requires that all buckets are complete. A report without any bucket ends with status 1."""
+    """If the only buckets that are not complete are not due yet (too recent to be judged), the
+    report ends with status 0. But if the caller requires that all buckets are complete, it ends
+    with status 1. A report without any bucket always ends with status 1."""
     found = standing(verdicts)
     assert report.sentence(found) == sentence
     assert report.exit_status(found, everything=False) == status
@@ -91,8 +92,8 @@ def test_what_was_rejected_or_repeated_stands_in_the_sentence() -> None:
 
 
 def test_the_table_shows_every_tier_and_tells_missing_from_zero() -> None:
-    """The table has a column for every tier. A tier that never reported has an empty cell and not a
-    zero."""
+    """The table of a report has a column for every tier. A tier that never reported has an empty
+    cell and not a zero."""
     [row] = report.table([SHORT], TIERS)
     assert (row["agent"], row["broker"], row["mirror"]) == (5, 4, None)
     assert row["why"] == "one; two; three; and 1 more"
@@ -116,7 +117,8 @@ def test_alike_buckets_that_follow_one_another_share_a_row() -> None:
 
 
 def test_the_document_has_everything() -> None:
-    """The JSON document has all reasons and sums, both of each bucket and of each single agent."""
+    """The JSON document of a report has all reasons and sums, both of each bucket and of each
+    single agent."""
     document = report.document(standing([SHORT]), [_verdict(Status.INCOMPLETE, repeats=2)])
     [bucket] = document["buckets"]
     assert bucket["reasons"] == ["one", "two", "three", "four"]

@@ -32,9 +32,10 @@ ALL = [found(0), found(10), found(20)]
 
 @promise("6 content")
 def test_rows_are_equal_or_differ() -> None:
-    """Each row is compared with the content sum of its line. If a line has two rows, this is a
-    difference, even if both rows have the right content. A row for a position at which the sample
-    has no line is a difference, too: the agent has found no line that begins there."""
+    """Each row is compared with the content sum of its line (a hash of event time, length and
+    datum), which is in the agent's sample. If a line has two rows, this is a difference, even if
+    both rows have the right content. A row for a position at which the sample has no line is a
+    difference, too: the agent has found no line that begins there."""
     good = compare(WANTED, ALL, [], {})
     assert (good.rows, good.equal, good.differing) == (3, 3, [])
     assert good.lines == {(7, 3, 0), (7, 3, 10), (7, 3, 20)}
@@ -89,9 +90,11 @@ def test_a_line_with_a_row_and_a_reject_is_not_equal() -> None:
 @promise("6 content")
 def test_the_event_time_of_a_line_is_proven_by_its_sum_only() -> None:
     """A sample says only the least and the greatest event time of its lines. So a row is known to
-    have its line's event time if it has the line's content sum, or if all lines of the sample have
-    one time. A difference counts in a bucket in which the line can be. If no line belongs to the
-    row, the difference counts in the bucket of the row's own time."""
+    have its line's event time only if it has the line's content sum (which includes the event
+    time), or if all lines of the sample have the same time. A difference counts in the bucket of
+    the row's event time. But if no line of the sample can have this time, it counts in the bucket
+    of the nearest time that a line of the sample can have. (A row for which there is no line counts
+    in the bucket of its own time.)"""
     part = replace(PART, least_ms=100, greatest_ms=900)
     wide, narrow = (Wanted(SAMPLE, x) for x in (part, replace(part, greatest_ms=100)))
     moved = replace(CHANGED, time_ms=5_000)
@@ -113,8 +116,8 @@ def test_the_event_time_of_a_line_is_proven_by_its_sum_only() -> None:
 @promise("6 content")
 def test_host_and_path_of_a_row_are_compared() -> None:
     """A row whose host or path is not the one that the sample names is a difference, even if its
-    content is right and another row of the line is right. If a Parquet file has no columns for host
-    and path, its rows are compared by their content only."""
+    content is right, and even if its line has a second row in which everything is right. If a
+    Parquet file has no columns for host and path, its rows are compared by their content only."""
     rows = [found(at, host="web1", path="/log/a") for at in (0, 10, 20)]
     assert compare(WANTED, rows, [], {}).equal == 3
     for wrong in ({"host": "web2"}, {"path": "/log/a.1"}, {"host": ""}, {"path": ""}):
@@ -129,9 +132,9 @@ def test_host_and_path_of_a_row_are_compared() -> None:
 
 @promise("6 content")
 def test_records_are_compared_if_there_is_no_row() -> None:
-    """If a line has no row, its record is compared with the line's content sum. If the topic is
-    loaded beyond the record's offset, the missing row is a difference. If there is a row, only the
-    row is compared, and the record does not matter."""
+    """If a line has no row, its record is compared with the line's content sum (a hash). If the
+    topic is loaded beyond the record's offset, the missing row is a difference. If there is a row,
+    only the row is compared, and the record does not matter."""
     fresh = compare(WANTED, [], [found(0), found(10, b"other"), found(20)], {})
     assert (fresh.records, fresh.equal) == (3, 2)
     assert [x.words for x in fresh.differing] == [comparison.OTHER_RECORD]

@@ -61,7 +61,7 @@ def found_in(file: io.BytesIO, codec: Codec | str, span: Span = SPAN) -> list[Fo
 
 
 def sums_of(batch: pa.RecordBatch, codec: Codec) -> list[bytes]:
-    """The content sums of the batch's records, computed as the agent computes them."""
+    """The content sums (hashes) of the batch's records, computed as the agent computes them."""
     count = batch.num_rows
     datums = codec.encode(batch)
     return content_sums(np.arange(count, dtype=np.int64), np.full(count, LENGTH), datums)
@@ -71,9 +71,9 @@ def sums_of(batch: pa.RecordBatch, codec: Codec) -> list[bytes]:
 @given(batches(flat=False))
 @PROPERTY
 def test_a_row_has_the_sum_of_its_record(made: tuple[dict[str, Any], pa.RecordBatch]) -> None:
-    """A row has the same content sum as its record, whatever the schema and the values are,
-    although the values were converted to the types of columns, written to Parquet, read again and
-    converted back."""
+    """A row has the same content sum (a hash of event time, length and datum) as its record,
+    whatever the schema and the values are, although the values were converted to the types of
+    columns, written to Parquet, read again and converted back."""
     schema, batch = made
     codec = Codec(json.dumps(schema))
     found = found_in(output_file(batch), codec)
@@ -88,8 +88,8 @@ def test_a_row_has_the_sum_of_its_record(made: tuple[dict[str, Any], pa.RecordBa
 def test_any_changed_value_changes_the_sum_of_its_row_only(
     made: tuple[dict[str, Any], pa.RecordBatch], data: st.DataObject
 ) -> None:
-    """If one field of a row gets another value, the row gets another content sum. The sums of all
-    other rows stay the same."""
+    """If one field of a row gets another value, the row gets another content sum (a hash). The sums
+    of all other rows stay the same."""
     schema, batch = made
     assume(batch.num_rows > 1)
     row = data.draw(st.integers(0, batch.num_rows - 1), "row")
@@ -119,7 +119,7 @@ def texts(*values: str) -> pa.RecordBatch:
 @pytest.mark.parametrize("column", ["_timestamp", "_length"])
 def test_time_and_length_of_a_row_count(column: str) -> None:
     """If the event time or the length of a row differs from that of its record, the row's content
-    sum differs from the record's sum."""
+    sum (a hash) differs from the record's sum."""
     kind = pa.timestamp("ms", "UTC") if column == "_timestamp" else pa.int64()
     other = {column: pa.array([77, 78]).cast(kind)}
     found = [x.content for x in found_in(output_file(texts("a", "b"), **other), CODEC)]

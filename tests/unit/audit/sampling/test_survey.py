@@ -72,8 +72,8 @@ def surveyed(world: LineWorld, **options: object) -> Surveyed:
 
 
 def load(world: LineWorld, *texts: str) -> Path:
-    """Makes a file of rows in the output, one for each sampled line. texts: the values of the rows'
-    field `message`. Returns the file's path."""
+    """Makes a file in the output that has one row for each sampled line. texts: the values of the
+    rows' field `message`. Returns the file's path."""
     path = world.root / world.load(*placeholders(), offset=0)
     pq.write_table(_with_messages(path, texts), path)
     return path
@@ -86,8 +86,9 @@ def placeholders() -> list[tuple[int, bytes]]:
 
 @promise("6 content")
 def test_rows_are_compared_and_a_changed_one_is_told_from_a_wrong_record(world: LineWorld) -> None:
-    """If a row has wrong content, the result names the row and the fields in which it differs from
-    its record. It also says whether the record in the log has the right content."""
+    """If a row has wrong content, the result of `skidway audit sample` names the row and the fields
+    in which it differs from its record. It also says whether the record in the log has the right
+    content."""
     world.append(batch(VALUES))
     path = load(world, *TEXTS)
     found = surveyed(world)
@@ -145,8 +146,9 @@ def test_lines_without_a_row_are_compared_with_records(world: LineWorld) -> None
 
 
 def test_a_file_that_cannot_be_read_is_named(world: LineWorld) -> None:
-    """If a file of the output is damaged, the result names the file. The lines whose rows are in
-    this file are compared with their records in the log instead, and do not count as equal rows."""
+    """If a file of the output is damaged, the result of `skidway audit sample` names the file. The
+    lines whose rows are in this file are compared with their records in the log instead, and do not
+    count as equal rows."""
     world.append(batch(VALUES))
     load(world, *TEXTS).write_bytes(b"no parquet")
     found = surveyed(world)
@@ -157,8 +159,9 @@ def test_a_file_that_cannot_be_read_is_named(world: LineWorld) -> None:
 
 @promise("6 content")
 def test_a_result_takes_back_only_what_was_compared_again(world: LineWorld) -> None:
-    """A difference stays in the newest result until a later run compares its line again and finds
-    no difference. A run that could not read the line's row, or that found neither row nor record of
+    """If a run of `skidway audit sample` found a difference between a row and its sampled line, the
+    difference stays in the newest result until a later run compares the line again and finds no
+    difference. A run that could not read the line's row, or that found neither row nor record of
     the line, does not remove the difference."""
     world.append(batch(VALUES))
     path = load(world, "first", "2nd", "third")
@@ -191,10 +194,11 @@ def test_a_result_takes_back_only_what_was_compared_again(world: LineWorld) -> N
 
 @promise("6 content")
 def test_a_row_without_a_line_counts_until_it_is_removed(world: LineWorld) -> None:
-    """If a comparison found a row for which there is no line, the row counts as a difference until
-    a later run reads the same sampled bytes and all files, and finds no such row. A run that did
-    not look for the row does not remove the difference. A difference about a record without a line
-    is not removed by such a run, because a run looks for no records if each line has a row."""
+    """If a run of `skidway audit sample` found a row for which there is no line, the row counts as
+    a difference until a later run reads the same sampled bytes and all files, and finds no such
+    row. A run that did not look for the row does not remove the difference. If a run found a record
+    (not a row) for which there is no line, later runs keep this difference: a run does not look for
+    records if each line has a row."""
     world.append(batch(VALUES))
     path = world.root / world.load(*placeholders(), (FIRSTS[1] + 1, b"x"), offset=0)
     pq.write_table(_with_messages(path, [*TEXTS, "extra"]), path)
@@ -226,10 +230,11 @@ def test_a_row_without_a_line_counts_until_it_is_removed(world: LineWorld) -> No
 
 @promise("6 content")
 def test_a_run_that_left_rows_out_takes_nothing_back(world: LineWorld) -> None:
-    """By mistake, a line may have several rows, in different files. If a run could not read all
-    files, it may have read only one of these rows. So it keeps a difference that an earlier run
-    found for the line, even if this row is right. A result may count more differences than it
-    lists. Later results include the unlisted ones until a run has compared all lines."""
+    """By mistake, a line may have several rows, in different files. If a run of `skidway audit
+    sample` could not read all files, it may have read only one of these rows. So even if the row
+    that it read is right, the run keeps a difference that an earlier run found for the line. A
+    result may count more differences than it lists. Later results include the unlisted ones until a
+    run has compared all lines."""
     world.append(batch(VALUES))
     path, output = load(world, "first", "2nd", "third"), str(world.root)
     (first,) = sample_report.results([surveyed(world)], Told(), [], 1, "l1", output)
@@ -245,11 +250,11 @@ def test_a_run_that_left_rows_out_takes_nothing_back(world: LineWorld) -> None:
 
 @promise("6 content")
 def test_unlisted_differences_stay_until_their_lines_were_compared(world: LineWorld) -> None:
-    """A result does not say which lines it compared. So differences that an earlier result did not
-    list stay if a later run has compared fewer lines, or if samples of the day may be missing,
-    damaged, left out or expired. As long as these differences stay, the result's number of compared
-    lines does not become smaller. The number of unlisted differences does not grow, because they
-    may be about the same lines in each run."""
+    """A result of `skidway audit sample` does not say which lines were compared. So differences
+    that an earlier result did not list stay if a later run has compared fewer lines, or if samples
+    of the day may be missing, damaged, left out or expired. As long as these differences stay, the
+    result's number of compared lines does not become smaller. The number of unlisted differences
+    does not grow, because they may be about the same lines in each run."""
     world.append(batch(VALUES))
     path, output = load(world, "first", "2nd", "third"), str(world.root)
     (first,) = sample_report.results([surveyed(world)], Told(), [], 1, "l1", output)
@@ -306,9 +311,9 @@ def test_samples_of_one_agent_do_not_stand_for_those_of_another() -> None:
 
 @promise("6 content")
 def test_a_result_says_when_the_lines_were_that_it_does_not_list(world: LineWorld) -> None:
-    """A result lists at most 100 differences. For all further differences together it gives the
-    least and the greatest event time. This includes differences that an earlier result did not list
-    and that were not compared again."""
+    """A result of `skidway audit sample` lists at most 100 differences. For all further differences
+    together it gives the least and the greatest event time. This includes differences that an
+    earlier result did not list and that were not compared again."""
     world.append(batch(VALUES))
     load(world, *TEXTS)
     partly = surveyed(world)
@@ -330,9 +335,9 @@ def test_a_result_says_when_the_lines_were_that_it_does_not_list(world: LineWorl
 
 @promise("6 content")
 def test_a_result_says_between_which_times_a_changed_line_may_be(world: LineWorld) -> None:
-    """If a row has other content than its line, its event time may differ, too. So the result says
-    the least and the greatest event time of the sample's lines. A later result that keeps the
-    difference says them again, and a result without differences does not."""
+    """If a row has other content than its line, its event time may differ, too. So the result of
+    `skidway audit sample` says the least and the greatest event time of the sample's lines. A later
+    result that keeps the difference says them again, and a result without differences does not."""
     world.append(batch(VALUES))
     path, output = load(world, "first", "2nd", "third"), str(world.root)
     part = replace(PART, least_ms=NOW_MS - 60_000, greatest_ms=NOW_MS)
@@ -366,8 +371,8 @@ def test_a_result_of_no_day_is_refused(change: dict[str, int]) -> None:
 
 
 def test_a_difference_in_no_tier_is_refused() -> None:
-    """A result of a comparison is refused if one of its differences names a tier that does not
-    exist."""
+    """A result of `skidway audit sample` is refused if one of its differences names a tier that
+    does not exist."""
     wrong = ContentDifference(1, 7, "h", 1, "p", 0, 1, "XYZ", "out", 0, 0, "words")
     with pytest.raises(messages.MessageRefused):
         messages.decode(messages.encode(SampleResult(1, "h", "out", LOGS, 0, 1, 0, 1, (wrong,))))

@@ -91,9 +91,9 @@ def test_damaged_columns_are_refused(changes: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("index", [3, -1])
 def test_an_index_that_points_nowhere_is_refused(index: int) -> None:
-    """In a message with columns, filtered records refer to a count by its index, and counts and
-    offsets refer to a topic by its index. A message with an index to which nothing belongs is
-    refused."""
+    """In a message with columns, the entry of filtered records (those that a rule left out) refers
+    to a count by its index, and counts and offsets refer to a topic by its index. A message with an
+    index to which nothing belongs is refused."""
     rule = {"index": index, "rule": "debug", "records": 1, "bytes": 1}
     with pytest.raises(MessageRefused, match="there is no count"):
         decode(damaged(Delta(SENDER, 1, 0, counts=COUNTS), "columns", filtered=[rule]))
@@ -121,8 +121,8 @@ def test_an_index_that_points_nowhere_is_refused(index: int) -> None:
 )
 def test_buckets_that_cannot_exist_are_refused(bucket: int, bucket_ms: int, reason: str) -> None:
     """A message is refused if one of its buckets has no length, is longer than a day, or begins
-    farther from 1970 than any program counts. Otherwise one message could end the collector at each
-    start, or keep it from answering."""
+    millions of years before or after 1970. Otherwise one message could make the collector fail at
+    each start, or keep it from answering."""
     table = CountColumns.of(COUNTS).table.copy()
     table[2:4, 1] = bucket, bucket_ms
     value = damaged(Delta(SENDER, 1, 0, counts=COUNTS), "columns", table=table.tobytes())
@@ -134,8 +134,9 @@ def test_buckets_that_cannot_exist_are_refused(bucket: int, bucket_ms: int, reas
 @pytest.mark.parametrize("bucket_ms", [1_000, 60_000, 7 * 60_000, LONGEST_MS])
 @pytest.mark.parametrize("time_ms", [-(2**63), 2**63 - 1])
 def test_no_message_of_a_program_is_refused_for_its_buckets(time_ms: int, bucket_ms: int) -> None:
-    """The buckets in which a program counts the least and the greatest timestamp are buckets that a
-    message can have, for every size that the settings allow."""
+    """A record's timestamp may be any 64-bit number. Even for the smallest and the largest
+    timestamp, and for every size of buckets that the settings allow, the program counts the record
+    in a bucket that a message can have."""
     count = Count(LOGS, 7, start_of(time_ms, bucket_ms), bucket_ms, 1, 2, 3)
     said = Delta(SENDER, 1, 0, counts=(count,))
     for decoded in (decode, usual_messages.decode):

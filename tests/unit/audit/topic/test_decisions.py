@@ -169,7 +169,8 @@ def _with_checksum(message: Message, checksum: int) -> Message:
 def test_of_a_place_that_counted_nothing_the_acceptance_is_of_what_others_had() -> None:
     """If a person accepts that a place (a tier of one cluster, or an output) has counted nothing,
     the acceptance covers only the records that other places had counted at that time. It does not
-    cover records that the other places count later, and that the accepted place lacks, too."""
+    cover records that the other places count later, although the accepted place lacks these records
+    as well."""
     early = said(None)
     assert "tier hdfs never reported this topic" in bucket(early).reasons[0]
     [acceptance] = acceptances.acceptances([bucket(early)], SIGNED)
@@ -194,15 +195,16 @@ def test_of_lines_in_doubt_the_acceptance_is_of_those_that_were_there() -> None:
     assert "accepted by ada" in words
     counted = [delta(BROKER, 9, 3), delta(OLD, 9, 3)]
     [words] = [x for x in bucket([*early, acceptance, *counted]).reasons if doubted in x]
-    assert "accepted by ada" in words  # a count of another tier changes nothing
+    assert "accepted by ada" in words  # the agents' counts are the same
     for more in ([delta(new, 9, 2)], [delta(new, 9, 2), *counted]):
         [words] = [x for x in bucket([*early, acceptance, *more]).reasons if doubted in x]
         assert "accepted" not in words
 
 
 def test_what_is_not_there_cannot_be_accepted() -> None:
-    """A person cannot accept a bucket that does not exist, or one that is complete, not yet due,
-    only open, or already accepted. The error gives the reason in one sentence."""
+    """A person cannot accept a bucket that does not exist, that is complete or already accepted,
+    that is not yet due (too recent to be judged), or that is only open (nothing is wrong, but
+    records or messages are still to come). The error gives the reason in one sentence."""
     lost = said(5, None, LOSS)
     for found, words in (
         ([], "No bucket"),
@@ -243,8 +245,8 @@ def test_a_host_that_never_reported_is_accepted_by_its_name_too() -> None:
 
 @promise("6 telling a loss")
 def test_a_lost_bucket_that_is_young_is_told_at_once() -> None:
-    """If a loss is declared in a bucket that is not yet due, the report names the loss and ends
-    with status 1, without waiting until the bucket is due."""
+    """If a loss is declared in a bucket that is not yet due (too recent to be judged), the report
+    names the loss and ends with status 1, without waiting until the bucket is due."""
     lost = standing([bucket(said(5, None, LOSS), now=NOW - SIZE - 1)])
     assert report.exit_status(lost, everything=False) == 1
     assert "1 is too young to be complete, and lost already" in report.sentence(lost)
@@ -485,8 +487,8 @@ def test_order_and_repetition_of_decisions_do_not_matter(
     drawn: tuple[list[Decision], list[Decision]],
 ) -> None:
     """Decisions come from the audit topics of several clusters, so they may be read in any order
-    and more than once. Their effect does not depend on this. The ledger (in SQLite) and the fold
-    (in memory) have the same evidence."""
+    and more than once. Their effect does not depend on the order or on repetitions, and is the same
+    in the ledger (the evidence in SQLite) and in the fold (the evidence in memory)."""
     found, shuffled = drawn
     again = [*shuffled, *found[:2]]
     assert not_revoked(again) == not_revoked(found)

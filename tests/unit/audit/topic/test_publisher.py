@@ -83,8 +83,8 @@ def test_a_heartbeat_waits_until_everything_that_it_counts_as_said_is_published(
 
 
 def test_large_messages_are_cut_into_batches_that_fit() -> None:
-    """However many bytes the messages of the outbox have together, the publisher sends no batch
-    that is larger than the default limit of a topic (`max.message.bytes`)."""
+    """However many bytes the messages of the outbox have together, the program sends no batch that
+    is larger than the default limit of a topic (`max.message.bytes`)."""
     cluster, outbox = _cluster(), ListOutbox([b"x" * 400_000] * 5)
     assert _publisher(cluster, outbox).flush(10)
     assert len(cluster.log(PARTITION).batches) == 3
@@ -92,7 +92,7 @@ def test_large_messages_are_cut_into_batches_that_fit() -> None:
 
 
 def test_an_outbox_larger_than_the_producers_room_is_published_in_parts() -> None:
-    """If an outbox has more bytes than the producer may hold in memory, the publisher sends the
+    """If an outbox has more bytes than the producer may hold in memory, the program sends the
     messages in parts, in order, whenever the producer has room. Otherwise a program with many
     unpublished messages could never publish anything again."""
     cluster, outbox = _cluster(), ListOutbox([b"%d" % n + b"x" * 400_000 for n in range(9)])
@@ -103,8 +103,8 @@ def test_an_outbox_larger_than_the_producers_room_is_published_in_parts() -> Non
 
 
 def test_a_refusal_is_a_sentence_and_loses_nothing() -> None:
-    """If the broker refuses a batch, the publisher loses neither this batch nor those that follow.
-    Its next attempt sends them all again, in order."""
+    """If the broker refuses a batch of the messages in an outbox, neither this batch nor those that
+    follow are lost. The program's next attempt sends them all again, in order."""
     cluster, outbox = _cluster(), ListOutbox([b"x" * 800_000, b"y" * 800_000])
     publisher = _publisher(cluster, outbox)
     cluster.refusals.append(KafkaError(ErrorCode.MESSAGE_TOO_LARGE, "no"))

@@ -51,8 +51,8 @@ def test_every_message_comes_back_as_it_was(message: Message) -> None:
 def test_damaged_messages_are_the_same_to_both_decoders(
     message: Message, place: int, put: bytes, cut: int
 ) -> None:
-    """If bytes of a message are missing, changed or added, both decoders read the same message, or
-    refuse it with the same sentence."""
+    """If bytes of a message are missing, changed or added, the fast and the generic decoder read
+    the same message, or refuse it with the same sentence."""
     value = encode(message)
     at = place % len(value)
     value = value[:at] + put + value[at + cut :]
@@ -62,7 +62,7 @@ def test_damaged_messages_are_the_same_to_both_decoders(
 @pytest.mark.parametrize("message", [SEAL, DELTA, Heartbeat(SENDER, 5, 0)])
 def test_every_changed_byte_is_the_same_to_both_decoders(message: Message) -> None:
     """Whatever single byte of a message is changed, and however many bytes at its end are missing,
-    both decoders read the same message, or refuse it with the same sentence."""
+    the fast and the generic decoder read the same message, or refuse it with the same sentence."""
     value = encode(message)
     damaged = [value[:end] for end in range(len(value))]
     damaged += [

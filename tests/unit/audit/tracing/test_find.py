@@ -58,8 +58,8 @@ def on_host(world: LineWorld, path: Path, data: bytes, position: int) -> None:
 
 
 def test_a_text_is_found_in_all_tiers(world: LineWorld) -> None:
-    """The search finds each line of the host whose record contains the text, and no line of another
-    host. For every tier it says whether the tier has the line."""
+    """`skidway audit find` finds each line of the given host whose record contains the given text,
+    and no line of another host. For every tier it says whether the tier has the line."""
     world.append(batch(LINES, agent=OTHER_AGENT, file=9))
     world.append(batch(LINES))
     world.load((0, LINES[0]), (16, LINES[1]), (32, LINES[2]), offset=3)
@@ -70,8 +70,8 @@ def test_a_text_is_found_in_all_tiers(world: LineWorld) -> None:
 
 
 def test_a_text_is_found_where_only_rows_are_left(world: LineWorld) -> None:
-    """If a row contains the text, the search finds the row's line even if its record has expired in
-    every cluster."""
+    """If a row contains the text, `skidway audit find` finds the row's line even if its record has
+    expired in every cluster."""
     for name in ("dc1", "offline"):
         world.append(batch(LINES), only=name)
         log = next(iter(world.clusters[name].topics.values())).logs[0]
@@ -82,9 +82,9 @@ def test_a_text_is_found_where_only_rows_are_left(world: LineWorld) -> None:
 
 
 def test_a_line_of_the_host_that_no_tier_has(world: LineWorld, tmp_path: Path) -> None:
-    """If only the host's file has a line, the search finds the line there. If the agent's position
-    in the file is after the line, the broker lacks the line. Otherwise the agent has not delivered
-    the line yet."""
+    """If only the host's file has a line, `skidway audit find` finds the line there. If the agent's
+    position in the file is after the line, the broker lacks the line. Otherwise the agent has not
+    delivered the line yet."""
     world.append(batch(LINES[:2]))
     on_host(world, tmp_path / "app.log", b"\n".join(LINES) + b"\n", position=1_000)
     found = find.find(world.site(clusters=("dc1",)), question("order 3"))
@@ -95,9 +95,9 @@ def test_a_line_of_the_host_that_no_tier_has(world: LineWorld, tmp_path: Path) -
 
 
 def test_a_text_that_a_parser_has_cut_apart(world: LineWorld, tmp_path: Path) -> None:
-    """If a line of the host's file contains the text, the search finds the line's record by the
-    line's position in the file, even if the record's value does not have the text in the same form
-    as the file."""
+    """If a line of the host's file contains the text, `skidway audit find` finds the line's record
+    by the line's position in the file, even if the record's value does not have the text in the
+    same form as the file."""
     world.append(batch([b"0", b"1"], first=0))
     on_host(world, tmp_path / "app.log", b"a\nb\n", position=4)
     found = find.find(world.site(clusters=("dc1",)), question("b"))
@@ -106,8 +106,8 @@ def test_a_text_that_a_parser_has_cut_apart(world: LineWorld, tmp_path: Path) ->
 
 
 def test_a_file_without_an_agents_state(world: LineWorld, tmp_path: Path) -> None:
-    """A file that an option names is searched even on a machine without an agent. The search looks
-    for each line of the file under every file id that the path has had."""
+    """`skidway audit find` searches a file that an option names even on a machine without an agent.
+    It looks for each line of the file under every file id that the path has had."""
     log = tmp_path / "app.log"
     world.announce(file=4, path=str(log))
     world.append(batch([b"0", b"1"], file=4))
@@ -120,8 +120,8 @@ def test_a_file_without_an_agents_state(world: LineWorld, tmp_path: Path) -> Non
 
 
 def test_lines_before_the_time_span_are_left_out(world: LineWorld, tmp_path: Path) -> None:
-    """Lines of the host's file that were written before the searched span of time are not in the
-    result, even if records of later lines of the file are in the span."""
+    """`skidway audit find` leaves out lines of the host's file that were written before the
+    searched span of time, even if records of later lines of the file are in the span."""
     world.append(batch(LINES[:1], time_ms=NOW_MS - 9 * HOUR_MS))
     on_host(world, tmp_path / "app.log", LINES[0] + b"\n", position=16)
     assert find.find(world.site(clusters=("dc1",)), question("order 1")).count == 0
@@ -132,8 +132,8 @@ def test_lines_before_the_time_span_are_left_out(world: LineWorld, tmp_path: Pat
 
 
 def test_lines_after_the_time_span_are_left_out(world: LineWorld, tmp_path: Path) -> None:
-    """Lines of the host's file whose records have event times after the searched span are not in
-    the result."""
+    """`skidway audit find` leaves out lines of the host's file whose records have event times after
+    the searched span of time."""
     world.append(batch(LINES[:1]))
     world.append(batch(LINES[1:2], first=16, time_ms=NOW_MS + HOUR_MS))
     on_host(world, tmp_path / "app.log", b"\n".join(LINES[:2]) + b"\n", position=32)
@@ -144,8 +144,8 @@ def test_lines_after_the_time_span_are_left_out(world: LineWorld, tmp_path: Path
 def test_only_files_of_the_hours_asked_for_are_opened(
     world: LineWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The search opens only Parquet files of the hours in the searched span of time. It reads the
-    names of the output's topics once, however many topics the host has."""
+    """`skidway audit find` opens only Parquet files of the hours in the searched span of time. It
+    reads the names of the output's topics once, however many topics the host has."""
     world.announce(file=5, path="/var/log/other.log", source=replace(LOGS, topic="other"))
     for hour in range(-3, 4):
         world.append(batch(LINES[:1], first=16 * hour + 48, time_ms=NOW_MS + hour * HOUR_MS))
@@ -177,7 +177,7 @@ def note_calls(monkeypatch: pytest.MonkeyPatch, method: str, noted: list[str]) -
 
 
 def test_records_outside_of_the_time_span_are_left_out(world: LineWorld) -> None:
-    """The search finds only records with event times in the searched span."""
+    """`skidway audit find` finds only records with event times in the searched span."""
     world.append(batch(LINES[:1], time_ms=NOW_MS - 9 * HOUR_MS))
     world.append(batch(LINES[1:2], first=16))
     world.append(batch(LINES[2:], first=32, time_ms=NOW_MS + 9 * HOUR_MS))
@@ -186,8 +186,8 @@ def test_records_outside_of_the_time_span_are_left_out(world: LineWorld) -> None
 
 
 def test_the_output_is_bounded(world: LineWorld) -> None:
-    """The result has at most `limit` lines, the newest ones, and the number of all lines that were
-    found."""
+    """The result of `skidway audit find` has at most `limit` lines, the newest ones, and the number
+    of all lines that were found."""
     for at in range(10):
         world.append(batch([b"order"], first=at * 6, time_ms=NOW_MS + at))
     asked = question("order", limit=3)
@@ -200,7 +200,7 @@ def test_the_output_is_bounded(world: LineWorld) -> None:
 def test_a_text_of_too_many_lines_is_refused(
     world: LineWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The search stores a bounded number of lines. If more lines have the text, the search ends
+    """`skidway audit find` stores a bounded number of lines. If more lines have the text, it ends
     with an error."""
     monkeypatch.setattr(find, "HITS_MAX", 2)
     world.append(batch(LINES))
@@ -210,16 +210,16 @@ def test_a_text_of_too_many_lines_is_refused(
 
 
 def test_records_sent_again_are_one_line(world: LineWorld) -> None:
-    """If a record was sent twice, the result has one line."""
+    """If a record was sent twice, `skidway audit find` finds one line."""
     world.append(batch(LINES))
     world.append(batch(LINES))
     assert find.find(world.site(), question("order 1")).count == 1
 
 
 def test_batches_of_other_agents_are_not_unpacked() -> None:
-    """If one batch shows that a producer id belongs to another agent, the search reads only the
-    headers of further batches with this producer id. So it does not notice if the records of these
-    batches are damaged."""
+    """If one batch shows that a producer id belongs to another agent, `skidway audit find` reads
+    only the headers of further batches with this producer id. So it does not notice if the records
+    of these batches are damaged."""
     search = LogSearch([AGENT], text=b"order")
     mine, other = batch(LINES, producer_id=1), batch(LINES, agent=OTHER_AGENT, producer_id=2)
     for each, count in ((mine, 3), (other, 0), (mine, 3)):
@@ -231,7 +231,8 @@ def test_batches_of_other_agents_are_not_unpacked() -> None:
 
 def test_a_producer_id_belongs_to_one_topic_of_the_search() -> None:
     """In topics that come from two source clusters, the same producer id may belong to two agents,
-    because each cluster assigns its own ids. The search does not mix up the two agents."""
+    because each cluster assigns its own ids. `skidway audit find` does not mix up the two
+    agents."""
     search = LogSearch([AGENT], text=b"order")
     other, mine = batch(LINES, agent=OTHER_AGENT, producer_id=1), batch(LINES, producer_id=1)
     assert search.take("dc2.logs", 0, read_header(other), memoryview(other)) == []
@@ -239,7 +240,8 @@ def test_a_producer_id_belongs_to_one_topic_of_the_search() -> None:
 
 
 def test_batches_without_producer_id_are_always_looked_at() -> None:
-    """Batches without a producer id are always searched, because they may come from any agent."""
+    """`skidway audit find` always searches batches without a producer id, because they may come
+    from any agent."""
     search = LogSearch([AGENT], text=b"order")
     for agent, count in ((OTHER_AGENT, 0), (AGENT, 3), (OTHER_AGENT, 0), (AGENT, 3)):
         each = batch(LINES, agent=agent)
@@ -247,7 +249,8 @@ def test_batches_without_producer_id_are_always_looked_at() -> None:
 
 
 def test_a_host_that_nobody_announced_is_refused(world: LineWorld) -> None:
-    """The search refuses a host of which no agent has announced a file, with a sentence."""
+    """`skidway audit find` refuses a host of which no agent has announced a file, with a
+    sentence."""
     asked = FindQuestion("x", "nobody", 0, NOW_MS)
     with pytest.raises(UsageError, match="No agent of nobody has announced a file"):
         find.find(world.site(), asked)

@@ -60,8 +60,8 @@ def traced(
 
 
 def test_a_line_that_every_tier_has(world: LineWorld) -> None:
-    """From a byte inside a line, the search finds the line's record in each cluster and its row,
-    with their places and times."""
+    """Given a byte inside a line, `skidway audit trace` finds the line's record in each cluster and
+    the line's row, with their places and times."""
     world.append(batch([b"other"], agent=OTHER_AGENT, file=9))
     world.append(batch(LINES))
     path = world.load((0, LINES[0]), (11, LINES[1]), (23, LINES[2]), offset=1)
@@ -78,8 +78,9 @@ def test_a_line_that_every_tier_has(world: LineWorld) -> None:
 
 
 def test_a_line_is_named_by_its_record_or_by_its_file_id(world: LineWorld) -> None:
-    """The result (what happened to the line in each tier) is the same whether the line is named by
-    host, path and byte, by topic, partition and offset, or by a row's file id and first byte."""
+    """The result of `skidway audit trace` (what happened to the line in each tier) is the same
+    whether the line is named by host, path and byte, by topic, partition and offset, or by a row's
+    file id and first byte."""
     world.append(batch(LINES))
     world.load((0, LINES[0]), (11, LINES[1]), (23, LINES[2]), offset=0)
     story = traced(world)
@@ -90,8 +91,8 @@ def test_a_line_is_named_by_its_record_or_by_its_file_id(world: LineWorld) -> No
 
 def test_a_line_before_the_announcement_is_found_too(world: LineWorld) -> None:
     """A record whose event time is long before the announcement of its file (the message that the
-    agent has found the file) is found, although the search first reads the newer part of the
-    log."""
+    agent has found the file) is found, although `skidway audit trace` first reads the newer part of
+    the log."""
     world.append(batch(LINES, time_ms=5))
     world.append(batch([b"new"], agent=OTHER_AGENT, file=9))
     world.load((11, LINES[1]), offset=1, time_ms=5)
@@ -99,8 +100,9 @@ def test_a_line_before_the_announcement_is_found_too(world: LineWorld) -> None:
 
 
 def test_a_line_that_a_tier_does_not_have_yet(world: LineWorld) -> None:
-    """For a mirror that has not copied the record yet, and for an output into which it is not
-    loaded yet, the result says "not yet". It names the first of these tiers."""
+    """A mirror may not have copied the line's record yet, and the record may not be loaded into the
+    output yet. `skidway audit trace` then says "not yet" for the tier, and its sentence names the
+    first tier without the line."""
     world.append(batch(LINES), only="dc1")
     world.load((0, LINES[0]), offset=0)
     story = traced(world)
@@ -122,8 +124,8 @@ def test_a_line_that_a_tier_lacks(world: LineWorld) -> None:
 
 
 def test_a_record_that_expired_in_the_source_is_found_in_the_mirror(world: LineWorld) -> None:
-    """If the source cluster's log no longer has the record, the search continues in the mirror's
-    log. The result says that the record has expired in the source cluster."""
+    """If the source cluster's log no longer has the record, `skidway audit trace` searches the
+    mirror's log. The result says that the record has expired in the source cluster."""
     world.append(batch(LINES))
     world.append(batch([b"x"], first=100))
     world.clusters["dc1"].log(TopicPartition("logs", 0)).expire(3)
@@ -132,7 +134,7 @@ def test_a_record_that_expired_in_the_source_is_found_in_the_mirror(world: LineW
 
 
 def test_a_rejected_line(world: LineWorld) -> None:
-    """A line in the topic of rejects is called rejected, and does not count as missing."""
+    """`skidway audit trace` calls a line in the topic of rejects "rejected", and not "missing"."""
     world.append(batch(LINES), suffix=".rejected")
     world.load((11, LINES[1]), offset=1, suffix=".rejected")
     story = traced(world)
@@ -141,7 +143,8 @@ def test_a_rejected_line(world: LineWorld) -> None:
 
 
 def test_a_line_that_was_declared_lost(world: LineWorld) -> None:
-    """A byte in a range that the agent declared lost is called lost, with the agent's reason."""
+    """If the agent declared a range of bytes lost, `skidway audit trace` says that a line in this
+    range is lost, with the agent's reason."""
     loss = Loss(LOGS, AGENT, FILE, 5, 20, Certainty.LOST, "the file was deleted")
     world.say(Delta(AGENT_SENDER, 1, NOW_MS, losses=(loss,)))
     story = traced(world)
@@ -152,8 +155,8 @@ def test_a_line_that_was_declared_lost(world: LineWorld) -> None:
 
 
 def test_a_line_that_a_rule_left_out(world: LineWorld) -> None:
-    """If no tier has a line that nobody declared lost, and rules of the line's agent have left out
-    records of the topic, the result says so and names these rules."""
+    """If no tier has the line, nobody declared it lost, and rules of its agent left out records of
+    the topic, `skidway audit trace` says that the line was filtered, and names these rules."""
     count = Count(LOGS, AGENT, NOW_MS, 60_000, 0, 0, 0, filtered=(Filtered("debug", 3, 90),))
     world.say(Delta(AGENT_SENDER, 1, NOW_MS, counts=(count,)))
     story = traced(world)
@@ -162,8 +165,9 @@ def test_a_line_that_a_rule_left_out(world: LineWorld) -> None:
 
 
 def test_a_line_on_the_way(world: LineWorld, tmp_path: Path) -> None:
-    """If a line comes after the agent's position in the file, the agent has not delivered the line
-    yet. If the command runs on the host, the result shows the line's text."""
+    """If a line comes after the agent's position in the file, `skidway audit trace` says that the
+    agent has not delivered the line yet. If the command runs on the host, it shows the line's
+    text."""
     log = tmp_path / "app.log"
     log.write_bytes(b"\n".join(LINES) + b"\n")
     inode = log.stat().st_ino
@@ -175,10 +179,10 @@ def test_a_line_on_the_way(world: LineWorld, tmp_path: Path) -> None:
 
 
 def test_files_that_have_had_the_same_path(world: LineWorld, tmp_path: Path) -> None:
-    """After a rotation, a path may mean every file that has had this path, so the result has a line
-    of each of them. The file that was announced last comes first. If the command runs on the files'
-    host, a path means only the file that is there now. A person can name the other files by their
-    file ids."""
+    """After a rotation, a path may mean every file that has had this path, so `skidway audit trace`
+    shows a line of each of them. The file that was announced last comes first. If the command runs
+    on the files' host, a path means only the file that is there now. A person can name the other
+    files by their file ids."""
     world.announce(file=4, time_ms=NOW_MS)
     world.append(batch(LINES))
     world.append(batch([b"later"], file=4))
@@ -195,8 +199,8 @@ def test_files_that_have_had_the_same_path(world: LineWorld, tmp_path: Path) -> 
 
 
 def test_a_tier_that_was_not_looked_at_is_no_proof(world: LineWorld) -> None:
-    """If no option says where the command finds one of the configured tiers, the state of the line
-    in this tier is unknown. The command then does not say that every tier has the line."""
+    """If no option says where `skidway audit trace` finds one of the configured tiers, the state of
+    the line in this tier is unknown. The command then does not say that every tier has the line."""
     world.append(batch(LINES))
     site = world.site(clusters=("dc1",), tiers=("broker", "mirror", "hdfs"))
     (story,) = trace.trace_file(site, SECOND, None, None)
@@ -205,8 +209,8 @@ def test_a_tier_that_was_not_looked_at_is_no_proof(world: LineWorld) -> None:
 
 
 def test_a_row_whose_record_has_expired_everywhere(world: LineWorld) -> None:
-    """If no cluster has the record any more, its event time is unknown. Then the search looks for
-    the row in all hours of the output."""
+    """If no cluster has the record any more, its event time is unknown. Then `skidway audit trace`
+    looks for the row in all hours of the output."""
     for name in ("dc1", "offline"):
         world.append(batch(LINES), only=name)
         log = next(iter(world.clusters[name].topics.values())).logs[0]
@@ -221,7 +225,7 @@ def test_a_row_whose_record_has_expired_everywhere(world: LineWorld) -> None:
 
 
 def test_rows_that_are_there_twice_are_told(world: LineWorld) -> None:
-    """If a line has two rows, the result says so."""
+    """If a line has two rows, `skidway audit trace` says so."""
     world.append(batch(LINES))
     world.load((11, LINES[1]), offset=1)
     world.load((11, LINES[1]), offset=1)

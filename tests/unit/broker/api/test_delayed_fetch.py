@@ -97,7 +97,8 @@ def test_what_comes_to_several_partitions_adds_up(broker: Broker) -> None:
 
 @promise("4 watermark")
 def test_what_is_not_flushed_is_not_given(broker: Broker) -> None:
-    """A fetch returns only records below the high watermark, even if the fetch expires."""
+    """A fetch returns only records below the high watermark, even if its waiting time is over and
+    the broker must answer at once."""
     delayed = broker.parked(BATCH_BYTES, PARTITION)
     broker.world.produce(b"a")
     delayed.expire()

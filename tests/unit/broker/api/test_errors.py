@@ -11,7 +11,7 @@ from skidway.errors import SkidwayError, Unreachable
 from skidway.kafka.errors import RETRIABLE, ErrorCode
 
 INTERNAL = {
-    store.TooManyGaps,  # only a mirror gets this error, and stops the partition
+    store.TooManyGaps,  # the mirror, not a client, gets this error
     producer_state.SnapshotDamaged,  # recovery catches it and ignores the snapshot
     producer_state.SequenceRefused,  # only its subclasses are raised
     validation.BatchRefused,  # only its subclasses are raised

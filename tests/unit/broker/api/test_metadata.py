@@ -57,7 +57,7 @@ class Answers:
 
 class World:
     """A stand-in for those parts of a broker that the handler of Metadata requests needs. Tests
-    replace its catalog and its set of stopped partitions."""
+    replace its catalog and its set of stopped partitions (partitions that it does not serve)."""
 
     def __init__(self, catalog: Catalog, stopped: Mapping[TopicPartition, str]) -> None:
         self.created: list[str] = []
@@ -275,7 +275,8 @@ def test_brokers_are_seen_as_they_come_and_go(asking: Asking) -> None:
 
 
 def test_a_partition_that_stops_is_seen(asking: Asking) -> None:
-    """The answers show a stopped partition as offline until its topic is deleted."""
+    """The answers show a stopped partition (one that the broker does not serve because its log is
+    damaged, for example) as offline until its topic is deleted."""
     asking.make()
     partition, logs = TopicPartition("logs", 0), asking.core.broker.logs
 

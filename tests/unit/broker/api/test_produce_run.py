@@ -114,9 +114,9 @@ def broker(tmp_path: Path) -> Broker:
 
 
 def test_a_turns_requests_are_answered_in_one_piece(broker: Broker) -> None:
-    """When the batches of one turn of the loop have been written to the file, the broker hands the
-    answers to all requests with these batches to the connection at once. The answers are in order,
-    each with its own correlation id and offset."""
+    """In each turn of the loop, the broker writes all new batches to the file, and then hands the
+    answers to the requests with these batches to the connection in one piece. The answers are in
+    order, each with its own correlation id and offset."""
     broker.learn(1)
     for number in range(3):
         assert broker.handle(number, batch(b"a", b"b"), 1)

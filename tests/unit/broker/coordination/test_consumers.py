@@ -33,6 +33,6 @@ def test_what_is_no_offset_is_refused(data: bytes) -> None:
 
 @pytest.mark.parametrize(("name", "number"), [("0", 0), ("17", 17), ("x", None), ("-1", None)])
 def test_partitions_are_numbers(name: str, number: int | None) -> None:
-    """A group has a node in ZooKeeper for each topic. Each child whose name is a partition's number
-    has a committed offset, and the broker skips children with other names."""
+    """A group has a node in ZooKeeper for each topic. Each child of this node whose name is a
+    partition's number contains a committed offset. The broker skips children with other names."""
     assert consumers.partition_number(name) == number

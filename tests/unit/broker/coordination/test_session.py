@@ -125,9 +125,10 @@ def test_a_broker_doubts_before_zookeeper_may_have_ended_its_session(
 def test_a_lost_session_is_in_doubt_at_once_and_its_jobs_are_not_done(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """When the broker's session with ZooKeeper is lost, it is in doubt at once. Work that was
-    submitted before, such as a commit of a group, is not done in the new session, because meanwhile
-    another broker may coordinate the group. Work that is submitted later is done."""
+    """When the broker's session with ZooKeeper is lost, the session is in doubt at once: another
+    broker may have taken this broker's place. Work that was submitted before, such as a commit of a
+    group, is not done in the new session, because meanwhile another broker may coordinate the
+    group. Work that is submitted later is done."""
     alive = Alive(monkeypatch)
     monkeypatch.setattr(alive.session.reader, "read", lambda *_: Catalog("cluster"))
     monkeypatch.setattr(store, "register", lambda *_, **__: 7)

@@ -36,7 +36,7 @@ def test_two_brokers_that_create_a_topic_leave_one_with_its_settings(
         create(nodes, {"retention.ms": "3"})
     except store.TopicExists:
         assert documents.read_configs(CONFIG, nodes.content[CONFIG]) == {"retention.ms": "2"}
-    else:  # `create` did not read this node, so the faster creation did not run
+    else:  # nothing read `looked_at`, so only this creation ran
         assert documents.read_configs(CONFIG, nodes.content[CONFIG]) == {"retention.ms": "3"}
     assert TOPIC in nodes.content
 
@@ -97,7 +97,7 @@ def test_a_late_end_of_a_deletion_leaves_a_new_topic_alone(looked_at: str) -> No
     commit_offset(nodes)
     before = set(nodes.content)
 
-    def finished() -> None:  # another broker is done, and the topic is created again
+    def finished() -> None:  # another broker finished; the nodes are those of a new topic
         del nodes.content[MARK]
 
     nodes.after[looked_at] = finished

@@ -13,8 +13,8 @@ LOGS, MORE = TopicPartition("logs", 0), TopicPartition("more", 1)
 
 
 def test_only_what_was_read_whole_is_known() -> None:
-    """The cache returns the committed offsets of a group only after all offsets of the group were
-    read from ZooKeeper. If it has only the offsets of one commit, it returns nothing."""
+    """The broker's cache returns the committed offsets of a group only after all offsets of the
+    group were read from ZooKeeper. If it has only the offsets of one commit, it returns nothing."""
     known = OffsetCache({"logs": uuid.UUID(int=1)}.get)
     known.update("g", {LOGS: TopicOffset(uuid.UUID(int=1), Committed(1))})
     assert known.get("g") is None
@@ -27,7 +27,8 @@ def test_only_what_was_read_whole_is_known() -> None:
 
 
 def test_a_topic_made_again_begins_without_offsets() -> None:
-    """If a topic was deleted, or deleted and created again, the cache drops the topic's offsets."""
+    """If a topic was deleted, or deleted and created again, the broker's cache of committed offsets
+    drops the topic's offsets."""
     topics = {"logs": uuid.UUID(int=1), "more": uuid.UUID(int=2)}
     known = OffsetCache(topics.get)
     known.put("g", {LOGS: Committed(1), MORE: Committed(5)})
@@ -38,8 +39,9 @@ def test_a_topic_made_again_begins_without_offsets() -> None:
 
 
 def test_the_least_asked_for_go_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A full cache drops the groups whose offsets were least recently requested. The cache is full
-    when all groups together reach the limit in bytes."""
+    """When the broker's cache of committed offsets is full, it drops the groups whose offsets were
+    least recently requested. The cache is full when all groups together reach the limit in
+    bytes."""
     monkeypatch.setattr(cache, "BYTES_MAX", 1000)
     known = OffsetCache({"logs": uuid.UUID(int=1)}.get)
     for group in "abc":
@@ -49,9 +51,10 @@ def test_the_least_asked_for_go_first(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_words_of_clients_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The metadata of commits counts towards the limit of the cache, because it needs memory. This
-    also holds if a partition's first commit has no metadata and a later commit has some. When an
-    offset is replaced, the size of the old offset and its metadata is subtracted."""
+    """The metadata of commits counts towards the limit of the broker's cache of committed offsets,
+    because it needs memory. This also holds if a partition's first commit has no metadata and a
+    later commit has some. When an offset is replaced, the size of the old offset and its metadata
+    is subtracted."""
     monkeypatch.setattr(cache, "BYTES_MAX", 10_000)
     topic_id = uuid.UUID(int=1)
     known = OffsetCache({"logs": topic_id}.get)

@@ -85,8 +85,8 @@ def test_commits_of_many_groups_are_one_job() -> None:
 
 
 def test_the_newest_offset_of_a_partition_wins() -> None:
-    """Commits that arrive while a job runs wait for the next job. This job writes only the newest
-    commit of each partition."""
+    """Commits that arrive while a job (collected writes to ZooKeeper) runs wait for the next job.
+    This job writes only the newest commit of each partition."""
     world = World()
     world.commit("g", 1)
     world.run_timers()
@@ -102,8 +102,8 @@ def test_the_newest_offset_of_a_partition_wins() -> None:
 
 
 def test_jobs_keep_a_pace() -> None:
-    """The first job starts at once. Each later job starts at least PACE_S seconds after the start
-    of the previous job."""
+    """The first job (collected reads and writes of groups in ZooKeeper) starts at once. Each later
+    job starts at least PACE_S seconds after the start of the previous job."""
     world = World()
     world.commit("g", 1)
     assert world.run_timers() == [0.0]
@@ -116,10 +116,10 @@ def test_jobs_keep_a_pace() -> None:
 
 @pytest.mark.parametrize("answer_s", [0.001, 0.02, 0.25])
 def test_a_thousand_groups_a_second_are_few_writes(answer_s: float) -> None:
-    """If a thousand groups commit once a second, there are at most 1 / PACE_S jobs a second, and
-    fewer if ZooKeeper answers slowly. No commit is answered before ZooKeeper has answered, and no
-    commit waits for more than two jobs. The number of waiting offsets is never larger than the
-    number of offsets that the groups commit during two jobs."""
+    """If a thousand groups commit once a second, their commits are collected into at most 1 /
+    PACE_S jobs for ZooKeeper a second, and fewer if ZooKeeper answers slowly. No commit is answered
+    before ZooKeeper has answered, and no commit waits for more than two jobs. The number of waiting
+    offsets is never larger than the number of offsets that the groups commit during two jobs."""
     world, seconds, groups, partitions = World(), 3, 1000, 4
     random = Random(1)
     beginnings = [random.random() for _ in range(groups)]
@@ -174,9 +174,10 @@ def test_a_thousand_groups_a_second_are_few_writes(answer_s: float) -> None:
 
 
 def test_silence_is_told_to_everybody() -> None:
-    """If ZooKeeper does not answer, every request in the job gets the error. The requests can be of
-    five kinds: a commit of offsets, a write or a read of a group's record, a read of a group's
-    offsets, and a count of a group's members in ZooKeeper. The next job asks ZooKeeper again."""
+    """If ZooKeeper does not answer, every request in the job (collected requests to ZooKeeper) gets
+    the error. The requests can be of five kinds: a commit of offsets, a write or a read of a
+    group's record, a read of a group's offsets, and a count of a group's members in ZooKeeper. The
+    next job asks ZooKeeper again."""
     world = World()
     outcomes: list[object] = []
     world.commit("g", 1)
@@ -240,8 +241,8 @@ def test_offsets_of_a_topic_made_again_meanwhile_are_dropped() -> None:
 
 
 def test_a_closed_queue_answers_and_does_nothing_more() -> None:
-    """When the queue is closed, it answers all commits with an error, including those in the
-    running job. It starts no further job."""
+    """When the queue of jobs for ZooKeeper is closed, it answers all commits with an error,
+    including those in the running job. It starts no further job."""
     world = World()
     world.commit("g", 1)
     world.run_timers()
@@ -255,8 +256,8 @@ def test_a_closed_queue_answers_and_does_nothing_more() -> None:
 
 
 def test_a_group_is_busy_until_its_job_is_done() -> None:
-    """A group counts as busy while a job for the group waits or runs, so that the broker does not
-    delete or forget the group in this time."""
+    """A group counts as busy while a read or write of the group in ZooKeeper waits or runs, so that
+    the broker does not delete or forget the group in this time."""
     world = World()
     world.commit("g", 1)
     assert world.queue.is_busy_with("g")

@@ -114,8 +114,8 @@ class FakeSession:
 )
 def test_one_group_that_fails_does_not_keep_the_others(trouble: SkidwayError, looked: int) -> None:
     """The method `look` searches all groups for expired offsets. If it cannot check one group, it
-    continues with the other groups. Only if ZooKeeper cannot be reached, it ends early, because it
-    could not check any other group either."""
+    continues with the other groups. It ends early only if ZooKeeper cannot be reached, because then
+    it could not check the other groups either."""
     groups: Any = FakeGroups()
     kept = Verdict(Fate.KEPT)
     session: Any = FakeSession(["a", "b", "c"], trouble, kept, kept)
@@ -153,8 +153,8 @@ def test_only_the_coordinator_deletes_offsets() -> None:
 
 
 def test_a_look_ends_when_another_broker_coordinates_the_groups() -> None:
-    """If the coordinator changes while a broker looks at the groups, the broker looks at no further
-    group."""
+    """If another broker becomes the coordinator while a broker searches the groups for expired
+    offsets, the broker looks at no further group."""
     groups: Any = FakeGroups()
 
     class Session(FakeSession):

@@ -101,8 +101,8 @@ def test_a_take_over_that_ended_after_its_rename_is_completed(move: Move) -> Non
 
 def test_a_waybill_in_a_directory_that_another_broker_took_over_is_refused(move: Move) -> None:
     """A waybill is the file with which a directory is handed over. A broker completes an
-    interrupted take-over only if it leads the partition, in a later leader epoch than that in the
-    waybill. Otherwise it refuses the directory."""
+    interrupted take-over only if it is the partition's leader, and the leader epoch is higher than
+    the epoch in the waybill. Otherwise it refuses the directory."""
     move.hand_over(1)
     move.copy()
     (move.path(2) / "logs-0.moved").rename(move.path(2) / "logs-0")

@@ -69,8 +69,8 @@ def test_topic_ids_are_spelled_as_kafka_does(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("at", range(22))
 def test_a_damaged_byte_is_refused_or_another_name(tmp_path: Path, at: int) -> None:
-    """Reading a damaged metadata file raises StateRefused, or gives other values than before the
-    damage. It raises no other exception."""
+    """A metadata file has no checksum. So if a byte of the file is damaged, reading the file either
+    raises StateRefused or gives other values. It raises no other exception."""
     topic_id = uuid.UUID("12345678-9abc-def0-1234-56789abcdef0")
     checkpoints.write_partition_metadata(tmp_path, topic_id)
     checkpoints.write_meta(tmp_path, MetaProperties(3, "cluster", "directory"))

@@ -28,8 +28,8 @@ def written(directory: Path, **config: int) -> Path:
 
 
 def test_batches_are_shown_as_they_lie(tmp_path: Path) -> None:
-    """A dump shows the batches in the order of the file. For each batch it shows the position, the
-    offsets, the codec, the producer, and whether the CRC is right."""
+    """`broker dump-log` shows the batches in the order of the file. For each batch it shows the
+    position, the offsets, the codec, the producer, and whether the CRC is right."""
     found = list(dump.batches(written(tmp_path)))
     assert all(isinstance(each, DumpedBatch) and each.crc_ok for each in found)
     headers = [each.header for each in found if isinstance(each, DumpedBatch)]
@@ -42,8 +42,8 @@ def test_batches_are_shown_as_they_lie(tmp_path: Path) -> None:
 
 
 def test_what_is_no_batch_is_named(tmp_path: Path) -> None:
-    """A dump reports bytes that are not a batch, for example half a batch at the end, or random
-    bytes. It shows their position and size, and the reason."""
+    """`broker dump-log` reports bytes that are not a batch, for example half a batch at the end, or
+    random bytes. It shows the position and size of these bytes, and why they are not a batch."""
     path = written(tmp_path)
     data = path.read_bytes()
     path.write_bytes(data[:-5])
@@ -89,8 +89,8 @@ def test_the_command_names_damage(tmp_path: Path, capsys: pytest.CaptureFixture[
 def test_offsets_that_are_missing_are_told(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Missing offsets between segments are reported, but not as damage, because the log of a mirror
-    may have gaps."""
+    """`broker dump-log` reports missing offsets between segments, but not as damage, because the
+    log of a mirror may have gaps."""
     written(tmp_path, segment_bytes=150)
     sorted(tmp_path.glob("*.log"))[1].unlink()
     assert main(["broker", "dump-log", str(tmp_path)]) == 0

@@ -28,9 +28,9 @@ KNOWN = [EpochStart(1, 0), EpochStart(4, 30), EpochStart(5, 70)]
     ],
 )
 def test_where_an_epoch_ends(asked: int, end: EpochEnd) -> None:
-    """The answer about the end of an epoch has two values. The first is the largest known epoch
-    that is not higher than the requested epoch. The second is the offset at which the next known
-    epoch begins."""
+    """The broker's answer about the end of a leader epoch has two values. The first is the largest
+    known epoch that is not higher than the requested epoch. The second is the offset at which the
+    next known epoch begins."""
     epochs = LeaderEpochs([*KNOWN, EpochStart(7, 90)])
     assert epochs.end_of(asked, current=7, log_end_offset=100) == end
 
@@ -45,7 +45,7 @@ def test_the_leaders_own_epoch_begins_at_the_end() -> None:
 
 
 def test_both_ends_are_cut() -> None:
-    """When records are removed from the beginning or the end of a log, the entries of epochs
+    """When records are removed from the beginning or the end of a log, the entries of leader epochs
     without remaining records are removed. The log may then start in the middle of an epoch. The
     entry of this epoch keeps the offset at which the epoch began."""
     epochs = LeaderEpochs(KNOWN)
@@ -89,8 +89,9 @@ EXPECTED = (EpochStart(0, 0), EpochStart(2, 2), EpochStart(3, 5))
 @pytest.mark.parametrize("clean", [True, False])
 @pytest.mark.parametrize("content", [None, b"nonsense", b"0\n1\n0 0\n"])
 def test_epochs_are_found_again(tmp_path: Path, clean: bool, content: bytes | None) -> None:
-    """After a clean or an unclean stop, the broker finds the leader epochs again, even if the epoch
-    file is missing, damaged or old."""
+    """After a clean or an unclean stop, the broker finds the leader epochs again if the epoch file
+    is missing or damaged. After an unclean stop, it also finds epochs that an old epoch file
+    lacks."""
     with_epochs(tmp_path)
     path = tmp_path / names.LEADER_EPOCHS
     assert read(tmp_path) == list(EXPECTED)
@@ -99,7 +100,7 @@ def test_epochs_are_found_again(tmp_path: Path, clean: bool, content: bytes | No
     else:
         path.write_bytes(content)
     if clean and content == b"0\n1\n0 0\n":
-        return  # a file need not have epochs that begin after the recovery point
+        return  # after a clean stop, the file cannot be old
     assert open_in(tmp_path, clean=clean).epochs.entries == EXPECTED
 
 

@@ -116,7 +116,7 @@ def test_one_fails_and_the_others_go_on(tmp_path: Path) -> None:
 
 def test_nothing_can_be_created_when_all_are_offline(tmp_path: Path) -> None:
     """When all log directories are offline, the broker does not try to create a new partition. The
-    request fails with the error of one of the directories."""
+    request to create the partition fails with the error of one of the directories."""
     world = World(tmp_path / "a")
     world.logs.fail(StorageFailed("read", tmp_path / "a", OSError(errno.EIO, "broken")))
     world.create("logs", 1)
@@ -150,9 +150,9 @@ def test_a_full_disk_keeps_nobody_elses_checkpoint_back(
 
 
 def test_a_checkpoint_that_was_asked_for_is_newer_than_the_question(tmp_path: Path) -> None:
-    """`LogManager.checkpoint` writes checkpoint files with the offsets of the time at which it is
-    called, or with newer ones. If checkpoint files are already being written, they are written once
-    more before the caller is told."""
+    """When `LogManager.checkpoint` reports that the checkpoint files are written, they contain the
+    offsets of the time of the call, or newer ones. If the files are already being written when it
+    is called, it writes them once more."""
     world = World(tmp_path / "a")
     world.create("logs", 1)
     log = world.logs.logs[TopicPartition("logs", 0)]
@@ -188,8 +188,8 @@ def test_a_topic_made_again_meets_no_old_offsets(tmp_path: Path) -> None:
 
 
 def test_a_log_start_offset_survives(tmp_path: Path) -> None:
-    """If the checkpoint with the log start offsets was written before a kill, records below the log
-    start stay deleted after the kill."""
+    """If the checkpoint file with the log start offsets was written before a kill, records below
+    the log start stay deleted after the kill."""
     world = World(tmp_path / "a")
     world.create("logs", 1)
     partition = TopicPartition("logs", 0)

@@ -34,8 +34,8 @@ def test_illegal_topics(name: str) -> None:
     ],
 )
 def test_directories_and_partitions(directory: str, partition: TopicPartition | None) -> None:
-    """A directory counts as a partition's directory only if it has exactly the name that the broker
-    gives to the partition's directory."""
+    """A directory counts as the directory of a partition only if its name is exactly as the broker
+    writes it (`logs-1`, and not `logs-01`)."""
     found = names.partition_of(directory)
     assert found == partition
     if found is not None:

@@ -152,7 +152,7 @@ def test_a_damaged_snapshot_is_known() -> None:
 
 def test_an_id_that_nobody_gave_leaves_room_for_those_that_will_be(tmp_path: Path) -> None:
     """If a client uses the largest possible producer id, which the broker never gave out, the
-    broker accepts its batches, and can still give new ids to other producers later."""
+    broker accepts the client's batches, and can still give new ids to other producers later."""
     log = open_in(tmp_path)
     append(log, batch(b"a", producer_id=7, epoch=0, sequence=0))
     append(log, batch(b"b", producer_id=(1 << 63) - 1, epoch=0, sequence=0))

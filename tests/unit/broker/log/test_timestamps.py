@@ -57,8 +57,8 @@ def test_what_is_not_flushed_is_not_found(tmp_path: Path) -> None:
 
 
 def test_a_batch_that_cannot_be_unpacked_stands_for_itself(tmp_path: Path) -> None:
-    """If a batch cannot be decompressed, a look-up uses the times in its header, and does not fail.
-    So a bad batch of one producer does not prevent look-ups in the partition."""
+    """If a batch cannot be decompressed, a look-up by time uses the times in its header, and does
+    not fail. So a bad batch of one producer does not prevent look-ups in the partition."""
     log = open_in(tmp_path)
     append(log, bytearray(seal(EncodedBatch(b"nonsense", Codec.GZIP, 3, 5, 9, 8))))
     flush(log)
@@ -75,7 +75,7 @@ def claiming(times: list[int], largest: int) -> bytearray:
 
 def test_a_header_that_promises_too_much_is_no_riddle(tmp_path: Path) -> None:
     """The maximum time in a batch's header may be later than the times of all its records. A
-    look-up then returns the batch's first offset, and does not search forever."""
+    look-up by time then returns the batch's first offset, and does not search forever."""
     log = open_in(tmp_path)
     append(log, claiming([5, 6], 1000))
     flush(log)
@@ -100,7 +100,7 @@ def test_the_largest_time_may_lie_below_the_log_start(tmp_path: Path) -> None:
 
 def test_a_time_whose_record_expired_is_not_its_batchs(tmp_path: Path) -> None:
     """If the log start is inside a batch, and the remaining records of the batch are earlier than
-    the given time, the search continues in the next batch."""
+    the given time, a look-up by time continues in the next batch."""
     log = open_in(tmp_path)
     append(log, batch(b"a", b"b", timestamps=[1000, 1]))
     append(log, batch(b"c", timestamps=[2000]))

@@ -35,10 +35,10 @@ AWAY = source(reachable=False)
     ],
 )
 def test_the_exit_status_is_what_is_worst(sources: list[dict[str, Any]], status: int) -> None:
-    """The exit status is that of the worst source. It is 1 if the mirror has stopped copying a
-    partition, or if the broker does not serve one, because a person must act. An unreachable source
-    gives the status 3, because it may soon be reachable again. A gap is a range of offsets that the
-    mirror has recorded as missing; it does not change the status."""
+    """The exit status of `skidway mirror status` is that of the worst source. It is 1 if the mirror
+    has stopped copying a partition, or if the broker does not serve one, because a person must act.
+    An unreachable source gives the status 3, because it may soon be reachable again. A gap is a
+    range of offsets that the mirror has recorded as missing; it does not change the status."""
     assert exit_status(sources) == status
 
 

@@ -76,8 +76,8 @@ def test_another_epoch_below_stops_the_partition() -> None:
 
 @promise("4 gap")
 def test_offsets_expired_in_the_source_are_named_before_anything_is_copied() -> None:
-    """If the source's first offset is higher than the mirror's end, the mirror records the gap
-    before it copies any later batch."""
+    """If the source's first offset is higher than the mirror's end, the mirror records the offsets
+    in between as missing (a gap) before it copies any later batch."""
     follower = Follower(10, Below.of(header(5, 5)))
     assert follower.out_of_range(20, 30) == LookAgain()
     assert follower.position() == 20
@@ -107,7 +107,7 @@ def test_a_source_that_ends_below_us_has_lost_something() -> None:
 
 def test_a_hole_between_batches_is_named_where_it_is() -> None:
     """If offsets are missing between batches of the source, the mirror appends the batches before
-    the missing offsets, then records a gap, and then continues to copy."""
+    the missing offsets, then records these offsets as a gap, and then continues to copy."""
     follower = Follower(0, None)
     batches = [header(0, 5), header(8, 2)]
     assert follower.fetched(batches) == Append(0, 1)
@@ -123,16 +123,16 @@ def test_a_batch_that_overlaps_ours_stops_the_partition() -> None:
 
 
 def test_a_source_that_expired_wholly_is_a_gap_up_to_its_end() -> None:
-    """If all records of the source have expired, the mirror records a gap from its own end up to
-    the source's end."""
+    """If all records of the source have expired, the mirror records all offsets from its own end up
+    to the source's end as missing (a gap)."""
     follower = Follower(10, None)
     assert follower.out_of_range(20, 20) == NameGap(10, 20, "expired")
 
 
 def test_a_source_that_lost_its_records_where_it_begins_is_a_gap() -> None:
     """If the first batch of the source expires before the mirror has fetched it, the mirror
-    immediately records the gap up to the source's new beginning. It does not wait for another
-    batch."""
+    immediately records the offsets up to the source's new beginning as missing (a gap). It does not
+    wait for another batch."""
     follower = Follower(10, Below.of(header(5, 5)))
     assert follower.nothing_there(10) is None
     assert follower.out_of_range(20, 30) == LookAgain()
@@ -143,8 +143,9 @@ def test_a_source_that_lost_its_records_where_it_begins_is_a_gap() -> None:
 
 
 def test_what_lies_below_a_hole_is_compared_again_behind_it() -> None:
-    """After a gap, the mirror compares its last batch before the gap again. Otherwise it would
-    notice only at the next batch that the source has another log."""
+    """After a gap (a range of missing offsets), the mirror compares its last batch before the gap
+    with the source's batch once more. Otherwise it would notice only at the next batch that the
+    source has another log."""
     follower = Follower(0, None)
     batches = [header(0, 5), header(8, 2)]
     follower.fetched(batches)
@@ -156,8 +157,9 @@ def test_what_lies_below_a_hole_is_compared_again_behind_it() -> None:
 
 
 def test_behind_a_hole_the_source_may_have_let_go_of_what_lies_below() -> None:
-    """If the mirror's last batch before a gap has expired in the source, the mirror cannot compare
-    anything. It reports the offset at which it could not compare, and continues after the gap."""
+    """If the mirror's last batch before a gap (a range of missing offsets) has expired in the
+    source, the mirror cannot compare anything. It reports the offset at which it could not compare,
+    and continues after the gap."""
     follower = Follower(0, None)
     follower.fetched([header(0, 5)])
     follower.appended(header(0, 5))
@@ -169,7 +171,7 @@ def test_behind_a_hole_the_source_may_have_let_go_of_what_lies_below() -> None:
 
 def test_a_log_start_inside_a_batch_makes_the_gap_smaller() -> None:
     """If the source's log starts inside a batch, the mirror copies the whole batch, and records
-    only the offsets before this batch as a gap."""
+    only the offsets before this batch as missing (a gap)."""
     follower = Follower(10, Below.of(header(5, 5)))
     follower.out_of_range(20, 30)
     assert follower.fetched([header(18, 6)]) == NameGap(10, 18, "expired")
@@ -210,8 +212,8 @@ def test_bounds_that_hold_what_was_sought_are_no_excuse_for_not_comparing() -> N
 
 
 def test_an_interruption_while_a_gap_is_being_named_begins_again() -> None:
-    """If the mirror is interrupted while it records a gap, it asks the source again and finds the
-    same gap, whether or not the gap was already recorded."""
+    """If the mirror is interrupted while it records a gap (a range of missing offsets), it asks the
+    source again and finds the same gap, whether or not the gap was already recorded."""
     follower = Follower(10, None)
     follower.out_of_range(20, 20)
     follower.interrupted()
@@ -221,8 +223,8 @@ def test_an_interruption_while_a_gap_is_being_named_begins_again() -> None:
 
 
 def test_a_refused_write_in_front_of_a_gap_moves_back_in_front_of_it() -> None:
-    """If the write of the batches before a gap fails, the mirror fetches these batches again, from
-    the end of its log on, even if the gap is already recorded."""
+    """If the write of the batches before a gap (a range of missing offsets) fails, the mirror
+    fetches these batches again, from the end of its log on, even if the gap is already recorded."""
     follower = Follower(0, None)
     batches = [header(0, 5), header(8, 2)]
     follower.fetched(batches)

@@ -71,8 +71,8 @@ def zookeeper() -> ZooKeeper:
 
 
 def test_gaps_add_up(zookeeper: ZooKeeper) -> None:
-    """A new gap is added to the topic's other gaps, and the topic's other settings stay. If the gap
-    is already recorded, nothing changes."""
+    """A new gap (a range of missing offsets) is added to the topic's other gaps, and the topic's
+    other settings stay. If the gap is already recorded, nothing changes."""
     zookeeper.name(ONE)
     zookeeper.name(TWO)
     zookeeper.name(ONE)
@@ -81,23 +81,25 @@ def test_gaps_add_up(zookeeper: ZooKeeper) -> None:
 
 
 def test_a_gap_that_another_broker_writes_at_the_same_time_stays(zookeeper: ZooKeeper) -> None:
-    """Another broker may write a gap after this broker has read the topic's settings and before it
-    writes them. This broker then reads the settings again, and both gaps stay."""
+    """Another broker may write a gap (a range of missing offsets) into a topic's settings just
+    after this broker has read them, and before it writes a gap of its own. This broker then reads
+    the settings again, and both gaps stay."""
     zookeeper.meanwhile.append(lambda: zookeeper.name(TWO))
     zookeeper.name(ONE)
     assert sorted(zookeeper.named()) == [ONE, TWO]
 
 
 def test_settings_that_are_missing_are_made(zookeeper: ZooKeeper) -> None:
-    """If a topic has no node for its settings in ZooKeeper, the broker creates the node with the
-    gap."""
+    """If a topic has no node for its settings in ZooKeeper, the broker creates the node, with the
+    gap (the range of missing offsets) that it has to record."""
     del zookeeper.nodes[documents.config_path(TOPIC)]
     zookeeper.name(ONE)
     assert zookeeper.named() == [ONE]
 
 
 def test_another_topic_of_the_name_is_not_told(zookeeper: ZooKeeper) -> None:
-    """A gap of a deleted topic is not written into the settings of a new topic of the same name."""
+    """A gap (a range of missing offsets) of a deleted topic is not written into the settings of a
+    new topic of the same name."""
     with pytest.raises(TopicGone):
         zookeeper.name(ONE, uuid.uuid4())
     del zookeeper.nodes[documents.topic_path(TOPIC)]
@@ -116,8 +118,9 @@ def test_settings_that_cannot_be_read_are_left_alone(zookeeper: ZooKeeper) -> No
 
 
 def test_there_is_an_end_to_gaps(zookeeper: ZooKeeper) -> None:
-    """The settings of a topic may contain at most a thousand gaps. When they do, the last gap may
-    still grow, but a further gap is refused with a reason."""
+    """The settings of a topic may contain at most a thousand gaps (ranges of missing offsets). When
+    they contain a thousand, the last gap may still grow, but a further gap is refused with a
+    reason."""
     many = [Gap(0, 10 * number, 10 * number + 3, "expired") for number in range(gaps.GAPS_MAX)]
     zookeeper.put({gaps.CONFIG: gaps.encode(many)})
     zookeeper.name(many[-1]._replace(end=many[-1].end + 2))
@@ -128,7 +131,8 @@ def test_there_is_an_end_to_gaps(zookeeper: ZooKeeper) -> None:
 
 def test_a_node_that_never_stands_still_is_given_up(zookeeper: ZooKeeper) -> None:
     """If other programs change the node of the topic's settings before every write, the mirror
-    gives up after some attempts, and tries to record the gap again later."""
+    gives up after some attempts, and tries later again to record the gap (the range of missing
+    offsets)."""
 
     def touch() -> None:
         path = documents.config_path(TOPIC)

@@ -54,8 +54,8 @@ def test_the_source_is_told_what_is_on_disk_here(world: MirrorWorld) -> None:
 
 
 def test_what_has_not_changed_is_told_again_now_and_then(world: MirrorWorld) -> None:
-    """An unchanged offset is committed again from time to time, because the source deletes the old
-    offsets of a group without members."""
+    """From time to time, a mirror commits an unchanged offset to the source again, because the
+    source deletes the old offsets of a group without members."""
     world.follow()
     flush(world)
     world.settle(2 * INTERVAL_S)

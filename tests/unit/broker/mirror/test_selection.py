@@ -15,7 +15,8 @@ ALL = [re.compile(".*")]
 
 
 def test_patterns_match_whole_names() -> None:
-    """A pattern has to match the whole name of a topic, not a part of it."""
+    """A pattern in the mirror's settings has to match the whole name of a topic, not a part of
+    it."""
     assert selection.wanted(["logs", "logs2"], [re.compile("logs")], "off") == ["logs"]
 
 

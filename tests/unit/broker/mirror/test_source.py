@@ -131,9 +131,9 @@ def test_more_topics_than_fit_one_question_are_all_asked_about(world: MirrorWorl
 def test_a_topic_whose_configs_cannot_be_read_is_named_and_asked_for_again(
     world: MirrorWorld,
 ) -> None:
-    """If the configs of a source's topic cannot be read, the topic may be a mirror itself. So it is
-    not copied, and the mirror's status names it. When the configs can be read, its mirroring
-    begins. Meanwhile the other topics are mirrored."""
+    """Without the configs of a source's topic, nobody can know whether the topic is a mirror
+    itself. So a topic whose configs cannot be read is not copied, and the mirror's status names it.
+    When the configs can be read, its mirroring begins. Meanwhile the other topics are mirrored."""
     secret = world.source.create("secret")
     world.source.create("logs")
     secret.describe_error = ErrorCode.TOPIC_AUTHORIZATION_FAILED
@@ -259,9 +259,9 @@ def test_another_cluster_under_the_same_address_is_not_followed(logs: MirrorWorl
 def test_a_topic_that_the_source_cannot_tell_about_is_not_taken_for_another(
     logs: MirrorWorld,
 ) -> None:
-    """If the source returns an error for a topic, without the topic's id, nothing of the topic is
-    copied for the moment, but it is not stopped. Its mirroring continues when the source returns
-    the id again."""
+    """If the source returns an error in place of a topic's id, nothing of the topic is copied for
+    the moment. The mirror's status shows the error, and does not call the topic stopped. The
+    mirroring continues when the source returns the id again."""
     logs.source.topics["logs"].error = ErrorCode.LEADER_NOT_AVAILABLE
     logs.round()
     assert logs.stopped() == {}
@@ -433,8 +433,8 @@ def test_a_batch_damaged_on_the_way_is_never_appended(logs: MirrorWorld) -> None
 
 
 def test_a_refusal_that_may_pass_is_waited_for(logs: MirrorWorld) -> None:
-    """If the source refuses fetches of a partition for a time, the partition is not stopped. The
-    mirror waits, and continues when the source accepts fetches again."""
+    """If the source refuses fetches of a partition for a time, the mirror shows the partition as
+    waiting, and not as stopped. It continues when the source accepts fetches again."""
     logs.source.fetch_error[LOGS] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
     fill(logs, 2)
     logs.settle(3)
@@ -445,8 +445,8 @@ def test_a_refusal_that_may_pass_is_waited_for(logs: MirrorWorld) -> None:
 
 
 def test_a_source_that_answers_errors_at_once_is_not_asked_all_the_time(logs: MirrorWorld) -> None:
-    """If the source answers every request with an error at once, the waits between requests
-    grow."""
+    """If the source answers every request immediately, but with an error, the mirror waits longer
+    and longer between its requests."""
     logs.source.offsets_error = ErrorCode.NOT_LEADER_OR_FOLLOWER
     logs.source.fetch_error[LOGS] = ErrorCode.OFFSET_OUT_OF_RANGE
     asked = logs.client._tickets
@@ -464,8 +464,8 @@ def test_a_source_that_answers_errors_at_once_is_not_asked_all_the_time(logs: Mi
 
 
 def test_a_gap_is_named_before_anything_behind_it_is_copied(logs: MirrorWorld) -> None:
-    """The mirror first writes a gap into the topic's config, and only then copies the records after
-    the gap."""
+    """The mirror first writes a gap (a range of missing offsets) into the topic's config, and only
+    then copies the records after the gap."""
     fill(logs, 10)
     logs.source.log("logs").expire(45)
     logs.local.zookeeper_is_away = True
@@ -486,8 +486,8 @@ def test_a_gap_is_named_before_anything_behind_it_is_copied(logs: MirrorWorld) -
 
 
 def test_gaps_of_several_partitions_at_once_are_all_named(world: MirrorWorld) -> None:
-    """If several partitions have gaps at the same time, all gaps are written into the config, and
-    none overwrites another."""
+    """If several partitions have gaps (ranges of missing offsets) at the same time, all gaps are
+    written into the config, and none overwrites another."""
     world.source.create("logs", 3)
     for partition in range(3):
         fill(world, 5, partition)
@@ -501,9 +501,9 @@ def test_gaps_of_several_partitions_at_once_are_all_named(world: MirrorWorld) ->
 
 
 def test_a_gap_whose_naming_was_cut_short_is_named_once(logs: MirrorWorld) -> None:
-    """If the mirror restarts after it has written a gap into the config and before it copies a
-    later batch, it does not write a second gap. If more records have expired in the source
-    meanwhile, it enlarges the first gap."""
+    """If the mirror restarts after it has written a gap (a range of missing offsets) into the
+    config and before it copies a later batch, it does not write a second gap. If more records have
+    expired in the source meanwhile, it enlarges the first gap."""
     fill(logs, 5)
     logs.source.log("logs").expire(36)
     logs.client.lose()
@@ -533,8 +533,9 @@ def test_a_hole_between_batches_is_named(logs: MirrorWorld) -> None:
 
 
 def test_too_many_gaps_stop_the_partition(logs: MirrorWorld) -> None:
-    """If a topic would get more gaps than its config may contain, the mirror stops copying the
-    partition with the latest gap, because the source seems to lose records again and again."""
+    """If a topic would get more gaps (ranges of missing offsets) than its config may contain, the
+    mirror stops copying the partition with the latest gap, because the source seems to lose records
+    again and again."""
     logs.local.gaps_max = 1
     logs.source.log("logs").append(skip=1)
     logs.source.log("logs").append(skip=1)
@@ -640,8 +641,8 @@ def test_a_write_that_is_taken_back_is_fetched_again(logs: MirrorWorld) -> None:
 
 
 def test_a_full_disk_does_not_make_the_source_send_without_end(logs: MirrorWorld) -> None:
-    """While the disk is full, the waits between fetches grow, so that the source does not send the
-    same batches all the time."""
+    """While the mirror's disk is full, the mirror waits longer and longer between its fetches, so
+    that the source does not send the same batches all the time."""
     logs.disk.is_full = True
     fill(logs, 2)
     sent: set[int] = set()
@@ -655,9 +656,9 @@ def test_a_full_disk_does_not_make_the_source_send_without_end(logs: MirrorWorld
 
 
 def test_a_write_taken_back_while_a_gap_is_named_leaves_no_hole(logs: MirrorWorld) -> None:
-    """While the mirror records a gap in the topic's config, its log writes the batches before the
-    gap. If this write fails, the mirror fetches these batches again, so that they are not
-    missing."""
+    """While the mirror records a gap (a range of missing offsets) in the topic's config, its log
+    writes the batches before the gap. If this write fails, the mirror fetches these batches again,
+    so that they are not missing."""
     fill(logs, 2)
     logs.source.log("logs").append(skip=5)
     logs.disk.is_full = True
@@ -694,7 +695,7 @@ def test_a_segment_that_cannot_be_made_is_no_gap_in_the_source(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """If the mirror's log cannot begin a new segment (a roll), batches that were already fetched
-    are not appended. They are fetched again, and their offsets are not recorded as a gap."""
+    are not appended. They are fetched again, and their offsets are not recorded as missing."""
     world = MirrorWorld(tmp_path, monkeypatch, defaults=LogConfig(segment_bytes=1024))
     world.source.max_bytes = 120
     world.source.create("logs")

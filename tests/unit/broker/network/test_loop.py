@@ -96,8 +96,8 @@ def test_a_call_that_fails_is_alone(core: BrokerCore, capfd: pytest.CaptureFixtu
 
 
 def test_what_is_done_again_and_again_is_done_again_after_a_failure(core: BrokerCore) -> None:
-    """A function that the loop calls at intervals (for retention or checkpoints, for example) is
-    still called after it has raised an exception."""
+    """A function that the loop calls at intervals (to delete old segments or to write checkpoint
+    files, for example) is still called after it has raised an exception."""
     called: list[int] = []
 
     def unlucky_once() -> None:

@@ -297,8 +297,8 @@ def test_partitions_are_led_that_an_old_picture_lacks(tmp_path: Path) -> None:
 
 
 def test_a_stopped_partition_goes_with_its_topic(tmp_path: Path) -> None:
-    """When another broker deletes a topic, this broker also removes the topic's stopped partitions,
-    so that a new topic of the same name is served."""
+    """When another broker deletes a topic, this broker also removes the topic's stopped partitions
+    (those that it does not serve), so that a new topic of the same name is served."""
     world = World(tmp_path, catalog(topic(uuid.uuid4(), LED)))
     world.start()
     assert LOGS in world.logs.stopped
@@ -310,8 +310,9 @@ def test_a_stopped_partition_goes_with_its_topic(tmp_path: Path) -> None:
 
 
 def test_a_partition_that_does_not_say_whose_it_is_stops_alone(tmp_path: Path) -> None:
-    """If the file partition.metadata of a partition is damaged, the partition is stopped, its files
-    stay, and the reason names the file. The other partitions are served."""
+    """If the file partition.metadata of a partition is damaged, the broker does not serve this
+    partition, and the reason names the file. The partition's files stay, and the other partitions
+    are served."""
     two = Topic("logs", uuid.uuid4(), {n: TopicPartitionInfo((1,), LED) for n in range(2)})
     for number in range(2):
         (tmp_path / f"logs-{number}").mkdir()

@@ -152,8 +152,9 @@ def test_a_seal_in_another_log_follows_no_closure() -> None:
 
 
 def test_closures_of_a_topic_are_those_of_its_rejects() -> None:
-    """The messages that announce and close a file name the topic `logs`, and also count for
-    `logs.rejected`. But a seal has separate offsets for each of the two topics."""
+    """The messages that announce and close a file name only the topic `logs`, but also count for
+    the topic of its rejected lines, `logs.rejected`. A seal names one of the two topics, and counts
+    only for this topic."""
     feed, rejects = Feed(), Source("dc1", "c", "logs.rejected", "2" * 32)
     feed.take(announce(1, "/a", length=9), Place("log", 3))
     feed.take(seal(6, 20), Place("log", 4))
@@ -166,8 +167,8 @@ def test_closures_of_a_topic_are_those_of_its_rejects() -> None:
 
 def test_only_agents_seal() -> None:
     """The feed (what the loader has read from the audit topic) keeps only the seals of agents, and
-    ignores those of another tier. It also ignores a seal for another topic that had or has the same
-    name but another topic id."""
+    ignores those of another tier. It also ignores a seal with another topic id: such a seal is for
+    an earlier or later topic of the same name."""
     feed = Feed()
     feed.take(seal(6, 20, tier=Tier.HDFS), Place("log", 4))
     feed.take(seal(6, 20, source=Source("dc1", "c", "logs", "9" * 32)), Place("log", 5))
@@ -214,7 +215,7 @@ def test_a_feed_goes_on_where_the_last_run_ended() -> None:
     """A feed is an object that reads the audit topic and keeps what it says. If the same feed is
     used for many runs, it reads only new messages of the audit topic, and remembers what earlier
     runs read. It reads no message twice, even if a source topic (for example one without loads)
-    needs old messages."""
+    needs old messages, because it still has what these messages say."""
     audit = Audit()
     _publish(audit.cluster, 1, 2)
     assert audit.run({}) == {1, 2}

@@ -23,10 +23,10 @@ def test_the_hours_that_are_over_end_with_the_last_one() -> None:
 
 
 def test_it_asks_about_hours_that_are_over() -> None:
-    """The loader asks about two kinds of hours: hours with rows that have no success file
-    (`_SUCCESS`) yet, and hours that were complete and whose success file was deleted. A run asks
-    about each hour only once. It leaves out hours that are not over, and older hours that the
-    collector has found incomplete."""
+    """The loader asks the audit's collector about two kinds of hours: hours with rows that have no
+    success file (`_SUCCESS`) yet, and hours that were complete and whose success file was deleted.
+    A run asks about each hour only once. It leaves out hours that are not over, and older hours
+    that the collector has found incomplete."""
     judged = {text(90): BAD, text(2): GOOD}
     found = choice.asked([text(9), text(90), text(0), text(-1)], [text(9), text(2)], judged, NOW)
     assert found == [text(9), text(2)]
@@ -66,7 +66,8 @@ def test_old_hours_hold_back_neither_new_hours_nor_each_other() -> None:
 
 
 def test_hours_with_rows_come_first() -> None:
-    """A run asks about hours with rows before hours without rows."""
+    """A run asks the audit's collector first about hours with rows, and then about hours without
+    rows."""
     hours = {text(3), text(9)}
     found = choice.asked(hours, choice.over(NOW, choice.RECENT_HOURS), {}, NOW)
     assert set(found[:2]) == hours

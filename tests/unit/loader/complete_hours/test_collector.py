@@ -45,8 +45,8 @@ def collector(messages: list[Message], policy: Policy = POLICY) -> Collector:
 @promise("5 success file")
 def test_an_hour_is_complete_if_the_audit_says_so_of_its_rows() -> None:
     """The loader counts an hour as complete if the audit calls it complete, and has also compared
-    the counts of the tier hdfs. The collector's answer also has the number of the output's newest
-    message that the audit has read."""
+    the counts of the tier hdfs. The collector's answer also has the number of the newest message
+    about this output that the audit has read."""
     assert collector(HEARD).complete(LOGS, FIRST, HDFS.producer) == Answer(True, NOW, (1, 1))
     late = [*HEARD, delta(AGENT, 4, count(1, bucket=59 * SIZE))]
     assert not collector(late).complete(LOGS, FIRST, HDFS.producer).is_complete
@@ -86,7 +86,7 @@ def test_the_last_judgements_come_by_hour() -> None:
 def test_what_is_no_collector_is_named() -> None:
     """If no program listens at the address in the loader's settings, the error says that the
     collector does not answer. If a program other than a collector answers there, the error says
-    that this is no collector."""
+    that this program is no collector."""
     url = f"http://127.0.0.1:{free_port()}"
     with pytest.raises(Unreachable, match="collector does not answer"):
         Collector(url).judged(LOGS, FIRST, THIRD)
@@ -98,8 +98,8 @@ def test_what_is_no_collector_is_named() -> None:
 
 
 def test_a_collector_that_does_not_answer_is_asked_once() -> None:
-    """After one question without an answer, a run asks the collector nothing more, because each
-    further question could take as long as the first."""
+    """After one question without an answer, a run of the loader asks the collector nothing more,
+    because each further question could take as long as the first."""
     asked = []
 
     def get(url: str, _query: Mapping[str, str]) -> Any:
@@ -114,7 +114,7 @@ def test_a_collector_that_does_not_answer_is_asked_once() -> None:
 
 
 def test_a_slow_collector_takes_a_bounded_time_of_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    """When all answers of the collector together have taken too long, the run asks no more
+    """When all answers of the collector together have taken too long, the loader's run asks no more
     questions."""
     monkeypatch.setattr("skidway.loader.complete_hours.collector.BUDGET_S", -1.0)
     slow = collector(HEARD)
@@ -133,7 +133,8 @@ def test_the_file_has_what_the_collector_said() -> None:
 
 
 def test_an_answer_that_trickles_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If a collector sends its answer byte by byte, the run gives up after a limited time."""
+    """If a collector sends its answer byte by byte, the loader's run gives up after a limited
+    time."""
     over = threading.Event()
     module = "skidway.loader.complete_hours.collector"
     monkeypatch.setattr(f"{module}._fetched", lambda _url, _query: over.wait())

@@ -93,7 +93,8 @@ def test_the_registry_may_ask_for_credentials() -> None:
 
 
 def test_every_option_is_explained() -> None:
-    """The table in the module's docstring and the table in docs/spark.md list every option."""
+    """Two tables list every option: the table in the docstring of the module `options`, and the
+    table in docs/spark.md."""
     for page in (options.__doc__ or "", (ROOT / "docs/spark.md").read_text()):
         cells = re.findall(r"^\| ([^|]+) \|", page, re.MULTILINE)
         words = [

@@ -26,8 +26,8 @@ class Session:
 
 
 def test_the_source_runs_in_this_python(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The data source is registered with the Python interpreter of this process. The session's own
-    interpreter stays the same."""
+    """The data source is registered with the Python interpreter of this process. The Spark
+    session's own interpreter stays the same."""
     monkeypatch.delenv("PYSPARK_PYTHON", raising=False)
     session = Session()
     assert skidway.register is registration.register

@@ -82,8 +82,8 @@ def test_a_log_that_got_shorter_stops_the_partition() -> None:
     ],
 )
 def test_gaps_cover_a_hole_together(gaps: list[tuple[int, int]], covered: bool) -> None:
-    """Missing offsets may be skipped if one gap covers all of them, or if several gaps do so
-    together."""
+    """Missing offsets may be skipped if one gap (a listed range of missing offsets) covers all of
+    them, or if several gaps together do so."""
     found = plan.cover(2, 5, [Gap(first, end, "x") for first, end in gaps])
     assert (found is not None) == covered
     if found is not None:
@@ -95,7 +95,8 @@ def test_gaps_cover_a_hole_together(gaps: list[tuple[int, int]], covered: bool) 
     st.integers(0, 30), st.integers(1, 10),
 )  # fmt: skip
 def test_cover_is_what_sets_say(spans: list[tuple[int, int]], first: int, length: int) -> None:
-    """`cover` returns a gap if and only if each missing offset lies in one of the given gaps."""
+    """`cover` returns a gap for a range of missing offsets if, and only if, each of these offsets
+    lies in one of the given gaps."""
     gaps = [Gap(min(span), max(span), "x") for span in spans]
     named = {offset for gap in gaps for offset in range(gap.first, gap.end)}
     expected = named.issuperset(range(first, first + length))
@@ -126,7 +127,8 @@ def test_without_a_batch_below_there_is_nothing_to_compare() -> None:
 
 def test_a_batch_below_that_is_gone_is_named() -> None:
     """If the last batch before the load is gone, it cannot be compared. If the load has new
-    records, it writes an empty gap to the manifest, which shows that nothing was compared."""
+    records, it writes an empty gap (a range without offsets) to the manifest, as a sign that
+    nothing was compared."""
     planned = plan.unverified(Planned(0, 100, 100, 150, below=BELOW))
     assert planned.gap is not None
     assert (planned.gap.first, planned.gap.end) == (100, 100)
@@ -178,8 +180,8 @@ def test_an_unknown_id_is_not_compared() -> None:
 
 
 def test_accepted_gaps_are_parsed() -> None:
-    """A gap that an operator has accepted is written as topic/partition/first-end. The topic's name
-    may contain dots."""
+    """A gap (a range of missing offsets) that an operator has accepted is written as
+    topic/partition/first-end. The topic's name may contain dots."""
     assert plan.parse_accepted(["dc1.logs/2/10-20"]) == {
         ("dc1.logs", 2): [Gap(10, 20, "accepted by the operator")]
     }
@@ -187,14 +189,15 @@ def test_accepted_gaps_are_parsed() -> None:
 
 @pytest.mark.parametrize("text", ["logs/0", "logs/0/5", "logs/x/1-2", "logs/0/2-1", "logs/0/-1-2"])
 def test_accepted_gaps_that_make_no_sense(text: str) -> None:
-    """An accepted gap that is not a valid range is refused, and the error quotes its text."""
+    """If an operator accepts a gap (missing offsets) that is not a valid range of offsets, the
+    setting is refused, and the error quotes its text."""
     with pytest.raises(ValueError, match=text):
         plan.parse_accepted([text])
 
 
 def test_named_gaps_come_from_all_who_name() -> None:
-    """The gaps that a load may skip come from the previous load, the mirror and the operator. A gap
-    that two of these sources list appears only once."""
+    """The gaps (ranges of missing offsets) that a load may skip come from the previous load, the
+    mirror and the operator. A gap that two of these sources list appears only once."""
     before = replace(AT_100, ahead=(Gap(200, 210, "a"),))
     found = plan.named_gaps(
         "t", 0, before, {0: [Gap(200, 210, "a"), Gap(300, 301, "b")]}, {("t", 0): [Gap(1, 2, "c")]}
@@ -204,16 +207,16 @@ def test_named_gaps_come_from_all_who_name() -> None:
 
 @promise("5 gaps")
 def test_a_gap_that_was_named_once_stays_named() -> None:
-    """A gap stays listed in the manifest until a load has skipped it, even if its source no longer
-    lists it. The mirror may drop the gap earlier, because its list has a limited length, and the
-    operator may remove the setting that accepted the gap."""
+    """A gap (a range of missing offsets) stays listed in the manifest until a load has skipped it,
+    even if its source no longer lists it. The mirror may drop the gap earlier, because its list has
+    a limited length, and the operator may remove the setting that accepted the gap."""
     before = replace(AT_100, ahead=(Gap(200, 210, "a"),), gaps=(Gap(90, 100, "passed"),))
     assert plan.named_gaps("t", 0, before, {}, {}) == (Gap(200, 210, "a"),)
 
 
 def test_a_partition_that_is_no_longer_there_stops_by_name() -> None:
-    """If a topic no longer has a partition, the run reports this partition and loads nothing of it.
-    The manifest keeps the partition's position."""
+    """If a topic no longer has a partition, the loader's run reports this partition and loads
+    nothing of it. The manifest keeps the partition's position."""
     before = {0: AT_100, 2: PartitionRange(2, 0, 70, ahead=(Gap(80, 90, "x"),), below=BELOW)}
     (missing,) = plan.missing_partitions("t", before, [Bounds(0, 0, 100), Bounds(1, 0, 5)], {})
     assert (missing.partition, missing.first, missing.end, missing.below) == (2, 70, 70, BELOW)

@@ -53,8 +53,9 @@ LOADS = [
     load(5, 40, 9),
     load(6, 40, 9, removed=[merged(4), reject(5, 0, 33), part(5, 0, 30)]),
 ]
-"""Load 4 is a compaction. It replaces files of the loads 2 and 3 and, in another hour, a file of
-load 1. Load 6 is a reload. It replaces the file that load 4 wrote and files of load 5."""
+"""Load 4 is a compaction (it combines small files). It replaces files of the loads 2 and 3 and, in
+another hour, a file of load 1. Load 6 is a reload. It replaces the file that load 4 wrote and files
+of load 5."""
 
 
 @pytest.fixture
@@ -167,7 +168,8 @@ def test_all_offsets_must_be_there(log_start: int, watermark: int, first: int, w
 
 
 def test_a_gap_of_the_loads_is_passed_over() -> None:
-    """Offsets that the original loads skipped as a gap need not exist for the reload."""
+    """A reload does not need the offsets that the original loads skipped, because they were already
+    missing at that time."""
     gaps = (Gap(10, 20, "accepted"),)
     found = beginnings.planned(TOPIC, Bounds(0, 20, 50), POSITION, 40, gaps)
     assert (found.first, found.end, found.refused) == (20, 40, "")

@@ -80,8 +80,8 @@ def test_other_records_are_refused(new: dict[str, HourContent], words: str) -> N
 
 @promise("5 reload")
 def test_every_hour_with_other_records_is_named() -> None:
-    """If several hours have other records than the manifests say, the error has a sentence for each
-    of these hours. This also holds for an hour that had no files before."""
+    """If several hours have other records than the manifests say, the error of a reload has a
+    sentence for each of these hours. This also holds for an hour that had no files before."""
     new = {EIGHT: HourContent(Content(1, 1), Content(1, 1))}
     with pytest.raises(ReloadRefused) as refused:
         check_same("logs", hour((3, 8), (5, 9)), new, may_reject=True)

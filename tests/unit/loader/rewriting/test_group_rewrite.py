@@ -93,8 +93,8 @@ def folder() -> Folder:
 
 
 def test_files_become_one_file_with_the_same_records(folder: Folder) -> None:
-    """The new file has the rows of all files of the group in the same order. Its checksum is the
-    sum of the files' checksums."""
+    """If a group of small files is rewritten as one file, the new file has the rows of all of them
+    in the same order. Its checksum is the sum of their checksums."""
     folder.add([1, 2])
     folder.add([3])
     result = folder.rewritten()
@@ -110,8 +110,8 @@ def test_files_become_one_file_with_the_same_records(folder: Folder) -> None:
 
 
 def test_memory_is_bounded_by_row_groups(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rows are written as soon as there are enough for a Parquet row group, so that a task never
-    has all rows of its group of files in memory."""
+    """When files are rewritten, rows are written as soon as there are enough for a Parquet row
+    group, so that a task never has all rows of its group of files in memory."""
     monkeypatch.setattr(group_rewrite, "ROW_GROUP_ROWS", 2)
     for values in ([1], [2], [3], [4], [5]):
         folder.add(values)
@@ -209,8 +209,8 @@ def test_a_number_is_never_rounded(folder: Folder, old: Any, new: Any, value: An
 
 @pytest.mark.parametrize("error", [StoreFailed("no room"), MemoryError()])
 def test_a_file_whose_writing_fails_is_given_up(folder: Folder, error: Exception) -> None:
-    """If the new file cannot be written, the loader leaves it unfinished, and the error is raised
-    to the caller, who may try again."""
+    """If the new file of a group of small files cannot be written, the loader leaves it unfinished,
+    and the error is raised to the caller, who may try again."""
     folder.add([1])
     abandoned: list[str] = []
 
@@ -256,8 +256,8 @@ def test_a_value_that_python_cannot_hold_stays_in_its_file(folder: Folder) -> No
 
 
 def test_a_damaged_file_stays(folder: Folder) -> None:
-    """A group with a damaged file stays as it is, because a rewritten file would hide the
-    damage."""
+    """A group of small files stays as it is if one of the files is damaged, because a rewritten
+    file would hide the damage."""
     folder.add([1])
     path = folder.add([2]).file.path
     data = bytearray(folder.store.read(path) or b"")
@@ -270,7 +270,8 @@ def test_a_damaged_file_stays(folder: Folder) -> None:
 
 
 def test_a_file_that_is_gone_is_named(folder: Folder) -> None:
-    """If a file of a group is gone, the group stays as it is, and the result names the file."""
+    """If a file of a group of small files is gone, the other files of the group stay as they are,
+    and the result names the file."""
     path = folder.add([1]).file.path
     folder.store.delete(path)
     assert folder.rewritten().kept == f"{path} is gone"
@@ -291,8 +292,8 @@ def test_a_schema_that_the_registry_lost(folder: Folder) -> None:
 
 
 def test_files_with_other_rows_than_were_committed_stay(folder: Folder) -> None:
-    """If the number of rows in a group's files, or their checksum, differs from the manifests, the
-    group stays as it is."""
+    """If the number of rows in a group of small files, or their checksum, differs from the
+    manifests, the files stay as they are."""
     for change in ({"rows": 3}, {"checksum": 5}):
         folder.files.clear()
         each = folder.add([1])

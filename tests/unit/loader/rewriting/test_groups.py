@@ -18,7 +18,8 @@ def loads(groups: object) -> list[list[int]]:
 
 
 def test_small_files_of_an_hour_are_put_together() -> None:
-    """Small files of one hour are combined into one file, in the order of their loads."""
+    """A compaction combines the small files of one hour into one file, in the order of their
+    loads."""
     files = [file(1, 10, 10), file(0, 3, 10), file(0, 1, 10), file(1, 2, 10)]
     groups = to_compact(files, 100)
     assert loads(groups) == [[1, 3], [2, 10]]
@@ -26,19 +27,20 @@ def test_small_files_of_an_hour_are_put_together() -> None:
 
 
 def test_a_group_has_at_most_the_target_size() -> None:
-    """Files are combined as long as the new file is not larger than the target size."""
+    """A compaction combines small files as long as the new file is not larger than the target
+    size."""
     assert loads(to_compact([file(0, at, 40) for at in range(5)], 100)) == [[0, 1], [2, 3]]
 
 
 def test_large_files_and_files_that_are_alone_stay() -> None:
-    """A file of at least half the target size, and a small file that is alone in its hour, stay as
-    they are."""
+    """A compaction (a load that combines small files) changes neither a file of at least half the
+    target size nor a small file that is alone in its hour."""
     assert loads(to_compact([file(0, 1, 50), file(0, 2, 10), file(1, 3, 10)], 100)) == []
     assert loads(to_compact([file(0, 1, 49), file(0, 2, 10)], 100)) == [[1, 2]]
 
 
 def test_files_of_different_schemas_stay_apart() -> None:
-    """Files are combined only if they have the columns of the same schema."""
+    """A compaction combines files only if they have the columns of the same schema."""
     files = [file(0, 1, 10), file(0, 2, 10, 2), file(0, 3, 10), file(0, 4, 10, 2)]
     assert loads(to_compact(files, 100)) == [[1, 3], [2, 4]]
 

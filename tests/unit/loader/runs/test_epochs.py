@@ -1,6 +1,6 @@
-"""Each audit message that the loader sends for an output has an epoch, a number. If an output is
-removed and begins again, its new epoch is higher than every epoch that was published for it before.
-An epoch is never taken from a clock."""
+"""Each audit message that the loader sends for an output contains a number, the epoch. If an output
+is removed and begins again, its new epoch is higher than every epoch that was published for it
+before. An epoch is never taken from a clock."""
 
 from __future__ import annotations
 
@@ -105,9 +105,9 @@ def test_an_output_that_was_removed_is_never_complete_with_less(loading: MemoryL
 @promise("6 epoch of an output")
 @pytest.mark.parametrize("epoch", [4, FROM_A_CLOCK])
 def test_one_above_the_highest_that_was_heard(loading: MemoryLoading, epoch: int) -> None:
-    """The loader reads the audit messages about its output. The new epoch is one above the highest
-    epoch in these messages, even if that epoch is a very large number, such as a time in ms. Epochs
-    of other outputs and tiers are ignored."""
+    """Before the first load into a new output, the loader reads the audit messages about this
+    output. The output's epoch is one above the highest epoch in these messages, even if that epoch
+    is a very large number, such as a time in ms. Epochs of other outputs and tiers are ignored."""
     other = replace(said_by(9).sender, producer="/other/logs")
     agent = replace(said_by(9).sender, tier=Tier.AGENT)
     loading.say(said_by(epoch), said_by(2), Delta(other, 1, 0), Delta(agent, 1, 0))
@@ -119,7 +119,7 @@ def test_one_above_the_highest_that_was_heard(loading: MemoryLoading, epoch: int
 def test_what_is_published_while_it_is_loaded_is_heard(loading: MemoryLoading) -> None:
     """The tasks of a load may run for hours. If messages with a higher epoch are published
     meanwhile, the loader takes them into account, because it reads the audit topic to its end
-    before it chooses the epoch."""
+    before it chooses the epoch of a new output."""
     loading.write(10)
     loading.run_beside(lambda: loading.say(said_by(6)))
     assert epochs(loading) == [6, 7]
@@ -129,9 +129,9 @@ def test_what_is_published_while_it_is_loaded_is_heard(loading: MemoryLoading) -
 def test_what_expired_from_the_audit_topic_may_have_had_higher_epochs(
     loading: MemoryLoading,
 ) -> None:
-    """If messages have expired from the audit topic, the new epoch is higher than the number of
-    messages that the topic ever had. At least one message was sent in each epoch, so no earlier
-    epoch can be as high."""
+    """If messages have expired from the audit topic, the epoch of a new output is higher than the
+    number of messages that the topic ever had. At least one message was sent in each epoch, so no
+    earlier epoch can be as high."""
     for epoch in range(1, 6):
         loading.say(said_by(epoch))
     log = loading.cluster.log(TopicPartition(AUDIT, 0))
@@ -145,8 +145,9 @@ def test_what_expired_from_the_audit_topic_may_have_had_higher_epochs(
 
 def test_what_cannot_be_read_may_have_had_a_higher_epoch(loading: MemoryLoading) -> None:
     """Messages that cannot be decoded, such as those of a newer version, may have had higher
-    epochs. So the loader chooses an epoch that is one higher than the number of messages that the
-    topic ever had."""
+    epochs. So the loader chooses, for a new output, an epoch that is one higher than the number of
+    messages that the topic ever had. No earlier epoch can be as high, because at least one message
+    was sent in each epoch."""
     loading.say(said_by(3))
     log = loading.cluster.log(TopicPartition(AUDIT, 0))
     newer = pa.array([bytes.fromhex("c301") + b"12345678" + b"x"], pa.binary())

@@ -31,9 +31,9 @@ def test_the_history_has_what_each_load_committed() -> None:
 
 
 def test_the_history_tells_how_fast_each_load_was() -> None:
-    """The history shows each load's duration, without the start of Spark, and its rows per second.
-    For a load by an early version of the loader, which did not store durations, both values are
-    unknown. For a load that rewrites files, the history shows the duration, but no rate."""
+    """The history shows each load's duration (the start of Spark does not count) and its rows per
+    second. For a load by an early version of the loader, which did not store durations, both values
+    are unknown. For a load that rewrites files, the history shows the duration, but no rate."""
     loading = MemoryLoading()
     loading.slice_s = 4.0
     for count in (20, 80):

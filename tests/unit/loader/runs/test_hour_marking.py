@@ -29,8 +29,8 @@ SUCCESS = layout.success(TOPIC, HOUR)
 @dataclass
 class Audit:
     """A fake collector of the audit. `complete_hours` are the hours that it calls complete. `heard`
-    is the number of the output's newest message that the collector has read. If `heard` is None,
-    the collector has read every message. `judgements` are the collector's last judgements."""
+    is the number of the newest message about the output that the collector has read. If `heard` is
+    None, the collector has read every message. `judgements` are the collector's last judgements."""
 
     loading: MemoryLoading
     complete_hours: set[str] = field(default_factory=set)
@@ -125,9 +125,9 @@ def test_an_hour_whose_only_file_is_gone_is_not_marked(spoilt: bytes | None) -> 
 
 
 def test_a_slow_collector_marks_what_it_has_answered(loading: MemoryLoading) -> None:
-    """If the audit's collector answers only some of a run's questions, the hours that it calls
-    complete get their `_SUCCESS`, and the run reports the problem. So after some runs all complete
-    hours have their `_SUCCESS`."""
+    """If the audit's collector answers only some of a run's questions about hours, the hours that
+    it calls complete get their `_SUCCESS`, and the run reports the problem. So after some runs all
+    complete hours have their `_SUCCESS`."""
     audit = loading.collector
     week = [layout.hour_text(layout.hour_number(HOUR) - back) for back in range(30)]
     audit.complete_hours, audit.answers_max = set(week), 5
@@ -295,8 +295,8 @@ def test_large_hours_are_marked_load_by_load(loading: MemoryLoading) -> None:
 
 
 def test_who_loses_a_race_marks_in_the_next_run(loading: MemoryLoading) -> None:
-    """If another loader commits rows after the audit called an hour complete, this answer is out of
-    date, and the hour gets no `_SUCCESS`. The next run writes the file."""
+    """If another loader commits rows of an hour just after the audit called the hour complete, the
+    audit's answer is out of date, and the hour gets no `_SUCCESS`. The next run writes the file."""
     loading.collector.complete_hours = {HOUR}
     first = [True]
 

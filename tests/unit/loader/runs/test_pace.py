@@ -33,23 +33,24 @@ def test_the_rate_is_that_of_the_last_seconds() -> None:
 
 
 def test_the_rate_does_not_swing_between_two_steps() -> None:
-    """A run makes progress in rare steps, whenever a slice ends. The rate stays the same until the
-    next step is overdue. It falls only when the time since the last step is longer than the earlier
-    steps took."""
+    """A run of the loader makes progress in rare steps, whenever a slice ends. The rate stays the
+    same until the next step is overdue. It falls only when the time since the last step is longer
+    than the earlier steps took."""
     pace = paced((0.0, 0), (90.0, 900))
     assert [pace.per_second(now_s) for now_s in (90.0, 120.0, 180.0, 270.0)] == [10, 10, 10, 5]
 
 
 def test_steps_that_are_rarer_than_the_window_have_a_rate() -> None:
-    """The rate is measured over the last seconds (the window). If each slice takes longer than the
-    window, the rate is calculated from the last step."""
+    """The rate of a run is measured over the last seconds (the window). If each slice takes longer
+    than the window, the rate is calculated from the last step."""
     pace = paced((0.0, 0), (100.0, 100), (200.0, 400))
     assert pace.per_second(210.0) == 3.0
 
 
 def test_a_loss_of_progress_begins_a_new_measurement() -> None:
-    """If slices have to run again, progress goes back. The rate is then unknown until the next step
-    of progress. From then on, only the progress since it went back counts for the rate."""
+    """If slices of a load have to run again, the run's progress goes back. The run's rate is then
+    unknown until the next step of progress. From then on, the rate is computed only from the
+    progress after the slices had to run again."""
     pace = paced((0.0, 0), (10.0, 100), (11.0, 50))
     assert pace.per_second(11.0) is None
     pace.note(21.0, 70)

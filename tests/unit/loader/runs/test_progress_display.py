@@ -47,8 +47,8 @@ def test_the_log_has_the_figures_at_a_bounded_rate(capsys: pytest.CaptureFixture
 
 
 def test_a_line_has_all_that_an_operator_asks() -> None:
-    """The progress line shows the rate, the time left, which load is running, and how many of its
-    slices are finished. If a value is not known, the line says so."""
+    """The loader's progress line shows the rate, the time left, which load is running, and how many
+    of its slices are finished. If a value is not known, the line says so."""
     assert words(HALF) == "records, 400,000/s, 30s left, load 13: 20 of 50 slices"
     begun = Figures("logs", LOAD, 13, 0, 20_000_000, slices_total=50)
     assert words(begun) == "records, unknown rate, time left unknown, load 13: 0 of 50 slices"

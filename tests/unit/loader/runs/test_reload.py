@@ -409,8 +409,8 @@ def test_gaps_that_the_loads_passed_over_are_no_obstacle() -> None:
 
 @promise("5 reload")
 def test_files_that_were_put_together_are_reloaded(loading: MemoryLoading) -> None:
-    """A reload can restore the rows of a file that a compaction has written, and of a file that an
-    earlier reload has written."""
+    """A reload can restore the rows of a file that a compaction (a load that combines small files)
+    has written, and of a file that an earlier reload has written."""
     loading.compact()
     for load in (4, 5):
         for path in paths(loading, load):

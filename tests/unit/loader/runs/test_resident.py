@@ -72,8 +72,8 @@ def fails(error: Exception) -> Callable[[], Report]:
 
 
 def test_runs_begin_at_equal_distances(textfile: Path) -> None:
-    """The option `--every` gives the time from the beginning of one run to the beginning of the
-    next. If a run takes longer than this time, the next run begins at once."""
+    """The option `--every` of `skidway load run` gives the time from the beginning of one run to
+    the beginning of the next. If a run takes longer than this time, the next run begins at once."""
 
     def takes(seconds: float) -> Callable[[], Report]:
         def run() -> Report:
@@ -116,8 +116,9 @@ def test_it_is_ready_before_its_first_run_has_ended(
 
 
 def test_each_run_leaves_its_outcome(textfile: Path) -> None:
-    """After each run the metrics textfile has the run's exit status and, after a success, its time.
-    So an alert on the age of the last success works as well as for loads that a timer starts."""
+    """After each run the loader's metrics file has the run's exit status and, after a success, its
+    time. So the same alert on the age of the last success works for a resident loader and for loads
+    that a timer starts."""
     resident = Resident(textfile, Report, fails(Unreachable("nobody answers")))
     begin = resident.clock.time_ms() / 1000
     resident.loader.run()
@@ -128,15 +129,15 @@ def test_each_run_leaves_its_outcome(textfile: Path) -> None:
 
 
 def test_a_refused_configuration_ends_the_program(textfile: Path) -> None:
-    """If the configuration is refused, the program ends with that error, because no later run would
-    succeed."""
+    """If a run's configuration is refused, the resident loader ends with this error, because no
+    later run would succeed."""
     resident = Resident(textfile, fails(ConfigurationRefused("output: no")), Report)
     with pytest.raises(ConfigurationRefused):
         resident.loader.run()
 
 
 def test_a_program_that_is_told_to_end_in_a_run_ends_well(textfile: Path) -> None:
-    """If a shutdown request interrupts a run, the program ends without an error."""
+    """If a shutdown request interrupts a run, the resident loader ends without an error."""
     resident = Resident(textfile, fails(Interrupted("asked to end")), Report)
     resident.loader.run()
     assert resident.shutdown.waits == []

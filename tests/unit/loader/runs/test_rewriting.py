@@ -56,8 +56,8 @@ def test_small_files_are_put_together(loading: MemoryLoading) -> None:
 
 @promise("5 removed")
 def test_a_compaction_has_its_files_in_place_and_the_old_ones_gone(loading: MemoryLoading) -> None:
-    """In the manifest of a compaction, the removed files are exactly those whose rows are in the
-    new file. No file is left in the staging directory."""
+    """In the manifest of a compaction (a load that combines small files), the removed files are
+    exactly those whose rows are in the new file. No file is left in the staging directory."""
     old = [file.path for at in (1, 2, 3) for file in loading.manifest(at).files]
     loading.compact()
     manifest = loading.manifest(4)
@@ -74,15 +74,15 @@ def test_a_compaction_has_its_files_in_place_and_the_old_ones_gone(loading: Memo
 
 
 def test_nothing_is_left_to_compact(loading: MemoryLoading) -> None:
-    """A second compaction finds nothing to do, and commits nothing."""
+    """A second compaction (`load compact`) finds nothing to do, and commits nothing."""
     loading.compact()
     assert loading.compact().loads == []
     assert loading.store.length(layout.manifest(TOPIC, 5)) is None
 
 
 def test_a_compaction_limits_the_rows_of_a_load(loading: MemoryLoading) -> None:
-    """One load of a compaction combines files with at most `max.offsets.per.load` rows, but at
-    least one group of files."""
+    """One load of a compaction (`load compact`) combines files with at most `max.offsets.per.load`
+    rows, but at least one group of files."""
     size = max(file.length for file in loading.manifest(1).files)
     done = loading.compact(max_offsets_per_load=1, compact_target_bytes=int(size * 2.5))
     assert (len(done.loads), done.files_before, done.files_after) == (1, 2, 1)
@@ -90,8 +90,8 @@ def test_a_compaction_limits_the_rows_of_a_load(loading: MemoryLoading) -> None:
 
 @promise("5 removed")
 def test_a_load_during_the_compaction_wins(loading: MemoryLoading) -> None:
-    """If another load commits while a compaction rewrites files, the compaction begins again with
-    the files that the output has then."""
+    """If another load commits while a compaction (`load compact`) combines files, the compaction
+    begins again with the files that the output has then."""
 
     def load() -> None:
         loading.write(7)
@@ -103,8 +103,8 @@ def test_a_load_during_the_compaction_wins(loading: MemoryLoading) -> None:
 
 
 def test_a_compaction_that_loses_every_race_gives_up(loading: MemoryLoading) -> None:
-    """If another loader commits first at every attempt of a compaction, the compaction fails, and
-    each row is still there exactly once."""
+    """If another loader commits first at every attempt of a compaction (`load compact`), the
+    compaction fails, and each row is still there exactly once."""
 
     def load() -> None:
         loading.write(1)
@@ -121,7 +121,8 @@ def test_messages_of_a_load_that_ended_early_are_published_after_a_compaction(
     loading: MemoryLoading, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A load may be interrupted after its commit and before its counts are published to the audit.
-    Even if a compaction follows, the load after the compaction publishes these counts."""
+    Even if a compaction (`load compact`) follows, the load after the compaction publishes these
+    counts."""
     loading.write(10)
     with monkeypatch.context() as patched:
         patched.setattr("skidway.loader.runs.topic_run.publish", lambda *_: None)
@@ -245,8 +246,9 @@ def test_a_file_that_cannot_be_rewritten_is_a_problem_and_no_obstacle(
 
 
 def test_a_compaction_does_not_hide_files_that_were_not_rewritten(loading: MemoryLoading) -> None:
-    """If a compaction combines files of an older schema, the manifest says that the new file has
-    this older schema. So the next load gives the file the columns of the newest schema."""
+    """If a compaction (`load compact`) combines files of an older schema, the manifest says that
+    the new file has this older schema. So the next load gives the file the columns of the newest
+    schema."""
     loading.versions.append(CHOICE)
     paths = [file.path for at in (1, 2) for file in loading.manifest(at).files[:1]]
     whole = {path: loading.store.read(path) or b"" for path in paths}

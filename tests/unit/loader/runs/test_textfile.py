@@ -84,8 +84,8 @@ def test_a_run_that_is_killed_is_seen(path: Path, clock: ManualClock) -> None:
 
 
 def test_it_is_prometheus_text(path: Path, clock: ManualClock) -> None:
-    """Prometheus' own parser reads the file. The file's gauges have help texts, and unknown values
-    are left out."""
+    """Prometheus' own parser can read the loader's metrics file. The file's gauges have help texts,
+    and unknown values are left out."""
     Recorded(path, clock).__enter__()
     (family,) = text_string_to_metric_families(path.read_text())
     assert (family.name, family.type) == (

@@ -200,8 +200,8 @@ def test_a_batch_below_is_compared_as_long_as_a_record_of_it_is_there(
     start: int, is_compared: bool
 ) -> None:
     """The last batch before the load is compared with the log as long as the log has one of the
-    batch's records. After all its records have expired, the manifest has an empty gap as a sign
-    that nothing was compared."""
+    batch's records. After all its records have expired, the manifest has an empty gap (a range
+    without offsets) as a sign that nothing was compared."""
     loading = MemoryLoading()
     loading.write(100)
     loading.run(until=50)
@@ -277,8 +277,8 @@ def test_a_load_that_ends_in_a_gap_keeps_the_batch_below() -> None:
 @promise("4 readers compare")
 def test_a_partition_that_is_kept_back_passes_no_gap() -> None:
     """If the last batch before the load cannot be compared with the log, nothing of the partition
-    is loaded. A listed gap at the beginning of the load is not skipped, either. The next load
-    begins at the same offset."""
+    is loaded. A listed gap (a range of missing offsets) at the beginning of the load is not
+    skipped, either. The next load begins at the same offset."""
     below = BatchMark(0, 99, 1, 0)  # the previous load loaded a part of this batch
     newest = replace(WHOLE, topic="logs", partitions=(PartitionRange(0, 0, 30, below=below),))
     named = {0: (Gap(30, 40, "named by the mirror"),)}

@@ -47,7 +47,7 @@ def test_only_slices_that_overlap_run_again() -> None:
 
 
 def test_marks_of_earlier_loads_count() -> None:
-    """A record that an earlier load has loaded counts as a repeat in this load."""
+    """A record that an earlier load has already loaded counts as a repeat."""
     records = lines(6)
     (result,) = run_all(pieces(records, 3), {0: {(7, 1): 30}}, runner(records))
     assert sum(each.repeats for each in result.results) == 3
@@ -91,8 +91,8 @@ def test_what_a_second_run_sees_first_may_be_a_repeat_too() -> None:
 
 
 def test_what_is_behind_an_early_end_is_not_used() -> None:
-    """If a slice ends early, nothing of the results of the slices after it is used: neither rows
-    nor marks nor gaps."""
+    """If a slice ends early, the results (rows, marks and gaps) of the slices after it are not
+    used."""
     records = [*lines(3), Record(agent=8), *lines(5)[3:]]
     (result,) = run_all(pieces(records, 2), {}, runner(records))
     assert result.end == 3

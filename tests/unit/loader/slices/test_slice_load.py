@@ -184,8 +184,8 @@ def test_a_range_ends_before_a_file_that_is_not_announced() -> None:
 
 
 def test_the_batch_in_which_nothing_was_taken_is_not_the_one_below() -> None:
-    """If a slice's task stops before the first record of a batch, the result names the batch before
-    it as the last loaded batch. The next load compares this batch with the log."""
+    """If a slice's task stops before the first record of a batch, the task's result names the batch
+    before it as the last loaded batch. The next load compares this batch with the log."""
     _, result = run([*lines(3), Record(agent=8)])
     assert result.end == 3
     assert result.below is not None
@@ -235,8 +235,8 @@ def test_a_repeat_needs_no_announcement() -> None:
 
 def test_a_hole_that_nobody_named_ends_the_range() -> None:
     """A gap is a range of missing offsets that a mirror or an operator has listed. A slice's task
-    stops before missing offsets that are not in a gap. The result says why the task stops, and
-    names these offsets."""
+    stops before missing offsets that are not in a gap. The task's result says why the task stops,
+    and names these offsets."""
     store = MemoryStore()
     batches = [*log(lines(3)), *log([Record(first=30)], base=7)]
     result = Runner(store, {0: batches}).one(Slice(0, 0, 8))
@@ -260,8 +260,9 @@ def test_a_hole_over_the_end_of_a_slice_ends_its_range() -> None:
 
 
 def test_a_named_gap_is_passed_and_noted() -> None:
-    """Missing offsets that a mirror has listed as a gap are skipped. The result notes as a gap only
-    the offsets that are really missing, even if the mirror's gap has more offsets."""
+    """Missing offsets that a mirror has listed as a gap are skipped. The result of the slice's task
+    notes as a gap only the offsets that are really missing, even if the mirror's gap has more
+    offsets."""
     store = MemoryStore()
     batches = [*log(lines(3)), *log([Record(first=30)], base=7)]
     runner = Runner(store, {0: batches}, job(gaps={0: (gap(2, 5), gap(5, 9))}))
@@ -321,8 +322,8 @@ def test_records_that_contradict_themselves_end_the_range(damaged: int) -> None:
 
 
 def test_why_a_range_ended_is_what_was_met_first() -> None:
-    """A slice's task stops before the first batch that cannot be loaded, and the result has the
-    reason. No later batch is read."""
+    """A slice's task stops before the first batch that cannot be loaded, and the task's result has
+    the reason. No later batch is read."""
     first, second, third = log(lines(9))
     result = Runner(MemoryStore(), {0: [first, _damaged(second), third]}).one(Slice(0, 0, 9))
     assert result.end == 3
@@ -420,8 +421,8 @@ def test_a_slice_of_control_batches_is_covered() -> None:
 
 @pytest.fixture
 def chunks(monkeypatch: pytest.MonkeyPatch) -> list[pa.BinaryArray]:
-    """Returns a list, to which each call of the decoder adds its values. They are the values of one
-    chunk (batches that are decoded together)."""
+    """Returns a list, to which each call of the decoder adds the values that it is given: those of
+    one chunk (batches that are decoded together)."""
     found: list[pa.BinaryArray] = []
     decode = Decoder.decode
 
@@ -458,8 +459,9 @@ def test_chunks_are_bounded_by_their_batches(
 def test_a_chunk_that_ends_a_range_leaves_its_last_batch_below(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The result names the last batch that the slice read, even if this batch was the last one of a
-    chunk (batches that are decoded together). The next load compares this batch with the log."""
+    """The result of a slice's task names the last batch that the task read, even if this batch was
+    the last one of a chunk (batches that are decoded together). The next load compares this batch
+    with the log."""
     monkeypatch.setattr("skidway.loader.slices.chunk.CHUNK_BATCHES", 2)
     for more in ([], [Record(agent=8)]):
         _, result = run([*lines(6), *more])
@@ -508,8 +510,8 @@ def test_a_second_attempt_writes_other_files() -> None:
 
 
 def test_chunks_do_not_change_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The result is the same whether all batches are decoded together, or in many chunks (groups of
-    batches)."""
+    """The result of a slice's task is the same whether all batches are decoded together, or in many
+    chunks (groups of batches)."""
     records = [*lines(20), *lines(25), Record(agent=8), *lines(30)]
     whole_store, whole = run(records)
     monkeypatch.setattr("skidway.loader.slices.chunk.CHUNK_ROWS", 4)

@@ -23,9 +23,9 @@ def settings(**more: object) -> LoaderSettings:
 
 
 def test_an_interruption_that_comes_before_the_job_still_ends_it() -> None:
-    """Spark cancels only jobs that have already been submitted. So the runner repeats its request
-    to cancel until the job has ended. Otherwise a SIGTERM that comes just before a long job would
-    have no effect."""
+    """Spark cancels only jobs that have already been submitted. So the runner, which runs the
+    loader's tasks on Spark, repeats its request to cancel until the job has ended. Otherwise a
+    SIGTERM that comes just before a long job would have no effect."""
     cancelled = Semaphore(0)
     runner = SparkRunner(settings(), lambda: True)
     runner._session = SimpleNamespace(
@@ -46,8 +46,8 @@ def test_an_interruption_that_comes_before_the_job_still_ends_it() -> None:
 
 
 def test_the_last_progress_is_the_whole() -> None:
-    """When all tasks have ended, the runner shows the progress as complete, even if it last asked
-    Spark before the end."""
+    """When all tasks on Spark have ended, the loader shows the progress as complete, even if it
+    last asked Spark before the end."""
     runner, told = SparkRunner(settings(), lambda: False), list[tuple[int, int]]()
     tracker = SimpleNamespace(getActiveStageIds=list)
     runner._session = SimpleNamespace(sparkContext=SimpleNamespace(statusTracker=lambda: tracker))
@@ -105,8 +105,8 @@ def told(_done: int, _total: int) -> None: ...
 
 
 def test_spark_is_started_again_after_it_died(runner: SparkRunner, spark: Dying) -> None:
-    """If Spark has died after the runner's last tasks, the runner starts Spark again for the next
-    tasks."""
+    """If Spark has died since the loader's last tasks ended, the loader starts Spark again for the
+    next tasks."""
     for _ in range(2):
         assert runner.run_work([lambda _attempt: []], told, 1) == []
     assert (spark.started, spark.stopped) == (1, 0)

@@ -36,7 +36,8 @@ def test_what_a_killed_run_left_is_deleted_by_the_next(tmp_path: Path) -> None:
 
 
 def test_a_run_that_lives_keeps_its_directory() -> None:
-    """A run does not delete the directory of another run that is still alive."""
+    """A run of the loader does not delete the scratch directory of another run that is still
+    alive."""
     first, second = Scratch(), Scratch()
     third = Scratch()
     assert first.path.exists()
@@ -46,8 +47,8 @@ def test_a_run_that_lives_keeps_its_directory() -> None:
 
 
 def test_strange_directories_are_left_alone(tmp_path: Path) -> None:
-    """A run deletes only directories that have the name of a scratch directory and contain the
-    loader's lock file. It does not follow symbolic links."""
+    """A run of the loader deletes only directories that have the name of a scratch directory and
+    contain the loader's lock file. It does not follow symbolic links."""
     (tmp_path / "skidway-spark-new").mkdir()
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / ".lock").touch()

@@ -55,9 +55,9 @@ def hour(number: int, agent: int = 7, minute: int = 0) -> BucketKey:
 
 
 def test_a_bucket_has_the_number_of_its_last_delta() -> None:
-    """For each bucket of each agent, the table has the number of the last load that counted the
-    bucket. (In this test a delta has the number of its load.) Hours before 1970 are handled like
-    other hours."""
+    """For each bucket of each agent, the loader's table `buckets` has the number of the last delta
+    (audit message) that counted the bucket. (In this test a delta has the number of its load.)
+    Hours before 1970 are handled like other hours."""
     output = Output()
     assert output.load(hour(5), hour(5, 8), hour(5, 7, 1), hour(-3)) == {}
     assert output.load(hour(5), hour(6)) == {hour(5): 1}
@@ -101,8 +101,9 @@ def test_spans_name_the_load_that_wrote_them() -> None:
 @promise("5 buckets")
 def test_what_was_forgotten_breaks_the_chain(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each delta (audit message with counts) contains the number of the previous delta of each of
-    its buckets. If a bucket of a dropped span is counted again, this number is unknown, so the
-    bucket's chain of deltas is broken. The audit notices this even if it has read all deltas."""
+    its buckets. If a bucket of a dropped span is counted again, this number is unknown, and the new
+    delta says so. The audit then sees that the bucket's chain of deltas is broken, although no
+    delta is missing."""
     monkeypatch.setattr(bucket_spans, "SPANS_MAX", 2)
     output = Output()
     for number in (1, 5, 9, 13):
@@ -129,9 +130,9 @@ def test_the_least_recently_touched_span_is_forgotten(monkeypatch: pytest.Monkey
 
 
 def test_ranges_of_forgotten_hours_stay_few(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The loader stores, as ranges of hours, for which hours it has dropped the bucket numbers. If
-    there are too many ranges, neighbouring ranges are joined. The hours between them then count as
-    dropped, too."""
+    """The loader stores ranges of hours. For the buckets of these hours, it has dropped the numbers
+    of the last deltas. If there are too many ranges, neighbouring ranges are joined. The hours
+    between them then count as dropped, too."""
     monkeypatch.setattr(bucket_spans, "SPANS_MAX", 1)
     monkeypatch.setattr(bucket_spans, "RANGES_MAX", 2)
     output = Output()

@@ -59,8 +59,8 @@ def test_every_kept_manifest_has_its_files_and_its_tables(keep: int, every: int)
 
 
 def test_objects_stay_few() -> None:
-    """The number of manifests, checkpoints and files of tables does not grow with the number of
-    loads."""
+    """The number of manifests, of checkpoints (files that replace old manifests) and of files of
+    tables does not grow with the number of loads."""
     store = MemoryStore()
     counts = []
     for number in range(1, 61):
@@ -102,8 +102,8 @@ def test_a_late_loader_whose_staged_files_were_deleted_has_lost() -> None:
 
 @promise("5 checkpoint")
 def test_a_reader_does_not_take_a_folded_manifest() -> None:
-    """If a late loader writes a manifest with a number that is already in a checkpoint, a reader
-    does not use this manifest."""
+    """If a late loader writes a manifest with a number whose manifest was already replaced by a
+    checkpoint, a reader does not use the late manifest."""
     store = MemoryStore()
     newest = loads(store, 11)
     late = replace(load(2), uuid="b" * 32)
@@ -154,9 +154,9 @@ def test_a_late_end_of_a_folded_load_changes_nothing() -> None:
     ],
 )
 def test_a_damaged_checkpoint_is_not_used(spoil: Callable[[bytes], bytes], words: str) -> None:
-    """If the newest checkpoint is damaged, the loader uses an older checkpoint and the manifests
-    after it, which are kept. If no older checkpoint can be used, the loader stops with an error
-    that names the damage."""
+    """If the newest checkpoint (a file that replaces old manifests) is damaged, the loader uses an
+    older checkpoint and the manifests after it, which are kept. If no older checkpoint can be used,
+    the loader stops with an error that names the damage."""
     store = MemoryStore()
     newest = loads(store, 11)
     found = operations.run(live(newest), store)
@@ -172,8 +172,8 @@ def test_a_damaged_checkpoint_is_not_used(spoil: Callable[[bytes], bytes], words
 
 
 def test_without_a_usable_checkpoint_the_first_manifests_serve() -> None:
-    """If the only checkpoint is damaged, but all manifests exist, the loader finds the output's
-    files from the manifests."""
+    """If the only checkpoint (a file that replaces old manifests) is damaged, but all manifests
+    exist, the loader finds the output's files from the manifests."""
     store = MemoryStore()
     newest = loads(store, 3)
     found = operations.run(live(newest), store)
@@ -183,8 +183,8 @@ def test_without_a_usable_checkpoint_the_first_manifests_serve() -> None:
 
 @pytest.mark.parametrize("gone", [7, 9, 11])
 def test_a_missing_manifest_stops(gone: int) -> None:
-    """If a manifest that no checkpoint replaces is missing, the loader stops and names the first
-    missing manifest."""
+    """If a manifest is missing that no checkpoint (a file that replaces old manifests) has
+    replaced, the loader stops and names the first missing manifest."""
     store = MemoryStore()
     loads(store, 11)
     store.delete(layout.manifest(TOPIC, gone))
@@ -196,8 +196,8 @@ def test_a_missing_manifest_stops(gone: int) -> None:
 
 
 def test_checkpoints_without_manifests_stop() -> None:
-    """If all manifests are gone, but a checkpoint exists, the topic was loaded before. The loader
-    stops, because another first load would double the rows."""
+    """If all manifests are gone, but a checkpoint (a file that replaces old manifests) exists, the
+    topic was loaded before. The loader stops, because another first load would double the rows."""
     store = MemoryStore()
     loads(store, 11)
     for number in manifests(store):
@@ -207,7 +207,8 @@ def test_checkpoints_without_manifests_stop() -> None:
 
 
 def test_few_loads_have_no_checkpoint() -> None:
-    """As long as an output has only a few loads, the loader writes no checkpoint."""
+    """As long as an output has only a few loads, the loader writes no checkpoint (a file that
+    replaces old manifests)."""
     store = MemoryStore()
     operations.run(fold(loaded(store, load(1)), KEEP, EVERY), store)
     assert not checkpoints(store)

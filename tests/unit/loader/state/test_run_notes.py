@@ -52,8 +52,8 @@ def put(store: MemoryStore, name: str, process: Process, said: int) -> RunNote:
 
 
 def test_a_note_is_written_at_a_bounded_rate() -> None:
-    """However often a run reports progress, it replaces its note at most once in ten seconds. Each
-    new note has a higher counter."""
+    """However often a run reports progress, it replaces its note (the file with its progress) at
+    most once in ten seconds. Each new note has a higher counter."""
     store, clock = Counting(), ManualClock()
     with OwnNote(store, clock) as own:
         for number in range(800):
@@ -103,9 +103,9 @@ def test_a_note_that_cannot_be_written_stops_nothing() -> None:
 
 
 def test_the_notes_of_dead_runs_are_deleted() -> None:
-    """A later run deletes three kinds of notes: the notes of runs whose process is gone, notes of
-    other hosts that were not updated for a long time, and notes that are only partly written. It
-    keeps the notes of runs that may be alive."""
+    """A later run deletes three kinds of notes (files with the progress of runs): the notes of runs
+    whose process is gone, notes of other hosts that were not updated for a long time, and notes
+    that are only partly written. It keeps the notes of runs that may be alive."""
     store, clock = MemoryStore(), ManualClock()
     now_ms = clock.time_ms()
     put(store, "dead", DEAD, now_ms)
@@ -122,8 +122,8 @@ def test_the_notes_of_dead_runs_are_deleted() -> None:
 
 
 def test_a_living_run_writes_a_deleted_note_again() -> None:
-    """If the note of a live run is deleted by mistake, the run writes it again, so the deletion
-    does no harm."""
+    """If the note of a live run (the file with its progress) is deleted by mistake, the run writes
+    it again, so the deletion does no harm."""
     store, clock = MemoryStore(), ManualClock()
     with OwnNote(store, clock) as own:
         own.say({"topic": "logs"})
@@ -134,8 +134,9 @@ def test_a_living_run_writes_a_deleted_note_again() -> None:
 
 
 def test_notes_are_no_topic(tmp_path: Path) -> None:
-    """The folder with the notes is next to the folders of topics, but is never treated as a topic:
-    neither a pattern nor a name of topics selects it, and a recount ignores its files."""
+    """The folder with the notes of runs (files with their progress) is next to the folders of
+    topics, but is never treated as a topic: neither a pattern nor a name of topics selects it, and
+    a recount ignores its files."""
     store = LocalStore(str(tmp_path))
     with OwnNote(store, ManualClock()) as own:
         own.say({"topic": "logs"})

@@ -20,7 +20,7 @@ def test_a_slice_is_ascii_if_its_own_bytes_are(
     values: list[bytes | None], first: int, count: int
 ) -> None:
     """If a column is a slice of a longer array, the check depends only on the bytes of the slice's
-    own values. If all of them are ASCII, the UTF-8 check reports no row."""
+    own values. If all of these bytes are ASCII, the UTF-8 check finds no invalid row either."""
     array = pa.array(values, pa.binary())[first : first + count]
     wanted = all(value is None or value.isascii() for value in array.to_pylist())
     assert is_ascii(array) == wanted

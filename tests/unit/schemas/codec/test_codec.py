@@ -105,7 +105,8 @@ def test_every_schema_with_columns_comes_back(case: tuple[Any, pa.RecordBatch]) 
 @common
 @given(batches(flat=True) | batches(flat=False))
 def test_every_path_writes_the_same_bytes(case: tuple[Any, pa.RecordBatch]) -> None:
-    """Every path writes exactly the bytes that fastavro writes."""
+    """Every path of the codec (every way in which it can encode) writes exactly the bytes that
+    fastavro writes."""
     schema, batch = case
     wanted = written(schema, batch)
     assert Codec(schema).encode(batch).to_pylist() == wanted
@@ -194,7 +195,8 @@ def test_an_int_out_of_range_is_seen_and_not_cut() -> None:
 
 
 def test_a_bad_datum_is_set_apart_and_the_rest_decodes() -> None:
-    """Only the bad datum is refused, with its index and a reason. The other datums are decoded."""
+    """If one datum of several is bad, only this datum is refused, with its index and a reason. The
+    other datums are decoded."""
     codec = Codec(record(("a", "string"), ("n", "long")))
     good = codec.encode(pa.record_batch({"a": ["x", "y", "z"], "n": [1, 2, 3]})).to_pylist()
     decoded = codec.decode(

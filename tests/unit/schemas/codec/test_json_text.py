@@ -62,8 +62,8 @@ def test_only_the_fields_that_lead_back_are_text() -> None:
 @common
 @given(st.lists(nodes(), max_size=4))
 def test_texts_hold_what_the_library_decodes(values: list[Any]) -> None:
-    """Each JSON text represents the value that Apache's Avro library decodes. Each other column has
-    the same values as with a schema that is not recursive."""
+    """If a schema is recursive, each JSON text represents the value that Apache's Avro library
+    decodes. Each other column has the same values as with a schema that is not recursive."""
     datums = [datum(NODE, value) for value in values]
     found = Codec(NODE).decode(pa.array(datums, pa.binary()))
     found.batch.validate(full=True)
@@ -93,7 +93,8 @@ def test_values_one_by_one_and_columns_agree(values: list[Any], data: st.DataObj
 @common
 @given(nodes())
 def test_a_text_is_the_datum_again(value: Any) -> None:
-    """A JSON text represents the whole value: the same datum can be made from it again."""
+    """The JSON text of a recursive value represents the whole value: the same datum can be made
+    from the text again."""
     form, raw = JsonText(parse(NODE)), datum(NODE, value)
     found, end = form.read(b"--" + raw + b"--", 2, 2 + len(raw) + 2)
     assert end == 2 + len(raw)

@@ -37,8 +37,9 @@ def test_levels_and_modes_are_shown_set_and_taken_away(
 
 
 def test_what_makes_no_sense_is_status_2(run: Any) -> None:
-    """If the user gives an unknown level or mode, or gives one together with --reset, the command
-    ends with exit status 2. If the registry refuses the value, the exit status is 1."""
+    """If `skidway schemas level` or `mode` gets an unknown level or mode, or gets one together with
+    --reset, the command ends with exit status 2. If the registry refuses the value, the exit status
+    is 1."""
     for verb in ("level", "mode"):
         assert run(verb, "SOME").status == 2
     assert run("level", "FULL", "--reset").status == 2
@@ -54,8 +55,8 @@ def test_import_where_schemas_are_needs_force(registry: Registry, run: Any) -> N
 
 
 def test_versions_of_a_subject(registry: Registry, run: Any) -> None:
-    """`versions` lists live versions. With --deleted it also lists deleted versions, and says of
-    each version whether it is deleted."""
+    """`skidway schemas versions` lists live versions. With --deleted it also lists deleted
+    versions, and says of each version whether it is deleted."""
     registry.register("s", record(a=None))
     registry.register("s", record(a=None, b=0))
     registry.good("DELETE", "/subjects/s/versions/1")

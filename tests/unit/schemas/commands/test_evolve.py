@@ -51,8 +51,9 @@ def test_a_refused_registration_says_what_a_check_says(registry: Registry, run: 
 def test_several_files_are_named_after_their_subjects(
     registry: Registry, run: Any, tmp_path: Path, verb: str
 ) -> None:
-    """With --by-name the subject of each file is the file's name without `.avsc`. All given files,
-    and all files in given directories, are checked. If one file is bad, the exit status is 1."""
+    """With the option --by-name of `skidway schemas register` and `check`, the subject of each file
+    is the file's name without `.avsc`. All given files, and all files in given directories, are
+    checked. If one file is bad, the exit status is 1."""
     registry.register("good", V1)
     registry.register("broken", V1)
     (tmp_path / "more").mkdir()
@@ -70,8 +71,9 @@ def test_several_files_are_named_after_their_subjects(
 def test_one_of_several_that_cannot_be_judged_does_not_hide_the_others(
     registry: Registry, run: Any, tmp_path: Path
 ) -> None:
-    """If one of several files has an unknown or read-only subject, the output says so, and the
-    other files are still checked or registered."""
+    """If `skidway schemas check` or `register` gets several files, and one of them has an unknown
+    or read-only subject, the output says so, and the other files are still checked or
+    registered."""
     registry.register("broken", V1)
     done = run("check", "--by-name", ".")
     assert done.status == 1
@@ -88,8 +90,8 @@ def test_one_of_several_that_cannot_be_judged_does_not_hide_the_others(
 def test_what_was_registered_is_said_though_the_registry_goes_away(
     run: Any, client: RegistryAdministration, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If the registry becomes unreachable after the first of two files is registered, the command
-    prints the first schema's id and ends with exit status 3."""
+    """If the registry becomes unreachable after the first of two files is registered, `skidway
+    schemas register` prints the first schema's id and ends with exit status 3."""
     real = client.register
 
     def register(subject: str, *more: Any) -> int:

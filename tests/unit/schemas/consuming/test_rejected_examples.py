@@ -38,8 +38,8 @@ def example(topic: RejectedTopic, since: int, until: int, agent: int = 5) -> Rej
 
 
 def test_an_example_is_a_line_of_its_time(topic: RejectedTopic) -> None:
-    """The example is the first line that was rejected in the time span. The example also says where
-    its record is in the topic, and where the line is in its log file."""
+    """The example of a rejected line is the first line that was rejected in the time span. The
+    example also says where its record is in the topic, and where the line is in its log file."""
     topic.reject(100, b"before")
     topic.reject(200, b"one", b"two", detail="group 3")
     found = example(topic, 150, 250)
@@ -50,9 +50,9 @@ def test_an_example_is_a_line_of_its_time(topic: RejectedTopic) -> None:
 
 
 def test_an_example_is_of_the_agent_that_is_meant(topic: RejectedTopic) -> None:
-    """The caller can say which agent's lines it prefers. A line of this agent is chosen even if
-    other agents have earlier lines. If there is no line of this agent, the example is a line of
-    another agent."""
+    """A caller that wants an example of a rejected line can say which agent's lines it prefers. A
+    line of this agent is chosen even if other agents have earlier lines. If there is no line of
+    this agent, the example is a line of another agent."""
     topic.reject(200, b"of another", agent=6)
     topic.reject(200, b"of this one")
     assert example(topic, 200, 201).text == "of this one"
@@ -60,7 +60,8 @@ def test_an_example_is_of_the_agent_that_is_meant(topic: RejectedTopic) -> None:
 
 
 def test_the_search_for_an_example_is_bounded(topic: RejectedTopic) -> None:
-    """The search for an example reads at most RECORDS_MAX records of each partition."""
+    """The search for an example of a rejected line reads at most RECORDS_MAX records of each
+    partition."""
     topic.reject(200, *[b"x"] * RECORDS_MAX, agent=6)
     topic.reject(200, b"y")
     assert example(topic, 200, 201).text == "x"
@@ -88,9 +89,9 @@ def test_there_is_no_example_without_rejects(topic: RejectedTopic) -> None:
 def test_the_text_of_an_example_is_printable_and_short(
     topic: RejectedTopic, line: bytes, others: dict[str, Any], expected: str
 ) -> None:
-    """The text has at most TEXT_BYTES_MAX bytes of the line. It has escapes for everything that
-    would change a terminal or the order of the text, and an ellipsis if more of the line
-    follows."""
+    """The text of an example has at most TEXT_BYTES_MAX bytes of the rejected line. It has escapes
+    for everything that would change a terminal or the order of the text, and an ellipsis if more of
+    the line follows."""
     topic.reject(200, line, **others)
     assert example(topic, 200, 201).text == expected
 

@@ -74,17 +74,17 @@ def test_a_topic_under_another_name_is_not_to_be_created() -> None:
     ],
 )
 def test_lines_are_chosen(wanted: Wanted, takes: bool) -> None:
-    """A line is exported only if its time of rejection, its reason and its file fit the options.
-    Lines with exactly the time `until` are left out."""
+    """A rejected line is exported only if its time of rejection, its reason and its file fit the
+    options. Lines with exactly the time `until` are left out."""
     assert wanted.takes(document(), 100) is takes
 
 
 def test_bytes_are_exported_whole() -> None:
-    """A line in UTF-8 is exported as text. A line that is not ASCII, or has NUL bytes, is also
-    exported as base64. Members of the exported JSON object that are null are left out."""
+    """A rejected line in UTF-8 is exported as text. A line that is not ASCII, or has NUL bytes, is
+    also exported as base64. Members of the exported JSON object that are null are left out."""
     assert repairable(document(b"caf\xc3\xa9", 6))["line"] == "café"
     assert "line_base64" not in repairable(document(b"cafe", 5))
-    # the log may have another encoding than UTF-8
+    # bytes that are valid UTF-8 may mean other characters in the log's own encoding
     for line in (b"caf\xc3\xa9", b"a\0b\0"):
         assert base64.b64decode(repairable(document(line, 6))["line_base64"]) == line
     found = repairable(document(b"caf\xe9", 5))
@@ -128,7 +128,8 @@ def test_a_run_of_nul_bytes_is_not_whole() -> None:
 
 
 def test_agents_cut_so_much_that_everybody_sees_it() -> None:
-    """If an agent sends only the beginning of a line, it leaves out more than ENDS_MAX bytes, so
-    that a reader can distinguish a cut line from a whole line. Agents and readers use the same
-    ENDS_MAX."""
+    """The text of a whole line in a record may be up to ENDS_MAX bytes shorter than the line,
+    because the byte order mark and the line end are left out. If an agent sends only the beginning
+    of a line, it leaves out more than ENDS_MAX bytes, so that a reader can distinguish a cut line
+    from a whole line. Agents and readers use the same ENDS_MAX."""
     assert rejected.ENDS_MAX == ENDS_MAX

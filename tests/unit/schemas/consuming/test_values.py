@@ -54,8 +54,9 @@ def test_avro_is_decoded_and_anything_else_left_alone() -> None:
 
 
 def test_a_registry_that_is_away_matters_where_it_was_named() -> None:
-    """If the registry does not answer, the command fails only if the user gave the registry's
-    address. Otherwise it shows the values as bytes, and prints one message about the registry."""
+    """If the registry does not answer, a command that shows records fails only if the user gave the
+    registry's address. Otherwise it shows the values as bytes, and prints one message about the
+    registry."""
     registry = Registry()
     registry.is_away = True
     notes: list[str] = []

@@ -25,8 +25,8 @@ def about(kind: str, value: object, subject: str | None = "s") -> Record:
 
 @given(contents())
 def test_a_dump_gives_back_its_contents(wanted: Contents) -> None:
-    """Contents that are read back from a dump have the same versions, deletions, references,
-    levels, modes and highest id."""
+    """The contents of a registry that are read back from a dump have the same versions, deletions,
+    references, levels, modes and highest id."""
     lines = [line(each) for each in records(wanted)]
     assert replay(read_lines(lines)) == wanted
 
@@ -46,9 +46,9 @@ def test_what_is_referenced_comes_first(wanted: Contents) -> None:
 
 
 def test_deletions_are_those_of_the_registry() -> None:
-    """A DELETE_SUBJECT record soft-deletes all versions of a subject up to a version number. A
-    CLEAR_SUBJECT record permanently deletes the soft-deleted versions. A tombstone (a record
-    without a value) deletes one version."""
+    """In the topic `_schemas`, a DELETE_SUBJECT record soft-deletes all versions of a subject up to
+    a version number. A CLEAR_SUBJECT record permanently deletes the soft-deleted versions. A
+    tombstone (a record without a value) deletes one version."""
     log = [schema_record(1, 1), schema_record(2, 2), about("DELETE_SUBJECT", {"version": 1})]
     found = replay(log)
     assert [(each.version, each.deleted) for each in found.of("s")] == [(1, True), (2, False)]
@@ -60,8 +60,8 @@ def test_deletions_are_those_of_the_registry() -> None:
 
 
 def test_levels_and_modes_end_with_a_tombstone() -> None:
-    """If there are several records about a level or mode, the last one is valid. A tombstone (a
-    record without a value) removes the level or mode."""
+    """If the topic `_schemas` has several records about a level or mode, the last one is valid. A
+    tombstone (a record without a value) removes the level or mode."""
     level, mode = {"compatibilityLevel": "FULL"}, {"mode": "READONLY"}
     log = [about("CONFIG", level, None), about("CONFIG", level), about("MODE", mode)]
     found = replay(log)
@@ -90,14 +90,15 @@ def test_a_newer_confluent_registry_is_read() -> None:
     "value", [{"id": 1}, {"id": "x", "schema": "s"}, {"id": 1, "schema": "s", "references": [1]}]
 )
 def test_a_damaged_record_is_refused_by_its_number(value: dict[str, object]) -> None:
-    """A damaged record is refused, and the error names the record's number and kind."""
+    """A damaged record of a `_schemas` topic is refused, and the error names the record's number
+    and kind."""
     with pytest.raises(DumpRefused, match=r"Record 2 \(SCHEMA\)"):
         replay([about("NOOP", None), Record(schema_record(1, 1).key, value)])
 
 
 def test_one_subject_brings_what_it_refers_to() -> None:
-    """A dump of one subject also has the versions that the subject references, but no versions of
-    other subjects and no global level."""
+    """A dump of one subject also has the versions that the subject references, but no other
+    versions of other subjects, and no global level."""
     made = Contents(levels={None: {"compatibilityLevel": "NONE"}})
     made.add(stored("base", 1, 1))
     made.add(stored("other", 1, 2))

@@ -70,14 +70,15 @@ def test_what_the_console_consumer_can_print_besides_is_passed_over() -> None:
     ],
 )
 def test_what_is_no_dump_is_refused_by_its_line(text: str, words: str) -> None:
-    """A line that is not a record is refused, and the error has the number of the line."""
+    """A line of a dump that is not a record is refused, and the error has the number of the
+    line."""
     with pytest.raises(DumpRefused, match="Line 2") as caught:
         list(read_lines(['{"keytype":"NOOP","magic":0}\tnull', text]))
     assert words in str(caught.value)
 
 
 def test_a_topic_without_keys_is_refused() -> None:
-    """A record without a key is refused, because only the key contains the subject and the
-    version."""
+    """A record of a dump without a key is refused, because only the key contains the subject and
+    the version."""
     with pytest.raises(DumpRefused, match="Offset 4 of _schemas has no key"):
         record(None, b"{}", "Offset 4 of _schemas")

@@ -27,8 +27,8 @@ def registry(monkeypatch: pytest.MonkeyPatch) -> Registry:
 
 
 def test_what_is_deleted_while_pages_are_read_moves_nothing_past_us(registry: Registry) -> None:
-    """If a subject is deleted while the list of subjects is read page by page, later subjects move
-    to earlier pages. Even then, the dump skips no live subject, and calls none deleted."""
+    """If a subject is deleted while a dump reads the list of subjects page by page, later subjects
+    move to earlier pages. Even then, the dump skips no live subject, and calls none deleted."""
     transport = InProcess(registry)
     gone = iter("ab")
 
@@ -63,8 +63,8 @@ def test_a_registry_that_never_stands_still_is_refused(registry: Registry) -> No
 def test_a_registry_without_pages_is_read_once(
     registry: Registry, monkeypatch: pytest.MonkeyPatch, count: int
 ) -> None:
-    """If a registry always returns its whole list of subjects instead of pages, the list is read
-    only once, even if it is exactly as long as one page."""
+    """If a registry always returns its whole list of subjects instead of pages, a dump reads the
+    list only once, even if it is exactly as long as one page."""
     client = registry_client.administration(InProcess(registry))
     everything = client.all_versions()[:count]
     asked: list[str] = []

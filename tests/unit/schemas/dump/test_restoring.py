@@ -108,8 +108,8 @@ def test_a_dump_that_contradicts_itself_is_refused() -> None:
 
 
 def test_another_spelling_is_the_same_schema() -> None:
-    """If the texts of a schema in the dump and in the registry differ only in white space, they
-    count as the same schema. Confluent's registry may keep white space."""
+    """In a restore, the texts of a schema in the dump and in the registry count as the same schema
+    if they differ only in white space. Confluent's registry may keep white space."""
     wanted, there = Contents(), Contents()
     wanted.add(StoredVersion("s", 1, 1, '{ "type": "int" }'))
     there.add(StoredVersion("s", 1, 1, '"int"'))

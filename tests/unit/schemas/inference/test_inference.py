@@ -64,14 +64,14 @@ def types(found: Inference) -> dict[str, Any]:
     ],
 )
 def test_types_are_merged_over_lines(values: list[Any], avro: Any) -> None:
-    """A field gets the narrowest type that fits all its values. The type is a timestamp only if
-    every value is a time."""
+    """In a schema that is inferred from a log, a field gets the narrowest type that fits all its
+    values. The type is a timestamp only if every value is a time."""
     assert types(of(*({"x": each} for each in values)))["x"] == avro
 
 
 def test_objects_inside_are_records_and_say_what_may_be_missing() -> None:
-    """Objects inside objects become nested records. If some items of an array lack a field, the
-    field becomes nullable."""
+    """In a schema that is inferred from a log, objects inside JSON objects become nested records.
+    If some items of an array lack a field, the field becomes nullable."""
     found = of({"o": {"a": 1, "t": "2024-01-01T00:00:00Z"}, "l": [{"x": 1}, {"x": 2, "y": "z"}]})
     record = {"type": "record", "name": "Log_o", "fields": [
         {"name": "a", "type": "long"}, {"name": "t", "type": "string"},
@@ -83,8 +83,8 @@ def test_objects_inside_are_records_and_say_what_may_be_missing() -> None:
 
 
 def test_each_field_has_its_share_of_the_lines() -> None:
-    """A field's share counts lines, not values: two values in one array count once, and blank lines
-    never count."""
+    """For each field, the result says which share of the log's lines have the field. Two values in
+    one array are in one line and count once, and blank lines never count."""
     found = infer(
         [b'{"a": 1, "l": [{"x": 1}, {"x": 2}]}', b"", b'{"a": 2, "b": null}', b'{"a": 3}', b"?"],
         name="Log",
@@ -97,8 +97,8 @@ def test_each_field_has_its_share_of_the_lines() -> None:
 
 
 def test_lines_that_do_not_fit_are_counted_by_reason() -> None:
-    """Lines that do not fit the format are counted by reason. The schema is inferred from the lines
-    that fit."""
+    """When a schema is inferred from a log, lines that do not fit the format are counted by reason,
+    and the other lines decide the schema."""
     lines = [b'{"a":1}'] * 4 + [b"{", b"[1]", b"\xff", b'{"a":NaN}', b"x" * (LINE_BYTES_MAX + 1)]
     deep = b'{"a":' + b"[" * 20 + b"]" * 20 + b"}"
     found = infer([*lines, deep], name="Log", kind=Format.JSON)
@@ -124,8 +124,9 @@ def test_names_that_avro_does_not_take_are_made_valid() -> None:
 
 
 def test_csv_is_read_with_its_names() -> None:
-    """In CSV with a header, a column gets another type than string only if all its values can only
-    have this type. So 007 and +1 stay strings. An empty value is null."""
+    """In a schema that is inferred from CSV with a header, a column gets another type than string
+    only if all its values can only have this type. So 007 and +1 stay strings. An empty value is
+    null."""
     found = infer(
         [
             b"time;status;code;bytes;ok;note",
@@ -161,8 +162,8 @@ def test_csv_without_names_has_numbered_columns() -> None:
 
 
 def test_a_first_line_that_is_no_csv_is_one_that_does_not_fit() -> None:
-    """If the first line is not valid CSV, it is counted as a line that does not fit, and the
-    columns come from the second line."""
+    """If the first line of a CSV log is not valid CSV, it is counted as a line that does not fit,
+    and the columns come from the second line."""
     found = infer([b'"open', b"1,2", b"3,4"], name="Log", kind=Format.CSV)
     assert (found.lines, found.fitting, found.unfit) == (3, 2, {"not CSV": 1})
 
@@ -209,15 +210,15 @@ def test_a_real_table() -> None:
 
 
 def test_names_that_are_data_make_a_map() -> None:
-    """If a JSON object has more names than the limit for the fields of a record, it becomes a
-    map."""
+    """If a JSON object in a log has more names than the limit for the fields of a record, it
+    becomes a map in the inferred schema."""
     found = of({"users": {f"u{at}": at for at in range(MEMBERS_MAX + 1)}, "other": 1})
     assert types(found)["users"] == {"type": "map", "values": "long"}
 
 
 def test_memory_is_bounded_whatever_the_lines_hold() -> None:
-    """Only a limited number of fields is stored, and further fields are only counted, so that
-    memory is bounded."""
+    """When a schema is inferred from a log, only a limited number of fields is stored, and further
+    fields are only counted, so that memory is bounded."""
     found = of(
         *({f"f{line}_{at}": 1 for at in range(100)} for line in range(SHAPES_MAX // 100 + 1))
     )
@@ -226,8 +227,8 @@ def test_memory_is_bounded_whatever_the_lines_hold() -> None:
 
 
 def test_a_file_is_read_line_by_line() -> None:
-    """A file is read line by line. Lines end with LF or CRLF. Of a line that is too long, only the
-    beginning is kept in memory."""
+    """To infer a schema, a log file is read line by line. Lines end with LF or CRLF. Of a line that
+    is too long, only the beginning is kept in memory."""
     long = b"x" * (LINE_BYTES_MAX * 3)
     made = [*read_lines(io.BytesIO(b"a\r\nb\n\n" + long + b"\nc"))]
     assert [made[0], made[1], made[2], made[4]] == [b"a", b"b", b"", b"c"]

@@ -56,8 +56,8 @@ def test_users_of_a_file(tmp_path: Path) -> None:
 
 
 def test_a_password_is_changed_without_a_gap(tmp_path: Path) -> None:
-    """If a user has two lines with two passwords, both passwords are right until the old line is
-    removed."""
+    """If a user has two lines in the file of users, with two passwords, both passwords are right
+    until the old line is removed."""
     path = tmp_path / "users"
     old, new = f"ada:{Hash.of('old')}\n", f"ada:{Hash.of('new')}\n"
     path.write_text(old + new)

@@ -191,8 +191,8 @@ def test_chains_of_references_are_bounded(registry: Registry) -> None:
 
 
 def test_a_reference_that_another_registry_made_a_moment_ago(registry: Registry) -> None:
-    """If a referenced version is missing, the registry first reads newer entries of the log,
-    because another registry may just have written this version."""
+    """If a registry process does not know a referenced version, it first reads the newer entries of
+    the log in ZooKeeper, because another process may just have written this version."""
     other = Registry(registry.log.shared)
     registry.log.visible = 0
     other.register("part", PART)
@@ -200,7 +200,7 @@ def test_a_reference_that_another_registry_made_a_moment_ago(registry: Registry)
 
 
 def test_references_survive_a_restart(registry: Registry) -> None:
-    """References survive a restart, because they are stored in the log."""
+    """References survive a restart, because they are stored in the registry's log in ZooKeeper."""
     registry.register("part", PART)
     registry.register("whole", WHOLE, TO_PART)
     again = Registry(registry.log.shared)

@@ -59,8 +59,8 @@ def test_unknown_routes_answer_like_known_ones(
 
 
 def test_a_version_has_the_documented_keys_only(registry: Registry) -> None:
-    """The answer for a version has only the documented keys, because strict Java clients fail on
-    other keys."""
+    """The registry's answer for a version of a subject has only the documented keys, because strict
+    Java clients fail on other keys."""
     registry.register("s", A)
     for path in (
         "/subjects/s/versions/1",
@@ -161,8 +161,8 @@ def test_levels_are_read_and_written_under_different_keys(registry: Registry) ->
 def test_a_configuration_without_compatibility_changes_no_level(
     registry: Registry, subject: str, body: dict[str, str]
 ) -> None:
-    """A request to set the configuration changes no level if it has no level, or has it under a
-    mistyped key. The level null removes the level that was set."""
+    """A request to set the configuration changes no level if the request contains no level, or if
+    the level's key is mistyped. The level null removes the level that was set."""
     path = f"/config{subject}"
     assert registry.good("PUT", path, body) == {}
     assert registry.good("GET", "/config") == {"compatibilityLevel": "BACKWARD"}

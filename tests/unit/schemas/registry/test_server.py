@@ -79,16 +79,17 @@ def connected(state: ServerState | None = None) -> tuple[Protocol, Transport, Ti
 
 
 def test_a_connection_that_says_nothing_ends() -> None:
-    """The server closes a connection if no request arrives on it for HEAD_WITHIN_S seconds."""
+    """The registry's server closes a connection if no request arrives on it for HEAD_WITHIN_S
+    seconds."""
     _, transport, timers = connected()
     assert timers.fire() == HEAD_WITHIN_S
     assert transport.aborted
 
 
 def test_a_request_that_is_being_answered_has_its_time() -> None:
-    """A connection is not closed while a request is being answered, because the answer may have to
-    wait for ZooKeeper, where the registry stores its log. This wait may be longer than the time
-    that is allowed for a request's head."""
+    """The registry's server does not close a connection while a request is being answered, because
+    the answer may have to wait for ZooKeeper, where the registry stores its log. This wait may be
+    longer than the time that is allowed for a request's head."""
     protocol, transport, timers = connected()
     protocol.cycle = Cycle(response_complete=False)  # type: ignore[assignment]
     timers.fire()
@@ -96,8 +97,8 @@ def test_a_request_that_is_being_answered_has_its_time() -> None:
 
 
 def test_who_reads_slowly_is_waited_for_as_long_as_he_reads() -> None:
-    """If a client reads a large answer slowly, the connection stays open. If the client stops
-    reading, the connection is closed."""
+    """If a client reads a large answer slowly, the registry's server keeps the connection open. If
+    the client stops reading, the server closes the connection."""
     protocol, transport, timers = connected()
     protocol.cycle = Cycle(response_complete=True)  # type: ignore[assignment]
     for unsent in (3_000_000, 2_000_000, 1_000_000):
@@ -131,8 +132,8 @@ def test_more_connections_than_allowed_end_at_once(monkeypatch: pytest.MonkeyPat
 
 
 def test_it_takes_the_descriptors_that_there_are() -> None:
-    """The server raises its limit of file descriptors to the hard limit, because a shell's usual
-    limit is lower than the number of allowed connections."""
+    """The registry's server raises its limit of file descriptors to the hard limit, because a
+    shell's usual limit is lower than the number of allowed connections."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     try:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft - 1, hard))

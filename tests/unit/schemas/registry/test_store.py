@@ -267,7 +267,7 @@ def test_a_log_that_was_set_back_and_went_on_is_noticed() -> None:
     del shared.contents[2:]
     _, other = store_on(shared)
     assert register(other, "b", 7) == 3
-    assert register(other, "a", 8) == 4  # `store`, too, expects 4 as the next id
+    assert register(other, "a", 8) == 4  # also the next id of `store`, so the id shows nothing
     with pytest.raises(Refusal, match="was set back"):
         register(store, "a", 7)
 
@@ -347,7 +347,7 @@ def _delete(store: Store, subject: str, *, permanent: bool) -> None:
 def _summary_of(registry: tuple[MemoryLog, Store]) -> Any:
     entries, store = registry
     entries.lose = []
-    store.write(lambda state: Decision(None, None))  # the store reads all entries first
+    store.write(lambda state: Decision(None, None))  # before a write, the store reads all entries
     return _summary(store)
 
 

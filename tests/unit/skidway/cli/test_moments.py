@@ -26,7 +26,8 @@ def test_since_is_a_moment_or_how_long_ago(text: str, expected: int) -> None:
     "text", ["", "h", "yesterday", "12", "5y", "\u00b2h", "9" * 12 + "d", "9" * 5000 + "s"]
 )
 def test_another_since_is_refused_with_a_sentence(text: str) -> None:
-    """A text that is neither a time nor a duration gives a usage error, and not a traceback."""
+    """If the value of --since is neither a time nor a duration, the command ends with a usage
+    error, and not with a traceback."""
     with pytest.raises(UsageError, match="neither a time"):
         parse_since(text, 0)
 

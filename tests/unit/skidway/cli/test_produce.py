@@ -44,8 +44,8 @@ def test_a_device_is_not_waited_for() -> None:
 
 
 def test_input_that_ends_with_its_line_has_no_line_more(tmp_path: Path) -> None:
-    """An LF at the end of an input file does not begin another, empty line. The command does not
-    wait for a file to grow."""
+    """An LF at the end of an input file does not begin another, empty line. `skidway produce` does
+    not wait for a file to grow."""
     path = tmp_path / "lines"
     path.write_bytes(b"a\nb\n")
     descriptor = os.open(path, os.O_RDONLY)

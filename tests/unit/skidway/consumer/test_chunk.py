@@ -50,8 +50,8 @@ def test_columns_hold_what_records_hold() -> None:
 
 
 def test_columns_go_on_behind_records() -> None:
-    """If a caller first takes some records from a chunk and then takes the rest as a table, the
-    caller gets each record exactly once."""
+    """If a caller first takes some records from a chunk (records that were fetched together) and
+    then takes the rest as a table, the caller gets each record exactly once."""
     found = chunk(10)
     rows = found.records()
     found.reading.hand_out(next(rows).offset + 1)

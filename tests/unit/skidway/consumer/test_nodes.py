@@ -85,7 +85,7 @@ def test_members_of_brokers_are_counted() -> None:
 
 
 def test_beginnings() -> None:
-    """A node stores the number of partitions that a topic had when the group began to read it. If
-    the node is empty, this number is unknown."""
+    """A ZooKeeper node stores the number of partitions that a topic had when the consumer group
+    began to read it. If the node is empty, this number is unknown."""
     assert nodes.read_beginning(nodes.beginning_document(4)) == 4
     assert nodes.read_beginning(b"") is None

@@ -85,7 +85,8 @@ def test_a_release_whose_answer_was_lost_is_not_done_again(
     server: MemoryZooKeeper, two: tuple[Member, Member]
 ) -> None:
     """If the answer to a member's release of a partition is lost, the member may repeat the
-    release. However often it does, the next owner keeps its owner node and its offset."""
+    release. However often it repeats the release, the partition's next owner keeps its own owner
+    node and offset."""
     a, b = two
     assert a.claim()
     a.registry.commit(a.guard, {TP: 3})

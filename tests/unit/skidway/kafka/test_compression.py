@@ -48,11 +48,12 @@ def test_uncompressed_has_the_limit_too() -> None:
 
 @pytest.mark.parametrize("codec", CODECS)
 def test_cut_data_is_corrupt(codec: Codec) -> None:
-    """Compressed data that is truncated at any place is refused as corrupt. It never gives a
-    shorter result."""
+    """Truncated compressed data is refused as corrupt, and does not give a shorter result. The only
+    exception is Snappy data that is cut between two blocks, because Snappy's framing does not say
+    how many blocks there are."""
     packed = compress(codec, TEXT)
     whole_blocks = set()
-    if codec is Codec.SNAPPY:  # a cut between two blocks is not noticed
+    if codec is Codec.SNAPPY:  # cuts between two blocks are left out
         at = 16
         while at < len(packed):
             whole_blocks.add(at)

@@ -49,5 +49,5 @@ def test_damaged_frames_do_not_fill_the_room() -> None:
     frame = bytearray(cramjam.zstd.compress(b"some text " * 9, 1))
     assert decompress_into(memoryview(bytes(frame)), memoryview(bytearray(90)))
     assert not decompress_into(memoryview(bytes(frame)), memoryview(bytearray(91)))
-    frame[5] += 1  # the size that the header states
+    frame[5] += 1  # changes the size that the header states
     assert not decompress_into(memoryview(bytes(frame)), memoryview(bytearray(91)))

@@ -38,8 +38,8 @@ def values(batches: list[PendingBatch]) -> list[list[bytes | None]]:
 
 
 def test_a_batch_is_ready_when_full_or_when_it_has_waited() -> None:
-    """A full batch is ready to be sent at once. Any other batch is ready after the linger time
-    (`linger.ms`). A flush makes all batches ready."""
+    """A full batch of the producer is ready to be sent at once. Any other batch is ready after the
+    linger time (`linger.ms`). A flush makes all batches ready."""
     accumulator = Accumulator(0.5)
     put(accumulator, P0, b"a" * 500, 10.0)
     put(accumulator, P1, b"b", 10.2)

@@ -9,8 +9,8 @@ from skidway.kafka.client.backoff import Backoff
 
 
 def test_waits_double_up_to_a_second() -> None:
-    """After a failure the first wait is 50 ms. Each further wait is twice as long, up to a second.
-    After a success the next wait is 50 ms again."""
+    """After a failure the client first waits 50 ms. Each further wait is twice as long, up to a
+    second. After a success the next wait is 50 ms again."""
     backoff = Backoff(lambda: 0.5)
     waits = [backoff.next_s() for _ in range(8)]
     assert waits == pytest.approx([0.05, 0.1, 0.2, 0.4, 0.8, 1.0, 1.0, 1.0])

@@ -117,7 +117,7 @@ def test_portions_do_not_matter(connection: Connection, peer: Peer, portion: int
 
 
 def test_a_response_out_of_order_ends_it(connection: Connection, peer: Peer) -> None:
-    """A response that does not belong to the oldest open request is a ProtocolError."""
+    """If a response does not belong to the oldest open request, the client raises ProtocolError."""
     connection.submit(1, metadata_call(None), 40.0)
     connection.submit(2, metadata_call(None), 40.0)
     peer.agree()
@@ -128,7 +128,7 @@ def test_a_response_out_of_order_ends_it(connection: Connection, peer: Peer) -> 
 
 
 def test_a_response_nobody_asked_for_ends_it(connection: Connection, peer: Peer) -> None:
-    """A response that comes while no request is open is a ProtocolError."""
+    """If a response comes while no request is open, the client raises ProtocolError."""
     peer.agree()
     with pytest.raises(ProtocolError, match="nobody"):
         peer.give(b"\0\0\0\4\0\0\0\7")
@@ -149,7 +149,7 @@ def test_a_response_that_cannot_be_read_keeps_its_ticket(
 
 
 def test_too_long_a_response_ends_it(connection: Connection, peer: Peer) -> None:
-    """A response longer than the limit is refused before memory is allocated."""
+    """The client refuses a response longer than the limit before it allocates memory."""
     with pytest.raises(ProtocolError):
         peer.give((LIMIT + 1).to_bytes(4, "big"))
 

@@ -81,8 +81,8 @@ def test_nothing_for_a_leader_that_cannot_be_reached() -> None:
 
 
 def test_requests_are_bounded_in_bytes_and_number() -> None:
-    """A request is larger than the size limit only if it consists of one batch that is itself
-    larger than the limit. Each leader has at most five open requests at a time."""
+    """A Produce request is larger than the size limit only if it consists of one batch that is
+    itself larger than the limit. Each leader has at most five open requests at a time."""
     dispatch = make(max_buffered_bytes=1 << 30)
     for number in range(12):
         dispatch.add(tp(number), batch(REQUEST_BYTES_MAX // 3), number)

@@ -140,8 +140,8 @@ def test_an_offset_out_of_range_stops_the_partition() -> None:
 
 
 def test_a_missing_right_stops_the_partition() -> None:
-    """After an error that would not go away by waiting, such as a missing permission, the partition
-    is not fetched any more."""
+    """After an error that stays however long the client waits, such as a missing permission, the
+    client no longer fetches the partition."""
     fetching = make()
     fetching.seek(TP, 0)
     [planned] = plan(fetching)

@@ -43,7 +43,8 @@ def give(
     error: ErrorCode = ErrorCode.NONE, now: float = NOW,
 ) -> list[bool]:  # fmt: skip
     """Answers the open fetch with one batch, with no batch, or with an error. Then takes the
-    batches that the reader returns, and returns for each batch whether it is unbroken."""
+    batches that the reader returns, and returns for each batch whether it is unbroken (whether
+    there was no interruption before it)."""
     records = b"" if offset is None else batch_at(offset)
     part = FetchedPartition(*TP, error, 50, 50, 0, memoryview(records), None, -1)
     answer = FetchAnswer(0, 0, 0, [part])
@@ -118,8 +119,9 @@ def test_a_loop_that_stood_still_is_an_interruption() -> None:
 
 
 def test_an_interruption_of_all_breaks_every_partition() -> None:
-    """After an interruption of all partitions, no partition's next batch counts as unbroken, even
-    if this batch comes on the same connection as the partition's previous batch."""
+    """A batch is unbroken if there was no interruption between it and the partition's previous
+    batch. After an interruption of all partitions, the next batch of each partition is not
+    unbroken, even if it comes on the same connection as the batch before it."""
     fetching = begun()
     give(fetching, plan(fetching), 0)
     fetching.interrupt("stood still")

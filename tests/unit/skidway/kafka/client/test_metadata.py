@@ -89,8 +89,8 @@ def test_a_leader_is_looked_up_and_never_created(
 def test_a_partition_without_leader_is_asked_for_again_with_waits(
     metadata: Metadata, session: ScriptedSession
 ) -> None:
-    """If a partition has no leader, metadata is requested again after 50 ms, and then after growing
-    waits of up to a second."""
+    """If a partition has no leader, the client requests metadata again after 50 ms, and then after
+    growing waits of up to a second."""
     metadata.leader(LOGS)
     now, times = 1.0, []
     for _ in range(400):

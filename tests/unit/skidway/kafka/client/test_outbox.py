@@ -114,8 +114,8 @@ def test_sequences_count_records() -> None:
 
 
 def test_a_retry_is_the_same_bytes() -> None:
-    """After a lost connection, the batches that were in flight are sent again, byte for byte the
-    same. The first of them is sent alone."""
+    """After a lost connection, the producer's batches that were in flight are sent again, byte for
+    byte the same. The first of them is sent alone."""
     driver = Driver()
     entries = driver.begin(1, 2, 3)
     before = [entry.header for entry in entries]

@@ -281,7 +281,7 @@ def test_what_a_version_cannot_say() -> None:
 
 
 def test_partitions_are_bounded() -> None:
-    """A request is refused if its topics together have more than REQUEST_ELEMENTS_MAX
+    """A Fetch request is refused if its topics together have more than REQUEST_ELEMENTS_MAX
     partitions."""
     each = REQUEST_ELEMENTS_MAX // 2 + 1
     front = struct.pack(">iiiib", -1, 500, 1, 1000, 0) + struct.pack(">i", 2)
@@ -294,7 +294,7 @@ def test_partitions_are_bounded() -> None:
     ("version", "least"), [(4, b"\0\0\0\0\0\0"), (9, b"\0\0\0\0\0\0"), (12, b"\1\1\0")]
 )
 def test_empty_topics_are_bounded(version: int, least: bytes) -> None:
-    """A request with more than REQUEST_ELEMENTS_MAX topics is refused, even if the topics are
+    """A Fetch request with more than REQUEST_ELEMENTS_MAX topics is refused, even if the topics are
     empty."""
     count = bytearray()
     front = struct.pack(">iiiib", -1, 500, 1, 1000, 0) + bytes(8 if version >= 7 else 0)

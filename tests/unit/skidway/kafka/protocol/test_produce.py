@@ -182,7 +182,7 @@ def test_neighbours_of_one_topic_are_one_topic() -> None:
 @pytest.mark.parametrize("topics", [1, 3])
 @pytest.mark.parametrize(("version", "empty"), [(3, bytes(8)), (9, wire("00000000 01 00"))])
 def test_partitions_are_bounded(version: int, empty: bytes, topics: int) -> None:
-    """A request is refused if its topics together have more than REQUEST_ELEMENTS_MAX
+    """A Produce request is refused if its topics together have more than REQUEST_ELEMENTS_MAX
     partitions."""
     each = REQUEST_ELEMENTS_MAX // topics + 1
     if version == 9:
