@@ -270,7 +270,8 @@ class Accounts:
         offsets: Mapping[TopicPartition, int],
     ) -> None:
         """Sends the seal of each topic whose bytes, up to the positions that `note_sizes` noted,
-        are all acknowledged or set apart (rejected, lost or uncertain), and counted in deltas.
+        are all accounted for (acknowledged, left out by rules, or declared lost or uncertain), and
+        counted in deltas.
         """
         self._name_unsealed(changes, now_ms, tracker, topics)
         files, doubts = tracker.files, tracker.doubts

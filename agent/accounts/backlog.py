@@ -1,11 +1,11 @@
 """Reports to the audit which bytes of the files are not safe yet, since when these bytes have been
 in the files, and how long the agent expects the files to exist.
 
-Bytes are safe when a broker has acknowledged them, or when they are set apart (declared rejected,
-lost or uncertain). At each report, the agent notes the size of each file with unsafe bytes. So it
-knows, to within TELL_EVERY_S, since when the first unsafe byte has been in the file. If a file
-already has unsafe bytes at the file's first report, the agent knows only that they were written no
-later than the last write to the file.
+Bytes are safe when a broker has acknowledged their records, when rules have left their records out,
+or when they are declared lost or uncertain. At each report, the agent notes the size of each file
+with unsafe bytes. So it knows, to within TELL_EVERY_S, since when the first unsafe byte has been in
+the file. If a file already has unsafe bytes at the file's first report, the agent knows only that
+they were written no later than the last write to the file.
 
 The life of a file ends when the agent sees that the file has no name any more. If the agent had
 already announced the file's final length to the audit, the agent uses the later of two times as the
@@ -218,7 +218,7 @@ def then(
     found = [each for each in before if each[0] > tracked.position]
     if not found or end > found[-1][0]:
         found.append((end, now_ms))
-    if len(found) > REACHES_MAX:  # joins each two neighbours: the larger size, the earlier time
+    if len(found) > REACHES_MAX:  # merges neighbours in pairs: larger size, earlier time
         pairs = zip(found[:-1:2], found[1::2], strict=False)
         found = [(later[0], earlier[1]) for earlier, later in pairs] + found[len(found) // 2 * 2 :]
     return found

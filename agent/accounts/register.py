@@ -46,8 +46,8 @@ class Register:
         self._mail.stage(announcements.announcement(tracked, self._agent, source, now_ms))
 
     def announce_grown(self, tracked: TrackedFile, now_ms: int) -> None:
-        """If a file was shorter than FINGERPRINT_BYTES when it was found, announces it again, with
-        the fingerprint of its present first FINGERPRINT_BYTES.
+        """Announces again a file that was shorter than FINGERPRINT_BYTES when its file id was made,
+        and is longer now. The new announcement has the fingerprint of the first FINGERPRINT_BYTES.
         """
         handle = self._handles.held(tracked.file)
         if handle is None or tracked.birth.fingerprint.length == FINGERPRINT_BYTES:

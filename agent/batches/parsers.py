@@ -52,8 +52,8 @@ def framer_of(recipe: Recipe) -> Framer:
 
 
 def build_parser(recipe: Recipe, codec: Codec) -> Parser:
-    """The recipe's parser, which fills all fields of the schema except the fields that
-    `added_fields` returns. Raises ConfigurationRefused if the parser does not fit the schema.
+    """The recipe's parser, which fills all fields of the schema except those that the result of
+    `added_fields` adds. Raises ConfigurationRefused if the parser does not fit the schema.
     """
     try:
         schema = _schema_of_parser(recipe, codec)

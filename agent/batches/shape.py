@@ -4,9 +4,9 @@ CSV.
     parsed records -> fields with their defaults -> rules -> records that are kept
                                                          `-> records that a rule left out
 
-A record with a text field that is not UTF-8 is rejected before the rules are applied. If a mask
-makes a text too long, the mask rejects the record. So no rule leaves out a record that would
-otherwise be rejected.
+A record with a text field that is not UTF-8 is rejected before the rules are applied, so no rule
+leaves it out. If a mask makes a text too long, the record is rejected at this rule, and the rules
+after it do not see the record.
 """
 
 from __future__ import annotations

@@ -240,9 +240,9 @@ class Inquiry:
         return self._search.silent_s(now)
 
     def _make_way(self, unreadable: set[int]) -> None:
-        """If only unreadable files still have undecided intents in this search, ends it, so that a
-        search for the intents of other files can begin. The inquiry tries the unreadable files
-        again after that search. A file's intents stay in their order.
+        """If only unreadable files still have undecided intents in this search, ends the search, so
+        that a search for the intents of other files can begin. The inquiry tries the unreadable
+        files again after that search. A file's intents stay in their order.
         """
         others = [each for each in self._asked if each.intent.file not in unreadable]
         if others and all(each.intent.file in unreadable for each in self._searching):

@@ -205,8 +205,9 @@ class Found:
     def _add(self, file: int, tp: TopicPartition, first: Int64s, end: Int64s, at: Int64s) -> None:
         begin, limit = self._wanted[file]
         # Readers drop a record that ends before an earlier record's end, even if it is a first copy
-        # that arrived late. In a partition with a gap, `Found` keeps all records at this point, and
-        # drops repeats only when there are many records.
+        # that arrived late. In a partition with a gap (records that cannot be read), the mark is
+        # unknown. So `Found` keeps all records of this partition, and drops repeats only when it
+        # has many records.
         wanted = (end > begin) & (first < limit) & (end > self.marks.move(file, tp, end))
         self.bytes += int((end - first)[wanted].sum())
         if not wanted.any():

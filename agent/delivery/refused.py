@@ -17,8 +17,8 @@ The agent sends the records after the refused record as soon as a transaction ha
 intent as refused. Without the flag, the agent would send the refused record again after a crash.
 The record would then follow later records, and readers would drop it. The agent declares a record
 lost or uncertain only in the transaction in which the checkpoint passes the intent. If the agent
-crashes before that transaction, it looks for the record again, and may send the record again. This
-time, the broker may accept it.
+crashes before that transaction, the next process looks for the record in the log again. If the
+record is not in the log, the agent may send it again, and this time the broker may accept it.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ RECORDS_MAX = 10_000
 
 class Sought:
     """Finds out which of the refused records are in the partitions' logs. A record that readers
-    drop as a repeat does not count. Does no I/O.
+    drop as a repeat does not count as found. Does no I/O.
     """
 
     def __init__(self, agent: int, refusals: Iterable[Refusal]) -> None:

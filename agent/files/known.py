@@ -211,7 +211,7 @@ class KnownFiles:
         return sorted(places - {"", base})
 
     def was_found_elsewhere(self, found: Found) -> bool:
-        """Whether `found` is a known file that was first found at another path."""
+        """Whether `found` is a known file that was first found at another path than now."""
         tracked = self._by_key.get(found.key)
         return tracked is not None and tracked.birth.path != shown(found.path)
 

@@ -170,7 +170,7 @@ class Look:
         return found.born_ns > min(place.looked_ms, moment.now_ms - elapsed_ms) * 1_000_000
 
     def is_set_back(self, index: int) -> bool:
-        """Whether the wall clock shows an earlier time than at the last look of the earlier
+        """Whether the wall clock shows an earlier time than at the last look of an earlier
         process."""
         if self.place.looked_ms >= 0:
             return False

@@ -423,8 +423,9 @@ def _begins_still(tracked: TrackedFile, handle: Handle) -> bool:
 
 
 def _begins_as_announced(tracked: TrackedFile, data: bytes) -> bool:
-    """Whether the bytes that were read first for a file id begin with the bytes that the file had
-    when the id was made. True if they are not the first bytes of the file id."""
+    """Whether the bytes that were just read begin with the bytes that the file had when its file id
+    was made. If they are not the first bytes of the file, there is nothing to compare, and the
+    answer is yes."""
     print_ = tracked.birth.fingerprint
     if tracked.read_position:
         return True

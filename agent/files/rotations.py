@@ -9,7 +9,7 @@ directory to which the link points. The agent treats an unknown generation in on
 
     read        if it changed after the last look, and if at that look it did not exist or was the
                 file at the path. It must also have been made before the file that is at the path
-                now. This second condition does not apply if the file at the path is an old file
+                now. This last condition does not apply if the file at the path is an old file
                 that came from another path
     left alone  if it has not changed since the last look (or since the agent was installed), if a
                 source excludes it, if it had the same name at the last look, if it is a copy of a

@@ -129,8 +129,8 @@ class Tracker:
 
     @property
     def passing(self) -> Set[tuple[str, str]]:
-        """Those (topic, path) pairs of `unreadable` for which a later look will probably find out
-        more, so that they are no errors."""
+        """The (topic, path) pairs of `unreadable` that are no errors, because a later look will
+        probably find out more about the path."""
         return self._unreadable.passing
 
     @property
@@ -206,8 +206,9 @@ class Tracker:
         return self._unbegun.take_changed()
 
     def launch(self, tracked: TrackedFile, flight: Flight) -> None:
-        """Adds a flight (an intent under way). Its bytes are being sent; or they are lost or
-        uncertain, and become accounted for after the file's earlier flights.
+        """Adds a flight (an intent under way). The flight's bytes are being sent, or they are lost
+        or uncertain. In both cases, the checkpoint passes them only after the file's earlier
+        flights.
         """
         tracked.flights += (flight,)
         self.flying[tracked.file] = tracked
@@ -537,7 +538,7 @@ def _by_birth(tracked: TrackedFile) -> tuple[int, int]:
 
 
 def _by_age(generation_: tuple[Found, int, str]) -> int:
-    """The sort key of a generation: its time of birth, or its time of change if the former is
-    unknown. So an original comes before its copies."""
+    """The sort key of a generation: its time of birth or, if that is unknown, its time of change.
+    So an original comes before its copies."""
     found = generation_[0]
     return found.changed_ns if found.born_ns is None else found.born_ns

@@ -8,7 +8,8 @@ left, or if the file system reports no events. The next look through the pattern
 lost events would have shown.
 
 Handling an event takes more time than reading the line that caused the event. So while too many
-events come, the agent watches nothing. It tries to read busy files in every turn anyway.
+events come, the agent watches nothing. This delays no line of a busy file, because every turn tries
+to read busy files even without an event.
 """
 
 from __future__ import annotations

@@ -49,7 +49,8 @@ def check_cluster(
 
 
 def open_topics(intents: Iterable[Intent], recipes: Mapping[bytes, Recipe]) -> set[str]:
-    """The topics for the rows of the state's intents, without the topics for rejected lines."""
+    """The data topics to which the state's intents send records (not the topics for rejected
+    lines)."""
     named = (recipes.get(intent.recipe) for intent in intents)
     return {recipe.data.name for recipe in named if recipe is not None}
 

@@ -54,7 +54,7 @@ no event comes.
 """
 
 PATIENCE_S = 0.2
-"""The longest time (s) for which the loop sleeps after a turn."""
+"""The longest time (s) for which the loop sleeps after a turn, unless PATIENCE_QUIET_S applies."""
 
 PATIENCE_QUIET_S = 1.0
 """The longest time (s) for which the loop sleeps while it has nothing to read or send and nothing
@@ -154,7 +154,7 @@ class Loop:
         patterns before it reads, and its transaction stores the new destinations. Bytes that
         already have an intent are sent as the intent says.
 
-        ends: the log end offsets of the partitions of topics that are not in `topics`.
+        ends: the log end offsets of the partitions of new topics, which are not in `topics` yet.
         """
         changes = self._first or Changes()
         self._settings = settings

@@ -45,8 +45,8 @@ class Surroundings:
     """What the loop's parts get from outside: the host, the clock and the brokers.
 
     sink: takes the batches to send. logs: at each call, makes a new `Logs`, which reads the
-    brokers' logs. ends: the log end offsets of the partitions that `beginning.without_floor`
-    returned.
+    brokers' logs. ends: the log end offsets of the partitions without a floor (see
+    `beginning.without_floor`).
     """
 
     host: Host

@@ -133,8 +133,9 @@ class JoiningFramer:
         else:
             joints = self._joints(data, lines)
         # The first of these lines counts as the beginning of a record, although the record may
-        # begin in an earlier line. This does no harm: either a later line begins a record, or the
-        # first line is the range's first.
+        # begin in an earlier line. This does no harm, because only the beginning of the last record
+        # matters: either a later line begins a record, or the first of these lines is the range's
+        # first.
         begins = joints.begins.copy()
         begins[0] = True
         last = int(np.flatnonzero(self._divided(lines, begins))[-1])

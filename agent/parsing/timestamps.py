@@ -60,7 +60,8 @@ EPOCHS = {
 
 DAY_MS = 86_400_000
 YEAR_GUESS_AHEAD_MS = DAY_MS
-# next year, this year and the 8 years before it; 29 February may be missing for 8 years
+# How many years are tried for a time without a year: next year, this year and the 8 years before
+# it, because 29 February may be missing for 8 years.
 _GUESSES = 10
 _SLOT_MS = 900_000  # clocks are changed at whole quarters of an hour
 
@@ -157,8 +158,8 @@ class _Scan:
         return self.at
 
     def move(self, used: int | Int64s) -> None:
-        """Moves the position in each row by `used` characters. `at` stays one number as long as all
-        rows move by the same number of characters.
+        """Moves the position in each row by `used` characters. As long as all rows move by the same
+        number of characters, `at` (the position) stays one number for all rows.
         """
         if not isinstance(used, int) and isinstance(self.at, int):
             first = int(used[0])

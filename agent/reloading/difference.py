@@ -18,8 +18,8 @@ RELOADABLE: Final = frozenset(
     }
 )  # fmt: skip
 """The settings that can change while the agent runs. (The settings of the registry can change, too;
-they have the prefix REGISTRY.) A change of any other setting needs a restart. If a developer adds a
-setting to the program, it also needs a restart until it is added to this set.
+they have the prefix REGISTRY.) A change of any other setting needs a restart, and so does a change
+of a setting that developers have not added to this set yet.
 """
 
 

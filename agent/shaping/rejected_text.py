@@ -46,8 +46,8 @@ sent.
 """
 
 _OUTSIDE_TOKENS = re.compile(r"[^\w.%+'@=/-]")
-"""Matches the characters that no token, key or address can contain, so that each of them ends
-it."""
+"""Matches the characters that no token, key or address can contain, so a token, key or address ends
+before such a character."""
 
 _ANCHOR = re.compile(r"(?<!\\)(?:\\\\)*(?:\\[AzbB]|\$|(?<!\[)\^)")
 

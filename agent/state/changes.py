@@ -74,7 +74,7 @@ class LastWord(NamedTuple):
     """A topic's last word: a seal after which the audit waits for no more lines of this agent in
     the topic. epoch: the agent's epoch when it made the seal. wall_ms: the wall time up to which,
     as the seal confirms, all lines of the files are counted. at: the number of the last delta
-    (message with new counts) that the agent had made at `wall_ms`.
+    (message with new counts) or seal that the agent had made at `wall_ms`.
     """
 
     epoch: int

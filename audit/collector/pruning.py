@@ -36,7 +36,8 @@ from skidway.errors import SkidwayError
 
 DAY_MS = 86_400_000
 SETTLED_AFTER_MS = 2 * DAY_MS
-"""Messages older than this are settled: their digests and most of their seals can be deleted."""
+"""The digests (short hashes) of messages older than this can be deleted, and most seals older than
+this."""
 
 DELETED_MAX = 20
 """The collecting thread deletes at most this many buckets at a time."""
@@ -64,8 +65,9 @@ _log = log.get(__name__)
 class OldBuckets:
     """Finds old buckets that may be deleted. One thread calls `look`, and owns the connection
     `ledger`. Another thread calls `take`. before_ms: buckets that end before this time are old;
-    None as long as the time is not known. settled_ms: the digests and most seals of messages before
-    this time can be deleted. stopping: an event that is set when the program ends."""
+    None as long as the time is not known. settled_ms: the digests (short hashes) of messages before
+    this time can be deleted, and most seals before this time. stopping: an event that is set when
+    the program ends."""
 
     def __init__(
         self,
@@ -121,8 +123,8 @@ class OldBuckets:
     def _now_ms(self) -> int:
         """Returns the time from which the age of buckets and messages is counted. This is never
         later than the newest time in the messages of the senders, so that nothing is deleted only
-        because the audit's clock is ahead. The result lies within FOREVER, so that it can be stored
-        after some days are subtracted."""
+        because the audit's clock is ahead. The result is never less than the start of FOREVER (the
+        window of all buckets), so that it can be stored after some days are subtracted."""
         evidence = self._ledger.evidence(NO_BUCKETS)
         present = present_ms(evidence, self._policy(), self._clock.time_ms())
         heard = max(evidence.last_seen.values(), default=FOREVER[0])

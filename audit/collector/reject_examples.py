@@ -7,8 +7,9 @@ loader rejected as it is in the topic (see loader_rejects). Texts are short and 
 rejected_examples in package schemas.consuming). The thread reads from the brokers whose audit
 topics the collector reads. Every LOOK_EVERY_S seconds, it reads one line of each topic that has got
 a newer bucket with rejected lines. It also reads one record of each topic of which a newer load has
-rejected records. It does each for at most TOPICS_MAX topics. If the brokers cannot be reached, the
-pages show the earlier examples. Judging and answers never wait for this thread.
+rejected records. At a time, it reads at most TOPICS_MAX lines and at most TOPICS_MAX records. If
+the brokers cannot be reached, the pages show the earlier examples. Judging and answers never wait
+for this thread.
 """
 
 from __future__ import annotations
@@ -114,7 +115,7 @@ def reading(examples: RejectExamples, stopping: threading.Event) -> Iterator[Non
         yield
     finally:
         stopping.set()
-        thread.join(STOP_WITHIN_S)  # after that, it may still wait for a broker: it stores nothing
+        thread.join(STOP_WITHIN_S)  # it may still wait for a broker, but it stores nothing
 
 
 def _wanted_lines(standing: Standing) -> dict[Source, BucketKey]:

@@ -123,8 +123,8 @@ def ledger_of(args: argparse.Namespace, given: AuditSettings | None, clock: Cloc
 
 
 def access_of(args: argparse.Namespace, given: AuditSettings | None) -> Access:
-    """Returns what the commands that a report prints need, so that they read the same evidence:
-    this command's options, and the addresses of brokers and registry."""
+    """A report prints commands to run next. Returns what these commands need to read the same
+    evidence as this command: its options, and the addresses of brokers and registry."""
     brokers = args.bootstrap_server or ("" if given is None else given.bootstrap_servers)
     named = (("--config", args.config), ("--store", args.store))
     options = [word for name, value in named if value is not None for word in (name, str(value))]

@@ -24,7 +24,7 @@ from skidway.errors import UsageError
 RECORDS_MAX: Final = 20_000_000
 PATHS_MAX: Final = 100_000
 """Records may have paths that belong to none of the files. Memory holds at most this many of these
-paths. A further one is compared with the files' paths again for each record that has it.
+paths. Any further path is compared with the files' paths again for each record that has it.
 """
 NO_OFFSET: Final = -1
 NO_TIME: Final = -(1 << 63)

@@ -28,7 +28,8 @@ class Following:
     @property
     def fetch_offset(self) -> int:
         """The offset to fetch: normally the next offset to count. If the last counted batch must be
-        compared first, it is that offset minus 1, because this batch contains it."""
+        compared first, the offset to fetch is one less, because the last counted batch contains
+        this offset."""
         return self.position.next_offset - (1 if self.comparing else 0)
 
 

@@ -188,7 +188,8 @@ class CounterState:
     # The outbox, for the publisher.
 
     def pending(self, after: int, limit: int) -> list[tuple[int, bytes]]:
-        """The (sequence number, message) of at most `limit` messages after `after`, in order."""
+        """At most `limit` messages with a sequence number above `after`, in order, each as
+        (sequence number, message)."""
         return self._connection.execute(
             "SELECT sequence, message FROM outbox WHERE sequence > ? ORDER BY sequence LIMIT ?",
             (after, limit),

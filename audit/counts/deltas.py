@@ -6,7 +6,7 @@ that also makes the progress durable. Each count in a delta names, as `previous`
 delta of the sender that counted the same bucket, so the deltas of a bucket form a chain. If one
 call makes several deltas, each (source topic, agent, bucket) is in only one of them. A loss
 concerns the buckets that its own delta and all deltas with lower numbers touch. So losses come
-last.
+after all counts.
 """
 
 from __future__ import annotations

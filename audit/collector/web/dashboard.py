@@ -240,7 +240,7 @@ class Dashboard:
     def _run(self, found: Sequence[BucketVerdict], topic: str | None) -> list[BucketVerdict]:
         """Returns the verdicts on the bad buckets that come after the first bad bucket in `found`.
         A bucket is bad if somebody should look at it. Judges only the next buckets: the more agents
-        the topic has, the fewer.
+        the topic has, the fewer buckets.
         """
         names = None if topic is None else [topic]
         bad = [x for x in found if is_bad(x)]
