@@ -26,11 +26,11 @@ The agent gives these guarantees (docs/delivery.md gives the reasons):
   if the file's bytes still have the intent's CRC. It makes the records with the recipe that the
   intent names. A recipe consists of the settings, schemas and versions of code that decide which
   records the bytes become.
-* If an intent cannot be sent again, the agent asks the brokers which of its records they have. The
-  records that the brokers have count as acknowledged. The agent sends the missing records as the
-  present program makes them, or declares their byte range lost or uncertain. One transaction writes
-  this declaration and moves the file's position past the range. Acknowledged, rejected, filtered,
-  lost, uncertain and pending bytes always add up to the bytes of each file
+* If an intent cannot be sent again, the agent asks the brokers which of the intent's records they
+  have. The records that the brokers have count as acknowledged. The agent sends the missing records
+  as the present program makes them, or declares their byte range lost or uncertain. One transaction
+  writes this declaration and moves the file's position past the range. Acknowledged, rejected,
+  filtered, lost, uncertain and pending bytes always add up to the bytes of each file
   (`skidway agent state show`).
 * A file id names one immutable sequence of bytes. If the agent doubts that a file still begins with
   this sequence, it ends the file id and gives the file a new file id.

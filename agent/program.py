@@ -492,7 +492,7 @@ class RunningAgent:
         self._bound |= _topic_ids(prepared.destinations)
         self._producer.bind(self._bound)
         old, self._watch = self._watch, Watch(_patterns(prepared.settings))
-        self._watch.start()  # events come only for later changes; the next look finds the others
+        self._watch.start()  # events come only for later changes; a look finds the earlier
         old.stop()
         reloader.took(prepared, _of_schemas(before, prepared.destinations))
         self._tell_if_idle()

@@ -186,8 +186,8 @@ class Lives:
         self._found: OrderedDict[str, deque[int]] = OrderedDict()
 
     def end(self, directory: str, life_ms: int) -> None:
-        """Notes how long a deleted file lived. Ignores a negative `life_ms`: the clock was set back
-        during the file's life.
+        """Notes how long a deleted file lived. Ignores a negative `life_ms`, which shows that the
+        clock was set back during the file's life.
         """
         if life_ms < 0:
             return

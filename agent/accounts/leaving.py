@@ -62,7 +62,7 @@ class Leaving:
 
     @property
     def kept(self) -> set[str]:
-        """The topics of `done` whose last word is durable."""
+        """The topics of `done` (see `Leaving`) whose last word is durable."""
         return self._kept & self.done
 
     def committed(self) -> None:

@@ -57,9 +57,10 @@ def program_of(recipe: Recipe) -> str:
     has_json = recipe.parser == "json" or recipe.json_field is not None or recipe.is_replay
     if has_json or recipe.container == DOCKER or recipe.encoding != UTF_8 or has_masks:
         # Python's tables decide which characters bytes mean in an encoding other than UTF-8.
-        # Python's JSON decoder decides which lines are JSON, and how long a number may be; patch
-        # releases have changed this length. If a line is not JSON, its rejected record contains the
-        # decoder's error text. Masks use Python's regular expressions and its tables of letters.
+        # Python's JSON decoder decides which lines are JSON, and how many digits a number may have
+        # (patch releases of Python have changed this limit). If a line is not JSON, its rejected
+        # record contains the decoder's error text. Masks use Python's regular expressions and its
+        # tables of letters.
         names.append(f"python-{platform.python_version()}")
     has_patterns = recipe.multiline or recipe.container or recipe.path_patterns or rules
     if recipe.parser != "raw" or has_patterns:

@@ -67,8 +67,8 @@ def rows(shown: Mapping[str, Any]) -> tuple[list[dict[str, Any]], list[dict[str,
     """The two tables that the command prints for people: one of the files, and one of the files'
     ranges that were declared lost or uncertain. shown: the result of `show`. Ids are written as in
     the audit's sentences. If the end of a lost or uncertain range is unknown, "or more" follows the
-    number of the file's lost or uncertain bytes. If several file ids have the same path, the path
-    is followed by what distinguishes them.
+    number of the file's lost or uncertain bytes. If several file ids have the same path, each path
+    is followed by what distinguishes its file id.
     """
     more = {(each["file"], each["fate"]) for each in shown["declared"] if each["end"] is None}
     files = [

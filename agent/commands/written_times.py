@@ -75,7 +75,7 @@ RFC3339: Final = Form(
 )
 _ZONE: Final = r"(?:Z|[+-]\d\d:?\d\d)"
 _WORDS: Final = ("UTC", "GMT")
-"""Words after a time that name its zone. A format contains such a word unchanged."""
+"""Words after a time that name its zone. In a format, such a word stands for itself."""
 
 _SPACED: Final = ((f" {_ZONE}", " %z"), *((f" {word}", f" {word}") for word in _WORDS))
 _ATTACHED: Final = ((_ZONE, "%z"),)

@@ -179,7 +179,7 @@ class CountLoop:
         self._looks.took(now, self._clock.monotonic())
 
     def _take(self, taken: Taken) -> None:
-        """Notes the lines of a reading, and moves the position of its file past it."""
+        """Notes the lines of a reading, and moves the position of the file past the reading."""
         tracked = taken.tracked
         note = self._noting.note(taken, self._changes)
         segment = self._segments.add(stored_bytes(note.lines), note.read_ms)

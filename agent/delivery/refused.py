@@ -9,8 +9,8 @@ otherwise declares the record lost or uncertain.
 
 "Sent before" means that the response to an earlier attempt was lost, or that the intent was made
 before the agent started. A record counts as found if it is in the log and readers do not drop it.
-In the log, a record that arrived late may stand after records from later bytes of its file; then
-readers drop it.
+In the log, a record that arrived late may stand after records from later bytes of its file; readers
+drop such a record.
 
 The checkpoint passes a refused record's intent only when the agent knows what became of the record.
 The agent sends the records after the refused record as soon as a transaction has flagged this

@@ -67,8 +67,8 @@ class Logs(Protocol):
         ...
 
     def ask_anew(self) -> None:
-        """Forgets the high watermarks that brokers have reported. Their next responses bring new
-        ones."""
+        """Forgets the high watermarks that brokers have reported. The next responses bring new high
+        watermarks."""
         ...
 
     def read_up(self) -> set[TopicPartition]:

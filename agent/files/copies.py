@@ -42,7 +42,7 @@ class Copies:
         self._left_alone: dict[FileKey, _Content] = {}
 
     def remember(self, tracked: TrackedFile) -> None:
-        """Adds a file id: a new one, or, when the agent starts, one from the state."""
+        """Adds a new file id or, when the agent starts, a file id from the state."""
         for path in origins(tracked):
             self._keep(path, (*self.born_at(path), tracked)[-ORIGINALS_MAX:])
 

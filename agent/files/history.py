@@ -401,7 +401,7 @@ class History:
 
     def _is_other_shape(self, look: Look, found: Found) -> bool:
         """Whether the compressed file `found` has the same time of change as a known file.
-        Compression programs keep this time, so the compressed file then contains the known file.
+        Compression programs keep this time, so such a compressed file contains the known file.
         """
         times = {each.changed_ns for each in look.before.values()}
         return is_time_of(found.changed_ns, times | self._known.changed_times(look.directory))

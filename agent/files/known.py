@@ -140,8 +140,8 @@ class KnownFiles:
             return True
 
     def gone(self, base: str) -> list[TrackedFile]:
-        """Returns those of the newest known files written at the path `base` that no longer
-        exist."""
+        """Of the newest known files that were written at the path `base`, returns those that no
+        longer exist."""
         return [each for each in self.copies.born_at(shown(base)) if not self.lies_at(each)]
 
     def move(self, tracked: TrackedFile, found: Found) -> None:

@@ -30,8 +30,8 @@ are not read at the same moment.
 @dataclass(slots=True)
 class Findings:
     """What a look found. generations: each generation with its source and the path from which it
-    was rotated. unreadable, passing: (topic, directory, reason) of each directory about which this
-    look could not decide. A later look can decide about the directories in `passing`.
+    was rotated. unreadable, passing: (topic, directory, reason) of each directory about whose files
+    this look could not decide. A later look can decide about those in `passing`.
     """
 
     generations: list[tuple[Found, int, str]] = field(default_factory=list)
@@ -144,7 +144,8 @@ class Look:
 
     def lay_plain(self, plain: str) -> bool:
         """Whether a file with the name `plain` was in the directory at the last look. If so, a
-        compressed file made from it was not complete at that look.
+        compressed file made from it was not complete at that look, because compression programs
+        delete the plain file last.
         """
         lay = (os.path.basename(each.real_path) for each in self.place.lay.values())
         return plain in self.place.members or plain in lay

@@ -170,7 +170,7 @@ class OperatingSystem:
             if is_link and os.path.islink(path):
                 scan.unreadable.append((path, "it is a link that leads nowhere"))
                 scan.dead.append(path)
-            return None  # the link is broken, or the file was deleted in between
+            return None  # the link is broken, or the file was deleted meanwhile
         except OSError as error:
             scan.unreadable.append((path, error.strerror or str(error)))
             return None

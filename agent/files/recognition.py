@@ -32,8 +32,8 @@ from skidway.agent.values.set_apart import Unseen
 from skidway.agent.values.tracked import FileState, TrackedFile, Written
 
 WRITE_S = 10.0
-"""A write sets the file's time of change before its size. In between, the write may wait for the
-disk; this module assumes that it waits at most so many seconds.
+"""A write sets the file's time of change before its size. Between the two, the write may have to
+wait for the disk; this module assumes that it waits at most this many seconds.
 """
 
 
@@ -445,8 +445,8 @@ class Recognition:
         return False
 
     def _note_rewritten(self, found: Found, sighting: Sighting) -> None:
-        """Notes that a file whose id has ended has other bytes than before. So the file was
-        truncated; or, if its time of birth is unknown, it may be another file with the same inode.
+        """Notes that a file whose id has ended has other bytes than before. Either the file was
+        truncated or, if its time of birth is unknown, it may be another file with the same inode.
         """
         if found.born_ns is None:
             self._reborn.add(found.path)

@@ -70,9 +70,9 @@ def same_file(evidence: Evidence) -> Answer:
 
 def compressed(*, is_same_time: bool, is_only: bool, count: int) -> Answer:
     """Whether a compressed file contains a known file that is gone. Called if the first `count`
-    plain bytes of both are equal. A few equal bytes prove little, because short logs may be alike.
-    is_same_time: whether both files have the same time of change, which compression programs copy.
-    is_only: whether no other file that is gone begins with the same `count` bytes.
+    plain bytes of the two files are equal. A few equal bytes prove little, because short logs may
+    be alike. is_same_time: whether both files have the same time of change, which compression
+    programs copy. is_only: whether no other file that is gone begins with the same `count` bytes.
     """
     if is_same_time or (is_only and count >= FINGERPRINT_BYTES):
         return Answer.SAME

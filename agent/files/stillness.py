@@ -20,7 +20,7 @@ may have seen only some of the renamings.
 
 RESTLESS_S: Final = 30.0
 """If files in a directory are being renamed at every look, the agent accepts the directory's
-listing after this many seconds nevertheless.
+listing after this many seconds, although a file may be missing in it.
 """
 
 Seen = frozenset[tuple[str, object]]

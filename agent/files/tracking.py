@@ -96,8 +96,8 @@ class Tracker:
         self._now_ms = 0  # the time of this look
         self._linked: dict[str, str] = {}  # this look's links: by real path, the link's path
         self.linked_directories: frozenset[str] = frozenset()
-        """The real directories of the files to which links lead. Events of these files come only if
-        the agent watches these directories.
+        """The real directories of the files to which links lead. The operating system reports
+        events of these files only if the agent watches these directories.
         """
         self._forget_at = 0.0
         self.flying: dict[int, TrackedFile] = {}  # the files that have flights (bytes under way)

@@ -301,7 +301,7 @@ class Loop:
 
     @property
     def pending_bytes(self) -> int:
-        """How many bytes of all files together are not settled yet. Any thread may read this
+        """How many bytes of all files together are not accounted for yet. Any thread may read this
         property.
 
         No lock protects the numbers that are added up. So while the loop changes them, the result

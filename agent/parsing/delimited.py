@@ -169,8 +169,8 @@ class _Scan:
 
     def next(self, stop: int) -> Int64s:
         """For each line, the first position of the byte `stop` at or after the position from which
-        the line is scanned next. A line without such a byte does not match; for it, returns the
-        line's end.
+        the line is scanned next. A line without such a byte does not match; for such a line,
+        returns the line's end.
         """
         places = self._places(stop)
         if stop != self._stop:

@@ -172,8 +172,8 @@ class LineFramer:
 
     def size_before_nuls(self, data: bytes) -> int:
         """For `data` that ends inside a line: how many of its bytes are before the NULs at its end.
-        These NULs may be the beginning of a hole. Half a code unit at the end of `data` is left
-        out, too.
+        These NULs may be the beginning of a hole. Half a code unit at the end of `data` is not
+        counted either.
         """
         whole = len(data) - len(data) % self.unit
         size = len(data[:whole].rstrip(b"\0"))

@@ -75,7 +75,7 @@ class JsonParser:
         removed: Collection[str] = (),
     ) -> None:
         """keeps_unreadable: whether a line whose time cannot be read becomes a row without an event
-        time, and is not rejected. takes_extra: whether the schema's field EXTRA takes members that
+        time, instead of a reject. takes_extra: whether the schema's field EXTRA takes members that
         fit no other field. aliases: other names of members; None if fields have no other names.
         removed: members that need no field, because a rule of the setting `shape` removes them.
         """
@@ -219,8 +219,8 @@ def _is_shallow(text: str) -> bool:
     if text.count("[") + text.count("{") <= DEPTH_MAX:
         return True
     depth = deepest = 0
-    # Brackets inside strings are counted, too. So a line with many brackets in its strings may be
-    # rejected, but no line can overflow the stack.
+    # Brackets inside strings are counted like other brackets. So a line with many brackets in its
+    # strings may be rejected, but no line can overflow the stack.
     for char in text:
         if char in "[{":
             depth += 1

@@ -46,7 +46,7 @@ from skidway.errors import ConfigurationRefused
 
 LOOK_BACK_BYTES: Final = 1 << 16
 """To find the last record of a range, the framer first looks only at this many bytes at the range's
-end. Only if no record begins there does it look at all bytes.
+end. The framer looks at all bytes only if no record begins there.
 """
 
 CONTAINER_LINES_MAX: Final = 1_000

@@ -32,7 +32,7 @@ ANSWER: Final = ".answer"
 UNSAID: Final = ".unsaid"
 ANSWERS_MAX: Final = 100
 """Commands that are killed leave their files in the folder of the requests. If the folder has more
-files than this, the agent deletes the answers in it.
+files than this, the agent deletes the answers in this folder.
 """
 
 

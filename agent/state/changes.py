@@ -242,8 +242,8 @@ class Changes:
 
     def forget_touched(self) -> None:
         """Deletes all numbers that `put_touched` set. Called if the size of buckets or the epoch
-        has changed. No delta has counts of a bucket of the new size yet, and no delta has the new
-        epoch.
+        has changed, because then no delta has counts of a bucket of the new size, or no delta has
+        the new epoch.
         """
         self._do("DELETE FROM touched", ())
 

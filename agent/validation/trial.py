@@ -35,9 +35,9 @@ BUCKET_MS: Final = 60_000
 
 @dataclass(frozen=True, slots=True)
 class Misfit:
-    """A line that is rejected. line: the line's number in the file, from 1; None if it is one of
-    the last lines. first: the position in the file at which the line begins. text: the line's first
-    characters.
+    """A line that is rejected. line: the line's number in the file, from 1; None for one of the
+    last lines, whose numbers are unknown. first: the position in the file at which the line begins.
+    text: the line's first characters.
     """
 
     path: str

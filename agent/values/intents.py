@@ -63,8 +63,8 @@ class Numbers:
 class Reading:
     """An intent and its bytes. If the intent's bytes are one over-long line (above READ_BYTES),
     `data` has only the head of the line. host, path: the host and path with which the file was
-    announced to the audit; the records of rejected lines contain both. labels: the labels of the
-    file's pod or container where the intent begins.
+    announced to the audit; the records of rejected lines contain this host and path. labels: the
+    labels of the file's pod or container where the intent begins.
     """
 
     intent: Intent

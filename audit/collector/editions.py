@@ -101,8 +101,8 @@ class Edition:
 
     def short_verdicts(self, window: Window, names: Sequence[str] | None) -> list[BucketVerdict]:
         """Returns short verdicts, which name only the agents with the gravest findings, on the same
-        buckets as `verdicts`. If the standing has the verdict on a bucket, returns that one;
-        otherwise, judges the bucket.
+        buckets as `verdicts`. If the standing has the verdict on a bucket, returns this verdict.
+        Otherwise judges the bucket.
         """
         evidence = self.evidence(window, topics_named(names))
         known = {
@@ -138,14 +138,14 @@ class Edition:
         )
 
     def known(self, evidence: Evidence) -> Known:
-        """Returns everything that the judgements of all topics share. evidence: a result of this
-        edition's `evidence`; it becomes a part of what is returned.
+        """Returns everything that the judgements of all topics share. evidence: what the method
+        `evidence` returned; the result contains it.
         """
         return Known(self.common(evidence), self.step.fleet, self.step.hosts)
 
     def common(self, evidence: Evidence) -> CommonFacts:
-        """Returns the facts that the judgements of all topics share. evidence: a result of this
-        edition's `evidence`; it becomes a part of what is returned.
+        """Returns the facts that the judgements of all topics share. evidence: what the method
+        `evidence` returned; the result contains it.
         """
         found = copy.copy(self.step.common)
         found.evidence = evidence
@@ -155,7 +155,7 @@ class Edition:
 @dataclass(slots=True)
 class _Connection:
     """One connection with its edition. is_used: a lock. An answer holds it while it uses the
-    edition, and the judging thread holds it while it makes a new one.
+    edition, and the judging thread holds it while it makes a new edition.
     """
 
     ledger: Ledger

@@ -155,8 +155,8 @@ class Judge:
 
     def _take_changes(self) -> Mapping[Source, set[BucketId]]:
         """Returns, by topic, the buckets whose counts have changed or were deleted since the last
-        step. If the ledger does not know them, marks all buckets to be judged, and returns an empty
-        mapping."""
+        step. If the ledger does not know these buckets, marks all buckets to be judged, and returns
+        an empty mapping."""
         found = self._ledger.changed_buckets()
         gone = set() if found is None else {key[0] for keys in found.gone.values() for key in keys}
         if found is None or not self._is_counted or not gone.isdisjoint(self._starts):
@@ -301,7 +301,7 @@ class _Look:
 
     def left(self, size_ms: int) -> set[int]:
         """Returns the starts of the blocks that contain buckets that this step had no time to
-        judge. size_ms: the length of a block.
+        judge. size_ms: the length of a block (of event time).
         """
         starts = self.topic.rows["bucket"][self.stale]
         return set((starts - starts % size_ms).tolist())

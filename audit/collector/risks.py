@@ -50,9 +50,10 @@ class HostRisk:
 class TierRisk:
     """The records of a topic that tiers lack, in the newest buckets. since: the start of the oldest
     bucket of which a tier lacks records. tiers: the tiers that lack records of this bucket, in the
-    order of tiers. records, bytes: how much the tier that lacks most lacks in all newest buckets
-    together. holder: the last place before these tiers that has records of the oldest bucket.
-    loss_ms: when these records expire at `holder`; None if this is not known.
+    order of tiers. records, bytes: how many records and bytes are lacking in all newest buckets
+    together, in the tier that lacks most. holder: the last place before these tiers that has
+    records of the oldest bucket. loss_ms: when these records expire at `holder`; None if this is
+    not known.
     """
 
     source: Source

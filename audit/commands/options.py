@@ -72,7 +72,7 @@ def _installed() -> Path:
 def policy_of(args: argparse.Namespace, given: AuditSettings | None) -> Policy:
     """Returns the policy (what the audit expects), from settings, roster and options. Prints a note
     if there are no settings. Raises ConfigurationRefused if the roster's file has a mistake, and
-    UsageError if an option has one."""
+    UsageError if an option has a mistake."""
     policy = given.policy(listed(given)) if given is not None else Policy()
     if args.tiers is not None:
         policy = replace(policy, tiers=tiers_of(args.tiers), exemptions=())

@@ -67,7 +67,7 @@ def opened(
     topics_of: Callable[[Ledger], Collection[str]],
 ) -> Iterator[Site]:
     """Opens everything that the options name, and yields it as a `Site`. host: the host from which
-    the line came. Files are read if the command runs on this host, or if --agent-config is given.
+    the line came. Files are read if the command runs on that host, or if --agent-config is given.
     topics_of: a function that gets the ledger, and returns the names of the source topics whose
     partitions must be read.
     """

@@ -167,7 +167,7 @@ def may_have_been(path: str, shipped: str) -> bool:
 
 def _is_copy(copy: str, path: str) -> bool:
     """Whether the name of `copy` is the name of `path` to which a number, a date, a word such as
-    bak, or nothing is added. A suffix such as .gz does not count."""
+    bak, or nothing is added. A suffix such as .gz is ignored."""
     name, base = os.path.basename(copy), os.path.basename(path)
     name = name.removesuffix(os.path.splitext(name)[1]) if name.endswith(PACKED) else name
     stem, extension = os.path.splitext(base)

@@ -141,8 +141,8 @@ class Records:
 @dataclass(frozen=True, slots=True)
 class Span:
     """Consecutive lines of a file with the same result (`fate`), in the bytes [first, end). place:
-    partition and offset of a record. If the lines are doubled, it is the first surplus record of
-    these lines; if they are changed, the first record with another text; otherwise None.
+    partition and offset of one record: of the first surplus record if the lines are doubled, and of
+    the first record with another text if the lines are changed; otherwise None.
     """
 
     file: int

@@ -104,9 +104,10 @@ class Unnoted:
 @dataclass(slots=True)
 class Counted:
     """The lines that one directory of notes has. files: the file that the agent found first comes
-    first. from_ms: since when all lines that the agent has read are noted. until_ms: when the agent
-    last looked for files and could read all that it found; 0 if it never did. unnoted: bytes whose
-    lines are not noted. uncertain: bytes whose lines may be noted twice (see `_leave_out_repeats`).
+    first. from_ms: since when all lines that the agent has read are noted. until_ms: the time of
+    the last look at which the agent could read all files that it found; 0 if there was no such
+    look. unnoted: bytes whose lines are not noted. uncertain: bytes whose lines may be noted twice
+    (see `_leave_out_repeats`).
     """
 
     from_ms: int
@@ -302,8 +303,8 @@ class Notes:
 
 
 def _until_ms(connection: sqlite3.Connection) -> int:
-    """Returns when the agent last looked for files and could read all that it found; 0 if it never
-    did."""
+    """Returns the time of the last look at which the agent could read all files that it found; 0 if
+    there was no such look."""
     statement = "SELECT coalesce(max(sealed_until), 0) FROM topics"
     return int(connection.execute(statement).fetchone()[0])
 

@@ -133,8 +133,8 @@ class Collection:
     def _forget_deleted(self, found: Mapping[str, TopicMetadata]) -> None:
         """Forgets the partitions that the cluster has not named for GONE_AFTER_S, so that nobody
         waits for their messages. If such a partition comes back, it is read from its beginning. If
-        the cluster names no audit topic at all, nothing is forgotten, because the cluster may not
-        know its topics yet."""
+        the cluster names no audit topic, nothing is forgotten, because the cluster may not know its
+        topics yet."""
         now = self._clock.monotonic()
         followed = self._begins.keys() | self._ledger.partitions_to_rebuild()
         absent = {tp for tp in followed if _is_absent(tp, found)}
