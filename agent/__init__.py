@@ -74,9 +74,9 @@ A reading is the bytes of one intent, at most READ_BYTES. When the readings of a
 TURN_BYTES together, the turn begins no further reading. One search of the brokers' logs looks for
 the records of at most SEARCH_BYTES of files. The agent reads nothing in two cases: while
 `buffer.memory` bytes of batches are unacknowledged, and while RECORDS_MAX records that brokers
-refused are undecided: the agent does not know yet whether an earlier attempt to send them arrived
-(`delivery.refused`). At most `max.open.files` descriptors are open. While the disk with the state's
-database is full, the agent reads no more bytes, and makes no intents.
+refused are undecided, because the agent does not know yet whether an earlier attempt to send them
+arrived (`delivery.refused`). At most `max.open.files` descriptors are open. While the disk with the
+state's database is full, the agent reads no more bytes, and makes no intents.
 
 The agent cannot yet read journal or syslog (docs/open.md).
 

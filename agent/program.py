@@ -336,7 +336,7 @@ class RunningAgent:
         self._watch = Watch(_patterns(settings))
         self._limits_stamp: tuple[int, int] | None = None
         self._status_at = self._refresh_at = self._limits_at = 0.0
-        # when to give memory back; None if the agent was not active since it last did so
+        # when to give memory back; None if the agent was not active since it last gave memory back
         self._give_back_at: float | None = None
         self._troubled_since: float | None = None
         self.made_again: frozenset[str] = frozenset()
@@ -492,7 +492,7 @@ class RunningAgent:
         self._bound |= _topic_ids(prepared.destinations)
         self._producer.bind(self._bound)
         old, self._watch = self._watch, Watch(_patterns(prepared.settings))
-        self._watch.start()  # events come only for later changes; a look finds the earlier
+        self._watch.start()  # events come only for later changes; a look finds earlier ones
         old.stop()
         reloader.took(prepared, _of_schemas(before, prepared.destinations))
         self._tell_if_idle()
@@ -598,7 +598,7 @@ def _of_schemas(before: Sequence[Destination], after: Sequence[Destination]) -> 
         for each in after
         if known.get(each.data.topic, each.recipe.schema.id) != each.recipe.schema.id
     )
-    return list(dict.fromkeys(said))  # a source and its replays give equal sentences
+    return list(dict.fromkeys(said))  # a source and its ReplaySource give the same sentence
 
 
 def _topic_ids(destinations: Iterable[Destination]) -> dict[str, str]:

@@ -8,13 +8,13 @@ the file. If a file already has unsafe bytes at the file's first report, the age
 they were written no later than the last write to the file.
 
 The life of a file ends when the agent sees that the file has no name any more. If the agent had
-already announced the file's final length to the audit, the agent uses the later of two times as the
-end: the last write, and one hour before the hourly search that no longer found the file. The
-setting `deleted.after.ms` says how long files live. Without this setting, the agent looks at the
-files that were deleted last from the same directory, and expects that a file lives as long as the
-shortest-lived of them. If a file is already older, the report says that no time is left. The report
-says the same about a file that has no name any more: only the agent still has it open, so the file
-is lost when the agent ends.
+already announced the file's final length to the audit, it searches for the file only once an hour.
+Then the life ends one hour before the search that no longer found the file, or at the last write if
+this was later. The setting `deleted.after.ms` says how long files live. Without this setting, the
+agent looks at the files that were deleted last from the same directory, and expects that a file
+lives as long as the shortest-lived of them. If a file is already older, the report says that no
+time is left. The report says the same about a file that has no name any more: only the agent still
+has it open, so the file is lost when the agent ends.
 """
 
 from __future__ import annotations

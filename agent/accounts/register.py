@@ -92,7 +92,7 @@ class Register:
         """
         for tracked in list(self._tracker.ended.values()):
             if not tracked.announced_ms:
-                continue  # never announced, because it is a skipped compressed file
+                continue  # a skipped compressed file, which was never announced
             if tracked.flights or tracked.position != tracked.length:
                 continue
             tracked.state = FileState.CLOSED

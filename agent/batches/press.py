@@ -150,7 +150,7 @@ class Press:
             parsing, codec_before = self._shape.parsing, self._shape.before
         self._filters = filters_of(recipe, self._shape)
         self._added_fields = added_fields(parsing, codec_before)
-        if recipe.is_replay:  # the parser itself adds the fields, by the path in each line
+        if recipe.is_replay:  # the parser adds the fields: each line has its own path
             self._added_fields = AddedFields((), (), codec_before.arrow_schema)
         self._parser = build_parser(parsing, codec_before)
         _check_key(recipe, self._codec)

@@ -95,10 +95,10 @@ class CountLoop:
         )
         self._looks = Schedule(LOOK_EVERY_S)
         self._unreadable = UnreadablePaths()
-        self._looked_ms = state.looked_ms()  # when the last look that found all files began
+        self._looked_ms = state.looked_ms()  # the beginning of the last look that found all files
         self._looked_at = self._drop_at = 0.0
         self._sequence = 0
-        self._now_ms = 1 << 63  # time of the last turn; at first, later than any clock
+        self._now_ms = 1 << 63  # time of the last turn; at first, the farthest future
         self._has_backlog = False
         self.progress = Progress()
         self.full_reason: str | None = None

@@ -299,7 +299,7 @@ class Inquiry:
         if len(parts) > 1 and intent.length > READ_BYTES:  # an over-long line has only one record
             parts = [Part(intent.first, intent.end, Fate.DOUBTFUL)]
         if evidence is None:
-            tracked.verified = False  # so the tracker checks the file's bytes before the next read
+            tracked.verified = False  # the tracker checks the file's bytes before the next read
             self._tracker.doubts[tracked.birth.topic] += 1
         verdicts = self._verdicts(asked, parts, tracked, evidence)
         taken = []

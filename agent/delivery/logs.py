@@ -91,7 +91,7 @@ class FetchedLogs:
             try:
                 start = self._asking.list_offsets({error.tp: EARLIEST})[error.tp].offset
             except (Unreachable, KafkaError):
-                self._go_on(error.tp, error.requested)  # so the next fetch tries again
+                self._go_on(error.tp, error.requested)  # the next fetch asks for this offset again
                 return []
         if start > error.requested:
             self._go_on(error.tp, start)

@@ -74,7 +74,7 @@ class OperatingSystem:
 
     def __init__(self) -> None:
         self._seen: dict[str, Found] = {}
-        # by path: when the inode last changed (ns); only if this is not the file's `changed_ns`
+        # by path: when the inode last changed (ns), if this differs from the file's `changed_ns`
         self._inode_changed: dict[str, int] = {}
         self._plain_sizes = PlainSizes()
 

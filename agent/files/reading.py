@@ -160,7 +160,7 @@ class FileReader:
             if tracked.state is not FileState.OPEN or tracked.source is None:
                 continue
             if tracked.is_replaying:
-                # its next bytes have an intent already; `look_again` wakes the file later
+                # the file's next bytes already have an intent; `look_again` wakes the file later
                 continue
             one = None
             if self._may_read(tracked):

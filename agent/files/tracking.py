@@ -163,7 +163,7 @@ class Tracker:
             tracked.promised = max(promised.get(tracked.file, 0), tracked.read_position)
             tracked.size = max(tracked.promised, tracked.size)
             if tracked.promised > tracked.position:
-                tracked.changed_ns = None  # the state's time may be older than the last read
+                tracked.changed_ns = None  # the time in the state may be before the last read
             tracked.source = source_of(tracked, self.sources)
             self._known.add(tracked)
             self._renumber(tracked)
@@ -278,7 +278,7 @@ class Tracker:
         if now >= self._forget_at:
             self._forget_at = now + FORGET_AFTER_S
             self._forget(keys, now)
-        self._directories.forget()  # directories may change now, and a listing takes memory
+        self._directories.forget()  # the listings take memory, and may become untrue
 
     def look(self, path: str, now: float) -> bool:
         """Looks at one path. Returns True if the path now leads to another file, or to no file. In

@@ -8,7 +8,7 @@ were found, and deletes them. A late line may change a bucket after it was judge
 thread deletes a bucket only if the bucket's counts have not changed since then.
 
 A bucket that is neither complete nor accepted stays until somebody accepts it. Until then, reports
-say that its topic is complete only up to this bucket. If it is a bucket of a topic of rejects
+say that its topic is complete only up to this bucket. If the bucket belongs to a topic of rejects
 (`<topic>.rejected`), the bucket of `<topic>` with the same start stays, too, because the share of
 rejects depends on both buckets.
 """

@@ -26,7 +26,7 @@ LIMIT_BYTES = 900_000
 """The greatest size of one message in bytes. It is less than the smallest usual max.message.bytes
 (1 MiB), so that the record batch with the message also fits."""
 
-# A long takes at most this many bytes in Avro. Before its bytes, a string has its length as a long.
+# A long takes at most this many bytes in Avro. A string begins with its length, which is a long.
 _LONG_BYTES = 10
 _ESCAPED_BYTES = 6
 """A character takes at most this many bytes in JSON. Messages contain the names of source topics as

@@ -227,8 +227,8 @@ class Evidence:
         return self.last_seen.get((Tier.AGENT, str(agent)), 0)
 
     def heard_ms(self, sender: SenderName) -> int:
-        """The time of a sender's last message: by the sender's clock, or by the reader's clock when
-        it read the message, whichever is earlier. 0 if no message of the sender arrived."""
+        """The time of a sender's last message: the time by the sender's clock, or the time at which
+        the reader read the message, whichever is earlier. 0 if no message of the sender arrived."""
         return self.heard.get(sender, self.last_seen.get(sender, 0))
 
     def first_heard(self, agent: int) -> int | None:

@@ -249,7 +249,7 @@ class Dashboard:
             return []
         first = min(x.bucket for x in bad)
         longest = max(x.bucket_ms for x in bad)
-        end = first + count * min(longest, LONGEST_MS)  # an old store may have longer ones
+        end = first + count * min(longest, LONGEST_MS)  # an old store may have longer buckets
         return [x for x in self._edition.verdicts((first + 1, end), names)[0] if is_bad(x)]
 
     def _noted(self, verdict: BucketVerdict) -> BucketHistory | None:
