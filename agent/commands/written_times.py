@@ -193,8 +193,8 @@ def inside(texts: Sequence[str]) -> tuple[Form, str] | None:
 
 
 BEFORE: Final = r"[^\n]{0,99}?[^\w\n.:+-]"
-"""A regular expression for the text before a time, which ends with a character that is no part of
-a number.
+"""A regular expression for the text before a time. The text ends with a character that is no part
+of a number.
 """
 
 

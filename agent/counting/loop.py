@@ -34,7 +34,7 @@ from skidway.dataclass import dataclass
 
 OPEN_FILES_MAX: Final = 512
 LOOK_EVERY_S: Final = 60.0
-"""Longest time between two looks; it is shorter if there are few files."""
+"""The longest time between two looks. The time is shorter if there are few files."""
 
 IDLE_FLUSH_S: Final = 3600.0
 """If a file has not changed for this long, its last line is noted even without a line end. Until

@@ -82,8 +82,8 @@ def copied_from(path: str) -> Iterator[str]:
 
 def _bases(plain: str) -> list[str]:
     """Returns the names that are left when the parts that rotation adds (numbers, dates) are
-    removed. First come the names without such parts at the end; then, those without such parts
-    before the file extension.
+    removed. First come the names from which parts at the end are removed, and then the names from
+    which parts before the file extension are removed.
     """
     found = list(_stems(plain))
     ending = _ENDING.search(plain)
@@ -93,8 +93,8 @@ def _bases(plain: str) -> list[str]:
 
 
 def _stems(name: str) -> Iterator[str]:
-    """Yields each beginning of `name` after which only parts follow that rotation adds (numbers,
-    dates)."""
+    """Yields each beginning of `name` whose rest consists only of parts that rotation adds
+    (numbers, dates)."""
     run = _PARTS.search(name)
     for at in range(max(run.start(), 1), len(name)) if run is not None else ():
         before, behind = name[at - 1], name[at]

@@ -95,8 +95,8 @@ class Adopts(Protocol):
 
 
 class History:
-    """Decides which of the files that lay at a path since the previous look the agent reads. Owns
-    no state: the look and the tracker own all facts about files."""
+    """Decides about the files that lay at a path since the previous look: which of them the agent
+    reads. Owns no state: the look and the tracker own all facts about files."""
 
     def __init__(self, host: Host, directories: Directories, known: Known, adopt: Adopts) -> None:
         self._host = host
@@ -127,8 +127,9 @@ class History:
         return unjudged
 
     def _judge(self, look: Look, base: str, names: Mapping[str, Member]) -> Found | None:
-        """Decides which of the files that were at the path `base` (which a pattern matches) the
-        agent reads. Called if another file than at the last look, or no file, is at this path now.
+        """Decides about the files that were at the path `base` (which a pattern matches): which of
+        them the agent reads. Called if another file than at the last look, or no file, is at this
+        path now.
 
         Returns the newest of the files that the agent did not know before and now reads; None if
         there are none.

@@ -115,8 +115,8 @@ def _bases(name: str) -> list[str]:
 
 
 def _shape(directory: str, name: str) -> str:
-    """A file name without its numbers, and without its directory's name if it contains that, as in
-    Docker's `<id>/<id>-json.log`.
+    """A file name without its numbers. If the name contains the name of the file's directory, as in
+    Docker's `<id>/<id>-json.log`, this part is removed, too.
     """
     id_ = os.path.basename(directory)
     return shape(name.replace(id_, "/") if len(id_) >= ID_LENGTH_MIN else name)

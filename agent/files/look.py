@@ -57,7 +57,7 @@ class Findings:
 @dataclass(slots=True)
 class Place:
     """One directory, as it was at the last look during which no names in it changed. changed_ns:
-    None if the directory must be listed again.
+    the directory's time of change; None if the directory must be listed again.
 
     lay: the files that were at the meant paths (the paths that a pattern matches).
     anchors: for each meant path without a file, the path's newest known file.

@@ -36,7 +36,7 @@ class Mounts:
 
     def __init__(self, host: Host) -> None:
         self._host = host
-        self._away: dict[str, list[TrackedFile]] = {}  # by directory: the files that are away
+        self._away: dict[str, list[TrackedFile]] = {}  # by directory: the files that it waits for
         self._until: float | None = None
         # by directory: when another device was first found mounted there
         self._elsewhere: dict[str, float] = {}

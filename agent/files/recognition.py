@@ -139,7 +139,7 @@ class Recognition:
 
     def see_generation(self, sighting: Sighting) -> None:
         """Decides about a generation, that is, a rotated file to which no pattern leads, and begins
-        a file id if it is new. The file may also be a copy.
+        a file id if the file is new. The file may also be a copy.
         """
         found, base = sighting.found, sighting.meant
         old = self._known.at(found.key)

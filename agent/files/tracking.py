@@ -230,8 +230,8 @@ class Tracker:
         self._unreadable.add(tracked.birth.topic, tracked.meant or tracked.location, error)
 
     def find_again(self, tracked: TrackedFile) -> bool:
-        """Whether a file that is not at the path where the last look found it still exists
-        elsewhere.
+        """Whether a file still exists elsewhere. Called if the file is not at the path where the
+        last look found it.
 
         Notes the new path. Raises OSError if nobody can know whether the file still exists.
         """
@@ -343,8 +343,8 @@ class Tracker:
             self.news.miss(unseen)
 
     def _see_generation(self, sighting: Sighting) -> None:
-        """Decides about a generation (a rotated file), to which no pattern leads. If it is empty,
-        later looks check it again.
+        """Decides about a generation (a rotated file), to which no pattern leads. If the file is
+        empty, later looks check it again.
         """
         found, base = sighting.found, sighting.meant
         self._recognition.see_generation(sighting)

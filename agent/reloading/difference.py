@@ -50,7 +50,7 @@ def _changed(before: Any, after: Any) -> list[str]:
 
 def _of_sources(before: Sequence[SourceSettings], after: Sequence[SourceSettings]) -> Iterator[str]:
     """One sentence for each source that was added, removed or changed. Sources with the same topic
-    and a common path are the same source.
+    and a common path count as the same source.
     """
     before, after = _configured(before), _configured(after)
     gone = [each for each in before if each not in after]

@@ -2,12 +2,12 @@
 
 An operator adopts a state, for example from a backup, with `skidway agent state adopt`. The
 adoption begins a new epoch of the agent. The backup may be an older copy of the state that the
-agent used last. Since the copy was made, the agent may have sent bytes behind the positions in the
+agent used last. Since the copy was made, the agent may have sent bytes after the positions in the
 copy, under the same file ids. If the host's logs were also restored, the files may have other bytes
 at these positions now. So each file that is still read gets a new id, which begins at the copy's
-checkpoint. Lines that the agent reads again under a new id count as new lines. So the audit gives
-each bucket that the agent counts before the first seal of the new epoch the verdict "unknown". If
-the copy has an intent for a range of a file that gets a new id, the agent drops the intent, and
+checkpoint. Lines that the agent reads again under a new id count as new lines. So each bucket that
+the agent counts before the first seal of the new epoch gets the verdict "unknown" from the audit.
+If the copy has an intent for a range of a file that gets a new id, the agent drops the intent, and
 reads the range again. The agent also drops the sums in the copy that are in no delta, because the
 agent published these sums while it used the newer state.
 

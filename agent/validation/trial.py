@@ -98,7 +98,7 @@ def run(
     big_endian: Press | None = None,
 ) -> None:
     """Tries the newest files: at most lines_max first lines and lines_max last lines of each file.
-    Also adds the files that cannot be read to `trial`. big_endian: the press for files that begin
+    Also adds to `trial` the files that cannot be read. big_endian: the press for files that begin
     with a big-endian byte order mark; `press` is for all other files.
     """
     for each in files[:FILES_MAX]:

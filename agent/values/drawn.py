@@ -27,7 +27,7 @@ class Drawn:
 
     @property
     def order(self) -> tuple[int, int, int, int]:
-        """The key by which the ranges of a state are sorted: the oldest period first, then by
-        lot.
+        """The key by which the ranges of a state are sorted: the oldest period first, and in each
+        period the lowest lot first.
         """
         return self.period, self.rank, self.intent.file, self.intent.first

@@ -6,10 +6,10 @@ them.
       |  acknowledged  |  being sent (flights)   |                       |
 
 The checkpoint is `position` together with evidence, which shows later whether the file still has
-the same bytes before `position`. The bytes before `position` are settled: for example acknowledged,
-or set apart, that is, declared lost or uncertain. The state stores the checkpoint. The read
-position is the end of the last intent. The state stores the intents, and so also the read position.
-At all times, begin <= position <= read position.
+the same bytes before `position`. The bytes before `position` are accounted for: for example
+acknowledged, or set apart, that is, declared lost or uncertain. The state stores the checkpoint.
+The read position is the end of the last intent. The state stores the intents, and so also the read
+position. At all times, begin <= position <= read position.
 """
 
 from __future__ import annotations

@@ -121,8 +121,8 @@ class Edition:
         return found
 
     def agents_of(self, names: Sequence[str] | None) -> int:
-        """Returns how many agents these topics have. An agent counts once for each topic. Each
-        topic counts one more, for records that come from no agent."""
+        """Returns how many agents these topics have. An agent counts once for each topic. One more
+        is added for each topic, for records that come from no agent."""
         topics = self.step.common.evidence.topics
         return sum(
             len(topic.agents) + 1

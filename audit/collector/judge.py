@@ -215,7 +215,7 @@ class Judge:
         """Passes verdicts to `note` in groups. judged: an iterator that judges one bucket at each
         step, and yields the verdict. now_ms: the time by the audit's clock; None if no verdict is
         to be passed to `note`, and the buckets are only judged. To save memory, a group is dropped
-        before the next one is made, because a verdict holds the counts of its bucket.
+        before the next group is made, because a verdict holds the counts of its bucket.
         """
         found, agents = list[BucketVerdict](), 0
         for verdict in judged:

@@ -1,13 +1,13 @@
 """Reads examples of the rejected lines and records of each topic for the pages, on a thread of its
 own.
 
-An agent's rules (`shape`) mask, hash or remove fields before it sends anything. This module shows
-only what the agent has sent: a rejected line as it is in `<topic>.rejected`, and a record that the
-loader rejected as it is in the topic (see loader_rejects). Texts are short and printable (see
-rejected_examples in package schemas.consuming). The thread reads from the brokers whose audit
+An agent's rules (`shape`) mask, hash or remove fields before the agent sends anything. This module
+shows only what the agent has sent: a rejected line as it is in `<topic>.rejected`, and a record
+that the loader rejected as it is in the topic (see loader_rejects). Texts are short and printable
+(see rejected_examples in package schemas.consuming). The thread reads from the brokers whose audit
 topics the collector reads. Every LOOK_EVERY_S seconds, it reads one line of each topic that has got
 a newer bucket with rejected lines. It also reads one record of each topic if a newer load has
-rejected records of the topic. At a time, it reads at most TOPICS_MAX lines and at most TOPICS_MAX
+rejected records of the topic. In one look, it reads at most TOPICS_MAX lines and at most TOPICS_MAX
 records. If the brokers cannot be reached, the pages show the earlier examples. Judging and answers
 never wait for this thread.
 """

@@ -169,9 +169,9 @@ def reach(first: Offsets, begin: Offsets, end: Offsets, since_ms: int | None) ->
 
 
 def _reach(client: Client, topic: str, since_ms: int | None, slack_ms: int) -> Reach:
-    """Looks up which offsets the records of lines have that were written since `since_ms` (None:
-    all records). slack_ms: by how much a record's timestamp may be earlier than the time at which
-    its line was written."""
+    """Looks up the offsets of the records whose lines were written since `since_ms` (None: of all
+    records). slack_ms: by how much a record's timestamp may be earlier than the time at which its
+    line was written."""
     (found,) = existing(client, [topic])
     tps = [TopicPartition(topic, each.index) for each in found.partitions]
     first = client.list_offsets(dict.fromkeys(tps, EARLIEST))

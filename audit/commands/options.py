@@ -101,7 +101,8 @@ def listed(given: AuditSettings) -> tuple[roster.RosterEntry, ...]:
 
 
 def tiers_of(text: str) -> tuple[Tier, ...]:
-    """Parses comma-separated names of tiers. Raises UsageError if a name is not a tier's."""
+    """Parses comma-separated names of tiers. Raises UsageError if a name is not the name of a
+    tier."""
     names = [name.strip().lower() for name in text.split(",")]
     try:
         check_tiers(names)

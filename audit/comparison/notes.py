@@ -93,7 +93,7 @@ IsAt = Callable[[str, int, int], bool]
 @dataclass(frozen=True, slots=True)
 class Unnoted:
     """Bytes of a file that the agent could not read, so that their lines are not noted. end: None
-    if it is unknown."""
+    if the end is unknown."""
 
     path: str
     first: int

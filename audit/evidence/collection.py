@@ -34,7 +34,7 @@ CATCHING_UP_BYTES_MAX = 40 * 1024 * 1024
 wait until TAKE_SHARE times the duration of the ledger's last transaction has passed. The ledger
 gets them earlier if REFRESH_S has passed, or if WAITING_BYTES_MAX are waiting. In a small fleet,
 transactions are short, so the ledger gets each record almost at once. While the ledger catches up,
-nothing is judged, so more memory is free: then CATCHING_UP_BYTES_MAX may wait."""
+nothing is judged, so more memory is free: then up to CATCHING_UP_BYTES_MAX may wait."""
 
 
 class Collection:
