@@ -367,9 +367,9 @@ class RunningAgent:
 
     def run(self) -> None:
         """Runs turns until the shutdown. Then sends and settles the bytes that have an intent, for
-        at most SETTLE_S. If topics were deleted and made again, returns at once and sends nothing
-        more: the brokers would store the batches in the new topic, but the agent would count them
-        as delivered to the old topic.
+        at most SETTLE_S seconds. If topics were deleted and made again, returns at once and sends
+        nothing more: the brokers would store the batches in the new topic, but the agent would
+        count them as delivered to the old topic.
         """
         self._refresh_at = self._clock.monotonic() + REFRESH_S
         while not self._shutdown.requested and not self.made_again:
@@ -400,8 +400,8 @@ class RunningAgent:
         return self._loop.pending_bytes
 
     def _settle(self) -> None:
-        """Reads no more bytes. For at most SETTLE_S, settles and counts the bytes that have an
-        intent, and publishes the counts.
+        """Reads no more bytes. For at most SETTLE_S seconds, settles and counts the bytes that have
+        an intent, and publishes the counts.
         """
         self._loop.is_stopping = True
         deadline = self._clock.monotonic() + SETTLE_S

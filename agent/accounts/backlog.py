@@ -3,9 +3,9 @@ in the files, and how long the agent expects the files to exist.
 
 Bytes are safe when a broker has acknowledged their records, when rules have left their records out,
 or when they are declared lost or uncertain. At each report, the agent notes the size of each file
-with unsafe bytes. So it knows, to within TELL_EVERY_S, since when the first unsafe byte has been in
-the file. If a file already has unsafe bytes at the file's first report, the agent knows only that
-they were written no later than the last write to the file.
+with unsafe bytes. So it knows, to within TELL_EVERY_S (the time between two reports), since when
+the first unsafe byte has been in the file. If a file already has unsafe bytes at the file's first
+report, the agent knows only that they were written no later than the last write to the file.
 
 The life of a file ends when the agent sees that the file has no name any more. If the agent had
 already announced the file's final length to the audit, it searches for the file only once an hour.

@@ -47,7 +47,8 @@ class Register:
 
     def announce_grown(self, tracked: TrackedFile, now_ms: int) -> None:
         """Announces again a file that was shorter than FINGERPRINT_BYTES when its file id was made,
-        and is longer now. The new announcement has the fingerprint of the first FINGERPRINT_BYTES.
+        and is longer now. The new announcement has the fingerprint (a hash) of the first
+        FINGERPRINT_BYTES.
         """
         handle = self._handles.held(tracked.file)
         if handle is None or tracked.birth.fingerprint.length == FINGERPRINT_BYTES:

@@ -52,8 +52,8 @@ _GROWN = "masks make the field {} more than {} times as long; mask each text wit
 @dataclass(frozen=True, slots=True)
 class LeftOut:
     """Records that rules left out, and headers of CSV. rows: for each record, the index of its
-    line, in rising order. event_ms: for each record, its event time (ms), or NO_TIME. rule: for
-    each record, the index in `filters_of` of the rule that left it out.
+    line, in rising order. event_ms: for each record, its event time (ms), or NO_TIME if it has
+    none. rule: for each record, the index in `filters_of` of the rule that left it out.
     """
 
     rows: Int64s
@@ -72,7 +72,8 @@ class LeftOut:
 
 
 def filters_of(recipe: Recipe, shape: RecordShape | None) -> tuple[str, ...]:
-    """The names of all rules of a recipe that leave records out, including CSV_HEADER."""
+    """The names of all rules of a recipe that leave records out, including CSV_HEADER, which leaves
+    out headers of CSV."""
     rules = () if shape is None else tuple(shape.filters)
     return (*rules, CSV_HEADER) if recipe.skips_headers and CSV_HEADER not in rules else rules
 

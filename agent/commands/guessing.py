@@ -197,7 +197,8 @@ def _times(texts: list[bytes]) -> list[tuple[str, str]]:
 def _time_members(
     value: dict[str, Any], above: tuple[str, ...] = ()
 ) -> Iterator[tuple[tuple[str, ...], object]]:
-    """The members of an object that have a value and whose name is in TIMES, each with its path."""
+    """The members of an object that have a value and whose name is in TIMES (the usual names of
+    times), each with its path."""
     for name, each in value.items():
         path = (*above, name)
         if isinstance(each, dict) and len(path) < DEPTH_MAX and "." not in name:

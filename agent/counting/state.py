@@ -116,8 +116,9 @@ def check_directory(directory: Path, patterns: Iterable[Pattern]) -> None:
 
 def _is_of_others(name: str) -> bool:
     """Whether a file with this name shows that another program uses the directory. The names in
-    _NOBODYS do not show this. Nor does the database's name with `.new`: if the agent is killed
-    while it makes the database, the beginning of the database is left under this name."""
+    _NOBODYS (such as `lost+found`) do not show this. Nor does the database's name with `.new`: if
+    the agent is killed while it makes the database, the beginning of the database is left under
+    this name."""
     return name not in _NOBODYS and not name.startswith(f"{notes.DATABASE}.new")
 
 

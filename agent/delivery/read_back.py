@@ -66,7 +66,8 @@ class Fate(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """The bytes [first, end) of an intent. All of them have the same `Fate`."""
+    """The bytes [first, end) of an intent. All of them have the same `Fate` (arrived, missing or
+    doubtful)."""
 
     first: int
     end: int
@@ -259,7 +260,8 @@ def _distinct(pieces: Sequence[Columns]) -> Columns:
 
 def divide(intent: Intent, records: Records) -> list[Part]:
     """Divides an intent's byte range into parts, in order. Neighbouring parts have a different
-    `Fate`. records: the records of the intent's file in this range or in a longer range.
+    `Fate` (arrived, missing or doubtful). records: the records of the intent's file in this range
+    or in a longer range.
     """
     parts: list[Part] = []
     at = intent.first

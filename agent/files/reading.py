@@ -120,7 +120,7 @@ class FileReader:
 
     @property
     def is_active(self) -> bool:
-        """Whether files were read during the last ACTIVE_S."""
+        """Whether files were read during the last ACTIVE_S seconds."""
         return bool(self._active)
 
     def look_again(self, now: float) -> None:

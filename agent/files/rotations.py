@@ -153,8 +153,8 @@ class Rotations:
         }
 
     def wait_for(self, found: Found, index: int, base: str, now: float) -> None:
-        """Remembers an empty generation. For EMPTY_WAIT_S, later looks check whether it has got
-        bytes."""
+        """Remembers an empty generation. For EMPTY_WAIT_S seconds, later looks check whether it has
+        got bytes."""
         self._waiting.setdefault(found.key, (found, index, base, now + EMPTY_WAIT_S))
 
     def wait_again(self, files: Iterable[UnbegunFile]) -> None:

@@ -31,7 +31,8 @@ class Sighting(NamedTuple):
     @property
     def skip(self) -> int | None:
         """How many of the file's first bytes the agent skips at the first look at its pattern
-        (`start_at: end`); UNMEASURED for all bytes of a compressed file; None if it skips no bytes.
+        (`start_at: end`); UNMEASURED stands for all bytes of a compressed file. None if the agent
+        skips no bytes.
         """
         return self.found.size if self.is_first and self.source.starts_at_end else None
 

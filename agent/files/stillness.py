@@ -32,8 +32,8 @@ name."""
 class Restless:
     """What successive looks found in a directory in which names change.
 
-    since: when the first of these looks began (s, monotonic clock). seen: the result of `Look.seen`
-    at the last of these looks. seen_ms: when one of these looks first got this result.
+    since: when the first of these looks began (s, monotonic clock). seen: what the last of these
+    looks saw (the result of `Look.seen`). seen_ms: when one of these looks first saw the same.
     """
 
     since: float

@@ -54,7 +54,8 @@ no event comes.
 """
 
 PATIENCE_S = 0.2
-"""The longest time (s) for which the loop sleeps after a turn, unless PATIENCE_QUIET_S applies."""
+"""The longest time (s) for which the loop sleeps after a turn. While it has nothing to do,
+PATIENCE_QUIET_S applies instead."""
 
 PATIENCE_QUIET_S = 1.0
 """The longest time (s) for which the loop sleeps while it has nothing to read or send and nothing

@@ -214,8 +214,8 @@ class LineFramer:
         return replace(frames, is_hole=np.isin(frames.first, hole))
 
     def _frames(self, data: bytes, content_end: Int64s, end: Int64s) -> Frames:
-        """Makes the `Frames` of records that follow one another. A CR belongs to the terminator
-        only if an LF of the same record follows it.
+        """Makes the `Frames` (where each record begins and ends) of records that follow one
+        another. A CR belongs to the terminator only if an LF of the same record follows it.
         """
         first = np.empty_like(end)
         first[:1], first[1:] = 0, end[:-1]

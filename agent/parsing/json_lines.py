@@ -134,7 +134,7 @@ class JsonParser:
 
     def _unknown(self, objects: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """For each object, the members that have no field. An empty list if the schema has no field
-        EXTRA.
+        EXTRA to take them.
         """
         if self._extra is None:
             return []
@@ -249,7 +249,8 @@ _DECODER: Any = json.JSONDecoder(parse_constant=_refuse_constant)
 _EXACT_DECODER = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite)
 _MAY_BE_INFINITE = r"[eE]\+?[0-9]{3}|[0-9]{200}"
 """Each line with a number that is too large for a double matches this pattern. Only the lines that
-match are decoded with `_finite`, because it makes the decoder slower.
+match are decoded with `_finite`, which refuses such numbers, because `_finite` makes the decoder
+slower.
 """
 
 
@@ -340,8 +341,8 @@ def _one_by_one(values: list[Any], field: pa.Field, unfit: list[int]) -> tuple[p
 
 
 def _instants(values: list[Any], kind: pa.DataType, now_ms: int) -> list[Any]:
-    """Turns each string into a number in the type's unit, or into _UNFIT if the string is not a
-    time."""
+    """Turns each string into a number in the type's unit, or into _UNFIT (which marks values that
+    do not fit) if the string is not a time."""
     places = [index for index, value in enumerate(values) if type(value) is str]
     if not places:
         return values

@@ -211,8 +211,8 @@ class _Index:
         ).cast(kind)
 
     def _places(self, name: str) -> Int64s:
-        """For each line the index of the pair whose value a field takes; _NOBODY if the line has no
-        such pair."""
+        """For each line the index of the pair whose value a field takes; _NOBODY says that the line
+        has no such pair."""
         at = np.full(self._count, _NOBODY, np.int64)
         for key in (*self._aliases.get(name, ()), name):
             if key in self._code:

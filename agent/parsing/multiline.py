@@ -173,8 +173,9 @@ class JoiningFramer:
         )
 
     def _by_rule(self, texts: pa.BinaryArray, is_part: Booleans) -> _Joints:
-        """The `_Joints` of lines with these texts, by the rule alone. is_part: for each line,
-        whether the next part of its text is in the line after it."""
+        """Where, by the rule alone, records begin and end in lines with these texts (see
+        `_Joints`). is_part: for each line, whether the next part of its text is in the line after
+        it."""
         yes = np.ones(len(texts), np.bool_)
         if self._rule is None:
             return _Joints(yes, ~is_part, yes, ~is_part)

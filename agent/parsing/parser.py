@@ -77,8 +77,8 @@ class Parser(Protocol):
 
 
 def has_time_mark(schema: pa.Schema) -> bool:
-    """Whether the schema has the field TIME_MARK. Raises ConfigurationRefused if the field is not a
-    boolean.
+    """Whether the schema has the field TIME_MARK, which marks records whose time could not be read.
+    Raises ConfigurationRefused if the field is not a boolean.
     """
     at = int(schema.get_field_index(TIME_MARK))
     if at >= 0 and not types.is_boolean(schema.field(at).type):

@@ -32,14 +32,16 @@ replaced.
 
 class ReplacingParser:
     """Turns lines of an encoding into UTF-8, repairs the lines that are not in this encoding, and
-    lets another parser parse all lines. That parser's schema does not have the field MARK.
+    lets another parser parse all lines. That parser's schema does not have the field MARK, which
+    says whether bytes were replaced.
     """
 
     def __init__(self, inner: Parser, encoding: str = UTF_8) -> None:
         self._inner, self._encoding = inner, encoding
 
     def parse(self, lines: pa.BinaryArray, now_ms: int) -> Parsed:
-        """Parses the repaired lines with the other parser, and adds the field MARK."""
+        """Parses the repaired lines with the other parser, and adds the field MARK, which says
+        whether bytes of a line were replaced."""
         repaired, rows = line_columns.repaired(lines, self._encoding)
         parsed = self._inner.parse(repaired, now_ms)
         marks = np.zeros(len(lines), np.bool_)

@@ -138,7 +138,8 @@ class ReplayParser:
 
 
 def without_fields(schema: pa.Schema) -> pa.Schema:
-    """The schema without the fields in FIELDS."""
+    """The schema without FIELDS (the fields for the origin of the record that was rejected
+    first)."""
     return pa.schema([field for field in schema if field.name not in FIELDS])
 
 

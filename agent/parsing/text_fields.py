@@ -180,7 +180,7 @@ def converted(column: pa.StringArray, field: pa.Field) -> tuple[pa.Array, np.nda
 
 
 def moments(event_ms: Int64s, field: pa.Field, now_ms: int) -> pa.Array:
-    """Returns event times in the field's type. In place of NO_TIME, returns `now_ms`, the moment of
-    reading."""
+    """Returns event times in the field's type. For a line without an event time (NO_TIME), returns
+    `now_ms`, the moment of reading."""
     event_ms = np.where(event_ms == NO_TIME, np.int64(now_ms), event_ms)
     return pa.array(event_ms, pa.timestamp("ms", "UTC")).cast(field.type, safe=False)

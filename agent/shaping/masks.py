@@ -18,7 +18,7 @@ MASKED: Final = "[masked]"
 
 def mask_kinds(texts: pa.StringArray, kinds: Iterable[str]) -> pa.StringArray:
     """The texts, with a fixed text in place of everything that these kinds recognize. The kinds are
-    applied in the order of KINDS.
+    always applied in the same order, that of KINDS.
     """
     wanted = set(kinds)
     for name, kind in KINDS.items():

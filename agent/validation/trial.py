@@ -80,8 +80,8 @@ class Trial:
 
 
 def find(source: SourceSettings, host: Host) -> tuple[list[Found], Trial]:
-    """Returns the files of a source, newest first, and a `Trial` in which no lines have been tried
-    yet.
+    """Returns the files of a source, newest first, and a `Trial` (the result for the source) in
+    which no lines have been tried yet.
     """
     exclude = tuple(source.exclude)
     scan = host.scan([Pattern(path, exclude) for path in source.paths])

@@ -37,7 +37,7 @@ OTHER_REASONS: Final = "other reasons"
 
 Name = tuple[str, str]
 """The cluster and the name of a topic. A topic that was deleted and created again keeps its name,
-but becomes another `Source`."""
+but becomes another `Source` (a topic with its id)."""
 
 Labels = tuple[str, ...]
 """The values of a metric's labels: the cluster, the topic, and the values of the other labels."""

@@ -66,10 +66,10 @@ def opened(
     host: str | None,
     topics_of: Callable[[Ledger], Collection[str]],
 ) -> Iterator[Site]:
-    """Opens everything that the options name, and yields it as a `Site`. host: the host from which
-    the line came. Files are read if the command runs on that host, or if --agent-config is given.
-    topics_of: a function that gets the ledger, and returns the names of the source topics whose
-    partitions must be read.
+    """Opens everything that the options name, and yields it as a `Site` (everything in which lines
+    are looked for). host: the host from which the line came. Files are read if the command runs on
+    that host, or if --agent-config is given. topics_of: a function that gets the ledger, and
+    returns the names of the source topics whose partitions must be read.
     """
     settings = options.settings_of(args)
     output = None if args.output is None else _output(args.output)

@@ -351,10 +351,10 @@ def _is_of_later(lines: FileLines, since_ms: int | None) -> bool:
 
 
 def _fates(join: _Join, file: int, shipped: Array, *, is_passed: bool, is_whole: bool) -> Array:
-    """Returns the result for each line of a file, as the number of a `Fate`. shipped: for each
-    line, whether it has a record. is_passed: whether the file is gone, or lines of a newer file of
-    the same log were shipped, so that the shipper has finished this file. is_whole: whether all
-    records of this file that the topic ever had were read."""
+    """Returns the result for each line of a file, as the number of a `Fate` (shipped, missing and
+    so on). shipped: for each line, whether it has a record. is_passed: whether the file is gone, or
+    lines of a newer file of the same log were shipped, so that the shipper has finished this file.
+    is_whole: whether all records of this file that the topic ever had were read."""
     rows = join.rows(file)
     fates = np.full(len(shipped), _NUMBERS[Fate.MISSING], np.int8)
     before = Fate.MISSING if is_whole else Fate.NOT_COMPARED

@@ -51,7 +51,8 @@ class SealNote(NamedTuple):
     """One seal of one topic by one agent: the agent vouches that it has counted all lines up to
     `sealed_until`. Seals are sorted by (epoch, number), so the oldest seal comes first. taken_ms:
     the time at which the seal arrived, by the reader's clock or the broker's clock, if this time is
-    before `sealed_until` (then the agent's clock was ahead); otherwise NEVER_AHEAD_MS."""
+    before `sealed_until` (then the agent's clock was ahead); otherwise NEVER_AHEAD_MS, which is
+    later than every seal."""
 
     epoch: int
     number: int
@@ -254,13 +255,15 @@ def agents_in(message: Delta | Seal) -> Iterator[tuple[Source, int]]:
 
 
 def agent_of(sender: Sender) -> int:
-    """The agent that sent a message; NO_AGENT if the producer's name is not an agent id."""
+    """The agent that sent a message; NO_AGENT (the id 0) if the producer's name is not an agent
+    id."""
     return agent_named(sender.producer)
 
 
 @lru_cache(maxsize=1 << 16)
 def agent_named(producer: str) -> int:
-    """The agent id whose decimal digits are the producer's name; NO_AGENT for any other name."""
+    """The agent id whose decimal digits are the producer's name; NO_AGENT (the id 0) for any other
+    name."""
     if not (producer.isascii() and producer.isdigit() and len(producer) <= _ID_DIGITS_MAX):
         return NO_AGENT
     agent = int(producer)

@@ -213,7 +213,7 @@ class Dashboard:
     def _bucket(
         self, verdict: BucketVerdict, name: str, evidence: Evidence, run: Sequence[BucketVerdict]
     ) -> BucketPage:
-        """Returns the page of a bucket. run: the result of `_run`: bad buckets, which may have the
+        """Returns the page of a bucket. run: bad buckets (the result of `_run`), which may have the
         same causes as this bucket.
         """
         now_ms, noted = self._clock.time_ms(), self._noted(verdict)
