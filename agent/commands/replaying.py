@@ -281,7 +281,7 @@ def _write(state_dir: Path, topic: str, envelopes: Sequence[Envelope]) -> None:
 
 def _give_away(state_dir: Path, paths: Sequence[Path]) -> None:
     """If root runs the command, makes the agent's user (the owner of `state_dir`) the owner of
-    these paths. They are the new file and its directories; the agent has to read the file.
+    these paths (the new file and its directories), because the agent has to read the file.
     """
     owner = state_dir.stat()
     if os.geteuid() == 0 and owner.st_uid != 0:

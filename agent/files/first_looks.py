@@ -144,8 +144,8 @@ class FirstLooks:
 
 
 def _both(one: Pattern, other: Pattern) -> Pattern:
-    """A pattern that excludes only the paths that both patterns exclude. The text of the two
-    patterns is the same."""
+    """A pattern that excludes only the paths that both patterns exclude. The two patterns must have
+    the same text."""
     return replace(one, exclude=tuple(each for each in one.exclude if each in other.exclude))
 
 

@@ -396,8 +396,8 @@ def _end_in(piece: bytes, lines: LineFramer, *, is_hole: bool) -> int | None:
 
 def _scanned(piece: bytes, lines: LineFramer, *, is_hole: bool) -> int:
     """How many bytes of a piece certainly belong to a long line, or to a hole (a run of NUL bytes),
-    that continues after the piece. If a piece of a line ends with NULs, they do not count: a hole
-    may begin there. The next piece begins with them.
+    that continues after the piece. If a piece of a line ends with NULs, these NULs do not count,
+    because a hole may begin there. The next piece begins with them.
     """
     return len(piece) - len(piece) % lines.unit if is_hole else lines.size_before_nuls(piece)
 

@@ -4,7 +4,8 @@ directory. A look is one search for the host's files. Does no I/O.
 If files are renamed during a look, the scan of the patterns and the listing of the directory show
 different moments. The listing may even contain a renamed file twice or not at all. The agent then
 repeats the look, and meanwhile seals none of the directory's topics. The agent does not repeat the
-look for a name that rotation cannot give. So other files beside a log never delay its seals.
+look if the changed name is one that rotation cannot give. So other files beside a log never delay
+its seals.
 """
 
 from __future__ import annotations

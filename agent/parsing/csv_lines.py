@@ -45,9 +45,9 @@ AFTER_QUOTE: Final = "a quoted value has text behind its last quotation mark"
 
 class CsvParser:
     """Cuts lines into the values of named columns. header: the text of a header line; None if a
-    header consists of the names of the columns. skips_headers: whether headers are left out. If
-    not, they are rejected, as earlier versions of the agent did: intents that such a version stored
-    must still give the same records.
+    header consists of the names of the columns. skips_headers: whether headers are left out.
+    Headers that are not left out are rejected, as by earlier versions of the agent: intents that
+    such a version stored must still give the same records.
     """
 
     def __init__(

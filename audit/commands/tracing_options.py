@@ -89,8 +89,8 @@ def opened(
 
 
 def decoder(args: argparse.Namespace) -> Callable[[bytes], str]:
-    """Returns a function that returns a record's value as text: as JSON if its schema is known, or
-    as plain text."""
+    """Returns a function that turns a record's value into text: into JSON if its schema is known,
+    or into plain text."""
     client, is_named = registry(args)
     values = Values(client, _note, is_named=is_named)
 

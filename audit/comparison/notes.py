@@ -41,7 +41,7 @@ DATABASE: Final = "count.db"
 FORMAT: Final = 1
 FORMAT_KEY: Final = "notes_format"
 COUNTED_FROM: Final = "counted_from"
-"""In the table `meta`, the key of the time (ms) since when all lines that the agent has read are
+"""This key of the table `meta` has the time (ms) since when all lines that the agent has read are
 noted."""
 
 NOT_COMPARED: Final = hash_of(b"")
