@@ -200,8 +200,8 @@ class Look:
         return min(first, now_ms)
 
     def since_ms(self, index: int) -> int:
-        """The result of `looked_ms`, minus SLACK_MS, because times of change may be so much too
-        early."""
+        """The result of `looked_ms`, minus SLACK_MS, because times of change may be too early by
+        this much."""
         return self.looked_ms(index) - SLACK_MS
 
     def is_strange(self, path: str) -> bool:

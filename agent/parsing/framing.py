@@ -136,7 +136,7 @@ class LineFramer:
             return self._frame_each(data, range_ends)
         array = np.frombuffer(data, np.uint8)
         end = np.flatnonzero(array == LF).astype(np.int64) + 1
-        if (array[range_ends - 1] != LF).any():  # a range may end without a terminator
+        if (array[range_ends - 1] != LF).any():  # a range's last line has no terminator
             end = np.union1d(end, range_ends)
         content_end = end - (array[end - 1] == LF)
         return self._frames(data, content_end, end)

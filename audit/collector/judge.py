@@ -101,10 +101,9 @@ class Judge:
         return self._blocks
 
     def take_balanced(self) -> list[tuple[Source, BucketId]]:
-        """Returns the buckets in which, as the last step found, all places have equal counts of
-        nearly all agents (BucketColumns.is_balanced), and whose checksums are still stored in full
-        length. The caller may shorten these checksums (Ledger.narrow) before it adds further
-        messages to the ledger.
+        """Returns the buckets that the last step found complete or balanced (see
+        BucketColumns.is_balanced), and whose checksums are still stored in full length. The caller
+        may shorten these checksums (Ledger.narrow) before it adds further messages to the ledger.
         """
         found, self._balanced = self._balanced, []
         return found

@@ -41,7 +41,7 @@ _ROW: Final = np.dtype(
         ("late", np.uint64),
         ("rest", np.int64),
         ("is_stale", np.bool_),
-        ("stale_since", np.int64),  # the first call of `look` that found it stale
+        ("stale_since", np.int64),  # the first call of `look` that asked to judge it
         ("is_judged", np.bool_),
         ("is_noted", np.bool_),
         # the values of the verdict
