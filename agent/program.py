@@ -393,9 +393,9 @@ class RunningAgent:
         )
 
     def _pending(self) -> int:
-        """The number of bytes that are not settled. The thread that answers requests for metrics
-        calls this method. The loop does not, because adding up the bytes of many files is too slow
-        for a turn.
+        """The number of bytes that are not settled (acknowledged, declared lost and so on). The
+        thread that answers requests for metrics calls this method. The loop does not, because
+        adding up the bytes of many files is too slow for a turn.
         """
         return self._loop.pending_bytes
 

@@ -221,7 +221,7 @@ class Inquiry:
         return taken
 
     def write(self, changes: Changes) -> None:
-        """Replaces divided intents by their parts, in the transaction that promises the parts."""
+        """Replaces each divided intent in the state by its parts, in one transaction."""
         if self._divided:
             changes.forget_intents(self._divided)
             changes.put_intents(self._kept)

@@ -98,8 +98,8 @@ class Decompressor:
         self._stream = self._format.stream(io.FileIO(self._descriptor, closefd=False))
 
     def length(self, most: int) -> int:
-        """How many decompressed bytes follow those that were read. Raises OSError if there are more
-        than `most`.
+        """How many decompressed bytes follow those that were read. Raises OSError if more than
+        `most` bytes follow.
         """
         total = 0
         while part := self.read(_CHUNK):

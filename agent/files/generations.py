@@ -8,7 +8,7 @@ log's name: `app.log` for `app.log.1`.
     app.log.1.gz  app.log-20261120.zst                compressed
 
 These rules cover the names that logrotate gives with any `dateformat`, `extension` or
-`addextension`. They also cover the names of log4j2, logback, log4net, NLog, Serilog,
+`addextension`. The rules also cover the names of log4j2, logback, log4net, NLog, Serilog,
 java.util.logging, Python, nginx, rotatelogs, cronolog, kubelet, Docker, savelog and newsyslog, and
 the names of copies that people and Windows make. A file without such a name is no generation:
 `mail.err` is no generation of `mail`. If a file has such a name, the times at which it was made and

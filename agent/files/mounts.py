@@ -25,7 +25,7 @@ the file system before it mounts it.
 """
 
 REMEMBERED_S: Final = 30 * 86_400.0
-"""If a file id has ended and its file's file system is missing, the agent remembers the id for so
+"""If a file id has ended and its file's file system is missing, the agent remembers the id for this
 many seconds."""
 
 UNMOUNTED: Final = "the file system on which its files lay is not mounted"

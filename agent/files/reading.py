@@ -52,7 +52,7 @@ CLOSE_EVERY_S = 0.5
 """Seconds between two searches for files that are idle and can be closed."""
 
 ACTIVE_S = 2.0
-"""For so many seconds after the agent has read bytes of a file, every turn tries to read the file
+"""For this many seconds after the agent has read bytes of a file, every turn tries to read the file
 again, even without an event."""
 
 

@@ -67,8 +67,8 @@ CLEAN_AFTER_MS: Final = 2_000
 at the second change."""
 
 EMPTY_WAIT_S: Final = 3_600.0
-"""For so many seconds, looks check an empty rotated file again, because its program may still write
-to it.
+"""For this many seconds, looks check an empty rotated file again, because its program may still
+write to it.
 """
 
 REPOINTED: Final = "the link leads elsewhere: what it led to in between may be unread"

@@ -34,7 +34,8 @@ class Restless:
     """What successive looks found in a directory in which names change.
 
     since: when the first of these looks began (s, monotonic clock). seen: what the last of these
-    looks saw (the result of `Look.seen`). seen_ms: when one of these looks first saw the same.
+    looks saw (the result of `Look.seen`). seen_ms: the time (by the host's clock) at which one of
+    these looks first saw exactly this.
     """
 
     since: float

@@ -6,9 +6,9 @@ with which the agent answers.
     <state.dir>/reload/<id>.answer    JSON; the agent writes it, and the command deletes it
     <state.dir>/reload/<id>.unsaid    the file .taken, renamed: the agent could not write an answer
 
-Unlike a signal, files need no process id. So the command cannot reach a wrong process. It also
-reaches an agent in a container if the container shares the directory. Every user who may write to
-the agent's state directory may ask for a reload.
+Unlike a signal, files need no process id. So the command cannot reach a wrong process. The command
+also reaches an agent in a container if the container shares the directory. Every user who may write
+to the agent's state directory may ask for a reload.
 """
 
 from __future__ import annotations

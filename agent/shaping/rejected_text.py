@@ -10,8 +10,8 @@ must not be sent. So the rules have this effect on the whole text of the line:
   `^` or `$`), because the anchor has another meaning in the whole text than in a field.
 * The text is withheld if the masks may overlook something that they would see in a field: if they
   find more in the text without its escapes, if the text has NUL characters (as in UTF-16 that was
-  read as UTF-8), or if the line is not in the encoding of its source. It is also withheld if the
-  masks make it too long (`growth`).
+  read as UTF-8), or if the line is not in the encoding of its source. The text is also withheld if
+  the masks make it too long (`growth`).
 * If only the head of a line is known, the last HEAD_BYTES_LEFT_OUT bytes of the head are left out.
   The whole head is withheld if a private text may be longer than these bytes, or if a pattern may
   need text after the head.

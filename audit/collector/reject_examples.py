@@ -119,8 +119,8 @@ def reading(examples: RejectExamples, stopping: threading.Event) -> Iterator[Non
 
 
 def _wanted_lines(standing: Standing) -> dict[Source, BucketKey]:
-    """Returns the newest bucket with rejects of each topic of rejects. Takes at most TOPICS_MAX
-    topics: those with the most rejects."""
+    """For each topic of rejects, returns the newest bucket that has rejects. Takes at most
+    TOPICS_MAX topics: those with the most rejects."""
     found: dict[Source, BucketKey] = {}
     rejects = [x for x in standing.topics if x.source.topic.endswith(REJECTED_SUFFIX) and x.records]
     for topic in sorted(rejects, key=lambda x: -x.records)[:TOPICS_MAX]:

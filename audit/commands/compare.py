@@ -29,7 +29,7 @@ from skidway.schemas.topic_reading import read_ranges
 LIMIT = 20
 LIMIT_MAX = 10_000
 STAMPED_EARLIER_MS = 5_000
-"""A record's timestamp may be earlier than the time at which its line was written, by at most so
+"""A record's timestamp may be earlier than the time at which its line was written, by at most this
 many ms. Some shippers (rsyslog) round the time down to a second, and some take the time that is in
 the line.
 """

@@ -28,7 +28,8 @@ _NOT_NOTED: Final = (
 
 def is_good(result: Result) -> bool:
     """Whether the comparison found nothing wrong: lines are shipped, none is missing, doubled or
-    changed, and each line that is not shipped yet was written so lately that this is normal."""
+    changed, and each line that is not shipped yet was written only recently, so the shipper is not
+    late."""
     counts = [each.counts for each in result.files]
     compared = sum(x[Fate.SHIPPED] for x in counts)
     is_late = any(each.late for each in result.files)
