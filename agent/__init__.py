@@ -23,9 +23,9 @@ The agent gives these guarantees (docs/delivery.md gives the reasons):
 * An intent is a row in the state by which the agent promises to send a range of a file's bytes. The
   agent sends bytes only after the transaction that writes their intent is durable.
 * After a crash the agent sends again the bytes of every intent that the checkpoint has not passed,
-  if the file's bytes still have the intent's CRC. It makes the records with the recipe that the
-  intent names. A recipe consists of the settings, schemas and versions of code that decide which
-  records the bytes become.
+  if the file's bytes still have the intent's CRC. The agent makes the records with the recipe that
+  the intent names. A recipe consists of the settings, schemas and versions of code that decide
+  which records the bytes become.
 * If an intent cannot be sent again, the agent asks the brokers which of the intent's records they
   have. The records that the brokers have count as acknowledged. The agent sends the missing records
   as the present program makes them, or declares their byte range lost or uncertain. One transaction

@@ -322,8 +322,8 @@ class Accounts:
         offsets: Mapping[TopicPartition, int],
     ) -> None:
         """Takes back each last word that is no longer true: sends an ordinary seal in its place. A
-        last word is the final seal of an agent that leaves for good. It is no longer true if the
-        agent continues to read the topic.
+        last word is the final seal of an agent that leaves for good. A last word is no longer true
+        if the agent continues to read the topic.
         """
         again = self.leaving.take_back()
         if not again:

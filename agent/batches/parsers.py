@@ -134,8 +134,8 @@ def _regex(recipe: Recipe, schema: pa.Schema) -> Parser:
 
 
 def _prefixed_json(recipe: Recipe, schema: pa.Schema, pattern: str, group: str) -> Parser:
-    """The parser for JSON objects after a prefix. It consists of two parsers, one for the prefix
-    and one for the object; each of them fills its own fields.
+    """The parser for JSON objects after a prefix. This parser consists of two parsers, one for the
+    prefix and one for the object; each of them fills its own fields.
     """
     groups = prefix_groups(pattern, group)
     times = [name in groups for name in recipe.time_fields]

@@ -1,6 +1,6 @@
-"""A press is a compiled recipe. It makes record batches from readings. A reading is an intent (a
-promised byte range of a file) with its bytes. The batches depend only on the intents, the bytes and
-the recipe.
+"""A press is a compiled recipe. A press makes record batches from readings. A reading is an intent
+(a promised byte range of a file) with its bytes. The batches depend only on the intents, the bytes
+and the recipe.
 
     bytes -> records -> columns -> (left out) -> datums -> (rejects) -> partitions -> batches
              framing    parser     rules         codec                  routing      cuts, encode

@@ -227,8 +227,8 @@ def give_up(directory: Path, topic: str) -> str:
 def given_up(state: StateDatabase, topic: str) -> list[Intent]:
     """Gives up the intents (promised byte ranges) whose records can go to the topic, and returns
     these intents. The agent sends none of them again unchanged. If the topic was not made again,
-    the agent later asks the brokers which records of these intents arrived. It sends the missing
-    records with the present settings of the intents' files.
+    the agent later asks the brokers which records of these intents arrived. The agent sends the
+    missing records with the present settings of the intents' files.
     """
     recipes = state.recipes()
     found = []

@@ -278,8 +278,8 @@ def divide(intent: Intent, records: Records) -> list[Part]:
 def outcome_of(
     records: Records, agent: int, file: int, sources: tuple[Source, Source], bucket_ms: int
 ) -> ReadingOutcome:
-    """The outcome (counts of records and bytes) of records that were found in the logs. It is the
-    same as if the brokers had acknowledged these records.
+    """The outcome (counts of records and bytes) of records that were found in the logs. The outcome
+    is the same as if the brokers had acknowledged these records.
 
     sources: the data topic and the topic of its rejected lines.
     """

@@ -2,8 +2,8 @@
 file from which it was made.
 
 Positions count plain bytes. A file can only be decompressed forwards. To go back, this module
-decompresses the file again from its first byte. It keeps only the first bytes of the file and the
-bytes that were read last.
+decompresses the file again from its first byte. The module keeps only the first bytes of the file
+and the bytes that were read last.
 """
 
 from __future__ import annotations

@@ -339,8 +339,8 @@ class History:
         return strays
 
     def _others(self, look: Look, directory: str) -> list[Found]:
-        """Unknown files in a directory. They have changed since the last look, and their names do
-        not show from which path they come. Each look collects these files only once for a
+        """Unknown files in a directory. The files have changed since the last look, and their names
+        do not show from which path they come. Each look collects these files only once for a
         directory.
         """
         known = look.others.get(directory)

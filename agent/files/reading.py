@@ -10,7 +10,7 @@ truncated and has grown again. Such a file gets a new file id.
 A reading ends with the last whole record. The record after it may not be whole yet, so the agent
 reads it only when the file has not changed for `idle.flush.ms` (`timeout.ms` for a source with
 `multiline`). If a line does not end within READ_BYTES, the agent reads on in blocks of READ_BYTES,
-called pieces, to find the line's end. It keeps only the line's first bytes in memory.
+called pieces, to find the line's end. Only the line's first bytes stay in memory.
 """
 
 from __future__ import annotations
@@ -397,7 +397,7 @@ def _end_in(piece: bytes, lines: LineFramer, *, is_hole: bool) -> int | None:
 def _scanned(piece: bytes, lines: LineFramer, *, is_hole: bool) -> int:
     """How many bytes of a piece certainly belong to a long line, or to a hole (a run of NUL bytes),
     that continues after the piece. If a piece of a line ends with NULs, these NULs do not count,
-    because a hole may begin there. The next piece begins with them.
+    because a hole may begin there. The next piece begins with these NULs.
     """
     return len(piece) - len(piece) % lines.unit if is_hole else lines.size_before_nuls(piece)
 

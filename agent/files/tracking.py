@@ -483,8 +483,8 @@ class Tracker:
             self._known.grew(tracked, status.size, status.changed_ns, now)
 
     def _disown(self, tracked: TrackedFile, path: str | None) -> None:
-        """Ends the id of a file that still exists. Called if no source's pattern matches its path
-        any more.
+        """Ends the id of a file that still exists. Called if no source's pattern matches the file's
+        path any more.
         """
         found = None if path is None else self._host.look(path)
         if found is not None:

@@ -79,6 +79,6 @@ VARIABLES: Final = {
 
 UNBRACKETED: Final = r"[^\]]*?"
 """The regular expression for a thread's name in patterns that also have directives of BRACKETED,
-which write `[text] `. It matches no `]`, so that the thread's name never takes the text that such a
-directive writes.
+which write `[text] `. The expression matches no `]`, so that the thread's name never takes the text
+that such a directive writes.
 """

@@ -61,7 +61,7 @@ class Surroundings:
 @dataclass(frozen=True, slots=True)
 class Parts:
     """All parts of a loop. first: the changes that a starting agent writes to its state. The first
-    turn's transaction contains them.
+    turn's transaction contains these changes.
     """
 
     mail: Mail

@@ -328,8 +328,8 @@ def _column(values: list[Any], field: pa.Field, now_ms: int) -> tuple[pa.Array, 
 
 def _one_by_one(values: list[Any], field: pa.Field, unfit: list[int]) -> tuple[pa.Array, list[int]]:
     """Converts the values one at a time, to find those that Arrow refuses: numbers that are too
-    large, and strings with an unpaired surrogate. They become null, and their indexes are added to
-    `unfit`.
+    large, and strings with an unpaired surrogate. The refused values become null, and their indexes
+    are added to `unfit`.
     """
     for index, value in enumerate(values):
         try:

@@ -538,5 +538,5 @@ def _matrix(values: pa.StringArray) -> tuple[npt.NDArray[np.uint8], Int64s]:
         inside = np.arange(columns) < np.minimum(width, columns)[:, None]
         at = bounds[:-1, None].astype(np.int64) + np.arange(columns)
         matrix[:, :columns][inside] = data[at[inside]]
-    # A value that is too long is not a time. It gets a width that no format can reach.
+    # A value that is too long is not a time. Such a value gets a width that no format can reach.
     return matrix, np.where(width > WIDTH_MAX, WIDTH_MAX + _MARGIN + 1, width)

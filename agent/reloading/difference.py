@@ -29,8 +29,8 @@ def needs_restart(before: AgentSettings, after: AgentSettings) -> list[str]:
 
 
 def changes(before: AgentSettings, after: AgentSettings) -> list[str]:
-    """Sentences that say which settings and sources differ. They name the keys of settings, and
-    never their values."""
+    """Sentences that say which settings and sources differ. The sentences name the keys of
+    settings, and never their values."""
     keys = [key for key in _changed(before, after) if key not in ("sources", "sources.dir")]
     return [*(f"{key} changed" for key in keys), *_of_sources(before.sources, after.sources)]
 

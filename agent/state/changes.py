@@ -193,8 +193,8 @@ class Changes:
         self._do(statement, *[drawn_row(each) for each in ranges])
 
     def forget_drawn(self, ranges: Iterable[Drawn]) -> None:
-        """Deletes the given ranges. Each was reported to the audit, or another chosen range
-        replaces it."""
+        """Deletes the given ranges. Each of these ranges was reported to the audit, or another
+        chosen range replaces it."""
         self._do(
             "DELETE FROM drawn WHERE (period, period_ms, lot, file, first) = (?, ?, ?, ?, ?)",
             *[drawn_row(each)[:5] for each in ranges],
@@ -214,8 +214,8 @@ class Changes:
         self._do("DELETE FROM intents WHERE sequence = ?", *[(each,) for each in sequences])
 
     def put_sums(self, sums: Iterable[tuple[BucketKey, Sums]]) -> None:
-        """Sets the sums of each given bucket. They cover all counted records of the bucket that are
-        in no delta (message with new counts) yet.
+        """Sets the sums of each given bucket. The sums cover all counted records of the bucket that
+        are in no delta (message with new counts) yet.
         """
         given = list(sums)
         self._do(

@@ -40,9 +40,9 @@ class FileState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Birth:
-    """The values with which a file id was announced. They never change, with two exceptions. If the
-    device gets another number, `key` changes. If the file is compressed, `key` and `born_ns`
-    change.
+    """The values with which a file id was announced. These values never change, with two
+    exceptions. If the device gets another number, `key` changes. If the file is compressed, `key`
+    and `born_ns` change.
 
     path: as text for people (bytes that are not UTF-8 are escaped). topic_id: the topic's id when
     the file id began. serial: a number that rises with every file id of this state. born_ns: when
@@ -258,7 +258,7 @@ class TrackedFile:
     @property
     def lost_promised(self) -> int:
         """How many of the lost bytes are before the position. The agent had read these bytes and
-        made intents for them. It has never read the other lost bytes.
+        made intents for them. The agent has never read the other lost bytes.
         """
         tally = self.tally
         return self.position - self.birth.begin - (tally.total - tally.lost)

@@ -83,8 +83,8 @@ class Edition:
         return self.step.common.policy
 
     def evidence(self, window: Window, topics: Sequence[str] | None = None) -> Evidence:
-        """Returns the evidence about these topics (None: all topics). It has the counts of the
-        buckets that start in the window; see Ledger.evidence. The caller must not change the
+        """Returns the evidence about these topics (None: all topics). The evidence has the counts
+        of the buckets that start in the window; see Ledger.evidence. The caller must not change the
         evidence.
         """
         return self.ledger.evidence_of(self.step.common.evidence, window, topics)

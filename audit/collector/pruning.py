@@ -2,10 +2,10 @@
 `keep.days`, and are complete or accepted.
 
 `OldBuckets` judges old buckets on a thread of its own: first all buckets with the oldest start,
-then all buckets with the next start, and so on. It has its own connection to the ledger, and only
-reads. The collecting thread, which is the ledger's only writer, takes a few of the buckets that
-were found, and deletes them. A late line may change a bucket after it was judged. So the collecting
-thread deletes a bucket only if the bucket's counts have not changed since then.
+then all buckets with the next start, and so on. The thread has its own connection to the ledger,
+and only reads. The collecting thread, which is the ledger's only writer, takes a few of the buckets
+that were found, and deletes them. A late line may change a bucket after it was judged. So the
+collecting thread deletes a bucket only if the bucket's counts have not changed since then.
 
 A bucket that is neither complete nor accepted stays until somebody accepts it. Until then, reports
 say that its topic is complete only up to this bucket. If the bucket belongs to a topic of rejects
@@ -51,9 +51,9 @@ may have accepted them."""
 
 PAUSE_S = 10.0
 CLOCK_S = 600.0
-"""At this interval, in seconds, the thread computes the time before which buckets are old. It does
-this for the first time when this interval has passed since the start of the collector, because by
-then the collector knows whether its own clock is right.
+"""At this interval, in seconds, the thread computes the time before which buckets are old. The
+thread does this for the first time when this interval has passed since the start of the collector,
+because by then the collector knows whether its own clock is right.
 """
 
 SHARE = 20

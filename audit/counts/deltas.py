@@ -23,8 +23,8 @@ from skidway.dataclass import dataclass
 from skidway.kafka.source import Source
 
 LIMIT_BYTES = 900_000
-"""The greatest size of one message in bytes. It is less than the smallest usual max.message.bytes
-(1 MiB), so that the record batch with the message also fits."""
+"""The greatest size of one message in bytes. This size is less than the smallest usual
+max.message.bytes (1 MiB), so that the record batch with the message also fits."""
 
 # A long takes at most this many bytes in Avro. A string begins with its length, which is a long.
 _LONG_BYTES = 10
