@@ -88,10 +88,10 @@ _version = cache(version)
 
 
 def _rules_of(recipe: Recipe) -> tuple[ShapeRule, ...]:
-    """The recipe's rules. Returns no rules if this program refuses their text. In that case
-    `program_of` does not name SHAPE_VERSION (the version of the code that applies rules), so the
-    versions differ from those of the recipe. So the agent asks the brokers which records of the
-    recipe's intents they have.
+    """The recipe's rules. Returns no rules if this program refuses their text. If the text is
+    refused, `program_of` does not name SHAPE_VERSION (the version of the code that applies rules),
+    so the versions differ from those of the recipe. So the agent asks the brokers which records of
+    the recipe's intents they have.
     """
     try:
         return parse(recipe.shape)

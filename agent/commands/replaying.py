@@ -50,8 +50,8 @@ Key = tuple[int, int, int]
 
 
 class NotReplayed(SkidwayError):
-    """Raised if one of the given lines cannot be replayed. In that case, the command replays none
-    of them."""
+    """Raised if one of the given lines cannot be replayed. The command then replays none of the
+    given lines."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,8 +28,8 @@ UPDATE meta SET value = max(value, coalesce(
     (SELECT max(noted_ms) + 1 FROM unnoted WHERE {_TOO_MANY}), 0)) WHERE key = ?
 """  # noqa: S608 - our own text
 """Sets the time since which the notes are complete. The table `unnoted` lists byte ranges without a
-note. If it has too many rows, the oldest rows are deleted. After that, the notes count as complete
-only for the time after the deleted rows.
+note. If the table has too many rows, the oldest rows are deleted. After that, the notes count as
+complete only for the time after the deleted rows.
 """
 
 

@@ -26,9 +26,9 @@ agent counted.
 
 While brokers are unreachable, the search waits, and the agent declares no record lost or uncertain.
 The agent may be unable to read all records from the floor on: records were deleted, cut off or
-damaged, or the agent has no right to read them. If so, a record that was not found may have been in
-the log. The search reports the unreadable records as a `Hole`. If the records of some bytes were
-not found, the agent declares these bytes uncertain.
+damaged, or the agent has no right to read them. If records could not be read, a record that was not
+found may have been in the log. The search reports the unreadable records as a `Hole`. If the
+records of some bytes were not found, the agent declares these bytes uncertain.
 """
 
 from __future__ import annotations

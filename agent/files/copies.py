@@ -81,8 +81,8 @@ class Copies:
         return True
 
     def _bytes_there(self, original: TrackedFile, base: str) -> int:
-        """If the original's file id has ended, the number of its bytes that were read. Otherwise
-        the number of its bytes that can be read at the path.
+        """If the original's file id has ended, the number of its bytes that were read. If the file
+        id has not ended, the number of the original's bytes that can be read at the path.
         """
         if original.length is not None:
             return original.length

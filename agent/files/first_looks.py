@@ -109,9 +109,9 @@ class FirstLooks:
 
     def is_missed(self, topic: str, found: Found) -> bool:
         """Whether a file that is too old to be read changed since the last look at a topic's
-        patterns. If so, it became too old only because no agent looked for a long time. If nobody
-        can know, the answer is no, because otherwise a clock that was set back would make all old
-        files new.
+        patterns. A file that did so became too old only because no agent looked for a long time. If
+        nobody can know, the answer is no, because otherwise a clock that was set back would make
+        all old files new.
         """
         return self._changed(topic, found) is True
 

@@ -205,8 +205,8 @@ class History:
         return False
 
     def _is_being_compressed(self, look: Look, plain: str) -> bool:
-        """Whether the plain file from which a compressed file is made still exists. If so, the
-        agent reads the plain file."""
+        """Whether the plain file from which a compressed file is made still exists. As long as it
+        exists, the agent reads the plain file."""
         return any(name == plain for name, _ in self._directories.names(look.directory))
 
     def _is_broken(

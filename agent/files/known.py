@@ -223,9 +223,9 @@ class KnownFiles:
         return there[0].birth.born_ns if there else None
 
     def is_another(self, found: Found, beside: Sequence[str]) -> bool:
-        """Whether the found file is a new file that got a known file's inode. If not, it is the
-        known file, perhaps after a truncation. beside: the paths of the files beside it that may be
-        copies.
+        """Whether the found file is a new file that got a known file's inode. If the file is not
+        new, it is the known file, perhaps after a truncation. beside: the paths of the files beside
+        it that may be copies.
 
         The kernel gives a deleted file's inode to the next file, but not while a process has the
         deleted file open. A truncated file looks like that next file, because neither has the bytes

@@ -214,8 +214,8 @@ class FileReader:
         return Taken(tracked, tracked.reading(intent, data), flight)
 
     def _verify(self, tracked: TrackedFile, handle: Handle, now: float) -> bool:
-        """Before more of a file is read, checks that it is the file that was read before. If it may
-        be another file, ends the file id and returns False.
+        """Before more of a file is read, checks that it is the file that was read before. If the
+        file may be another file, ends the file id and returns False.
         """
         status = handle.status()
         point = tracked.last_point
@@ -424,8 +424,8 @@ def _begins_still(tracked: TrackedFile, handle: Handle) -> bool:
 
 def _begins_as_announced(tracked: TrackedFile, data: bytes) -> bool:
     """Whether the bytes that were just read begin with the bytes that the file had when its file id
-    was made. If they are not the first bytes of the file, there is nothing to compare, and the
-    answer is yes."""
+    was made. If the bytes that were read are not the first bytes of the file, there is nothing to
+    compare, and the answer is yes."""
     print_ = tracked.birth.fingerprint
     if tracked.read_position:
         return True

@@ -284,9 +284,9 @@ class Recognition:
 
     def _see_copy(self, sighting: Sighting, base: str) -> bool:
         """Returns True if the found file is, or may be, a copy of a known file, so that `_see_new`
-        has nothing more to do. If it is certainly a copy, the agent reads only the bytes that it
-        had not read of the original. Otherwise the agent reads the whole file, and declares that
-        its bytes may be delivered twice.
+        has nothing more to do. If the file is certainly a copy, the agent reads only the bytes that
+        it had not read of the original. If this is not certain, the agent reads the whole file, and
+        declares that its bytes may be delivered twice.
         """
         found = sighting.found
         if self._known.is_copy(found, base):

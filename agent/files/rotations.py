@@ -328,9 +328,9 @@ class Rotations:
         return self._directories.name_of(look.directory, before.key.inode) is not None
 
     def _is_restless(self, look: Look, changed_ns: int) -> bool:
-        """Whether names were changing while the directory was listed. If so, the scan of the
-        patterns and the listing show different moments. Then the agent keeps what the last look
-        found, and leaves the decision to the next look.
+        """Whether names were changing while the directory was listed. If names were changing, the
+        scan of the patterns and the listing show different moments. Then the agent keeps what the
+        last look found, and leaves the decision to the next look.
         """
         moment, place = look.moment, look.place
         left = [path for path in look.elsewhere if path in place.lay]

@@ -207,7 +207,7 @@ class Tracker:
 
     def launch(self, tracked: TrackedFile, flight: Flight) -> None:
         """Adds a flight (an intent under way). The flight's bytes are being sent, or they are lost
-        or uncertain. In both cases, the checkpoint passes them only after the file's earlier
+        or uncertain. In both cases, the checkpoint passes the flight only after the file's earlier
         flights.
         """
         tracked.flights += (flight,)

@@ -8,10 +8,10 @@ begin with a quotation mark, quotation marks inside the value stand for themselv
 value does not end in its record, only this record is rejected. So a quotation mark that is never
 closed does not change the values of later records.
 
-If the setting `parser.header` is set, a line with exactly this text is a header. Otherwise a line
-is a header if its values are the names of the columns. So only a line's own bytes decide whether it
-is a header, and not its position in the file. A header is no data: it is left out, and counted as
-filtered by the rule CSV_HEADER, because the agent must account for every line.
+If the setting `parser.header` is set, a line with exactly this text is a header. Without this
+setting, a line is a header if its values are the names of the columns. So only a line's own bytes
+decide whether it is a header, and not its position in the file. A header is no data: it is left
+out, and counted as filtered by the rule CSV_HEADER, because the agent must account for every line.
 
 A line is regular if each of its quotation marks is at the edge of a value or is doubled. In such a
 line, a delimiter is inside a value if the number of quotation marks before the delimiter is odd.

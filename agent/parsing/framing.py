@@ -8,8 +8,8 @@ remembers nothing between calls.
 
 LF and CRLF both end a line, and do not belong to its value. A blank line is a record. The last line
 of a range may lack its terminator: if the file has not changed for `idle.flush.ms`, the agent reads
-such a line too. In this case the record ends where the range ends. The length in a record's origin
-includes the terminator. So if this length equals the length of the value, the record has no
+such a line too. A record without a terminator ends where its range ends. The length in a record's
+origin includes the terminator. So if this length equals the length of the value, the record has no
 terminator. The framing of a range does not depend on other ranges. So if the agent reads a range
 again, the range yields the same records.
 

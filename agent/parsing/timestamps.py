@@ -16,7 +16,7 @@ time happens twice because clocks were changed, the parser chooses the first of 
 
 The column becomes a matrix of characters with one row per value. The parser reads each directive in
 all rows at once. As long as the next directive begins at the same position in all rows, the parser
-stores this position as one number. Otherwise it stores one number per row.
+stores this position as one number. If the positions differ, the parser stores one number per row.
 """
 
 from __future__ import annotations

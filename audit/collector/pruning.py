@@ -121,10 +121,11 @@ class OldBuckets:
         return True
 
     def _now_ms(self) -> int:
-        """Returns the time from which the age of buckets and messages is counted. This is never
-        later than the newest time in the messages of the senders, so that nothing is deleted only
-        because the audit's clock is ahead. The result is never less than the start of FOREVER (the
-        window of all buckets), so that it can be stored after some days are subtracted."""
+        """Returns the time from which the age of buckets and messages is counted. The returned time
+        is never later than the newest time in the messages of the senders, so that nothing is
+        deleted only because the audit's clock is ahead. The result is never less than the start of
+        FOREVER (the window of all buckets), so that it can be stored after some days are
+        subtracted."""
         evidence = self._ledger.evidence(NO_BUCKETS)
         present = present_ms(evidence, self._policy(), self._clock.time_ms())
         heard = max(evidence.last_seen.values(), default=FOREVER[0])

@@ -1,8 +1,8 @@
 """The common options of the commands that query the audit. The options say where to read evidence,
 and what the audit expects: which hosts and tiers must report, and how soon.
 
-If there is a collector's store, evidence comes from this store. Otherwise the command reads the
-audit topics of a cluster into a ledger in memory.
+If there is a collector's store, evidence comes from this store. If there is no store, the command
+reads the audit topics of a cluster into a ledger in memory.
 """
 
 from __future__ import annotations
@@ -112,8 +112,8 @@ def tiers_of(text: str) -> tuple[Tier, ...]:
 
 
 def ledger_of(args: argparse.Namespace, given: AuditSettings | None, clock: Clock) -> Ledger:
-    """Returns the ledger in the collector's store if there is a store. Otherwise returns a ledger
-    in memory, filled from the audit topics."""
+    """Returns the ledger in the collector's store if there is a store. If there is no store,
+    returns a ledger in memory, filled from the audit topics."""
     folder = store_of(args, given)
     if folder is not None:
         return _stored(folder / DATABASE, clock)

@@ -146,7 +146,7 @@ def any_may_have_copy(paths: Iterable[str], shipped: str) -> bool:
 
 def may_have_been(path: str, shipped: str) -> bool:
     """Whether the file that is at `path` now may have been at `shipped` (the path in a record) when
-    its lines were sent. This is so if the paths are equal, or if rotation may have renamed
+    its lines were sent. The answer is yes if the paths are equal, or if rotation may have renamed
     `shipped` to `path`: for example app.log to app.log.1, app.log-20260131.gz or app-20260131.log.
     """
     if path == shipped:

@@ -345,8 +345,8 @@ def _logs(files: Sequence[FileLines], records: Records) -> Array:
 
 
 def _is_of_later(lines: FileLines, since_ms: int | None) -> bool:
-    """Whether all lines of a file were written after `since_ms`. If so, none of the records of
-    these lines is older than `since_ms`."""
+    """Whether all lines of a file were written after `since_ms`. None of the records of such lines
+    is older than `since_ms`."""
     return since_ms is not None and lines.after_ms is not None and lines.after_ms >= since_ms
 
 

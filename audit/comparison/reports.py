@@ -16,8 +16,8 @@ TEXT_CHARACTERS_MAX: Final = 100
 LATE_SHOWN: Final = 20
 UNNOTED_SHOWN: Final = 5
 STOPPED_AFTER_MS: Final = 300_000
-"""`skidway agent count` normally notes at least once a minute that it looked for files. If it has
-not done so for this long, it has stopped, or cannot read all files."""
+"""`skidway agent count` normally notes at least once a minute that it looked for files. If the
+command has noted no look for this long, it has stopped, or cannot read all files."""
 
 _NO_LINE: Final = "records have no line in these files: their lines were deleted or changed"
 _NOT_NOTED: Final = (

@@ -321,8 +321,8 @@ class Counter:
             self._fetcher.seek(error.tp, counted.following.fetch_offset)
 
     def _failed(self, error: KafkaError | CorruptBatch | Unreachable) -> None:
-        """Notes that the fetcher has stopped fetching a partition. As a result, the next refresh
-        tells the fetcher again from which offset to fetch each partition."""
+        """Notes that the fetcher has stopped fetching a partition. Therefore the next refresh tells
+        the fetcher again from which offset to fetch each partition."""
         _log.error("partition_failed", reason=str(error))
         self._seek_again, self._failure = True, str(error)
 
