@@ -91,7 +91,7 @@ def _is_library(mapping: str) -> bool:
 
 class _LibraryPages:
     """The address ranges of unchanged pages of libraries. Reading /proc/self/smaps takes 30 ms, so
-    this object reads it once. Later it only checks that the mappings still exist."""
+    this object reads it once. Later the object only checks that the mappings still exist."""
 
     def __init__(self) -> None:
         self._found: list[str] | None = None

@@ -31,7 +31,7 @@ are not read at the same moment.
 class Findings:
     """What a look found. generations: each generation with its source and the path from which it
     was rotated. unreadable, passing: (topic, directory, reason) of each directory about whose files
-    this look could not decide. A later look can decide about those in `passing`.
+    this look could not decide. A later look can decide about the directories in `passing`.
     """
 
     generations: list[tuple[Found, int, str]] = field(default_factory=list)

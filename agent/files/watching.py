@@ -88,8 +88,8 @@ class Inbox(FileSystemEventHandler):
             os.write(self._writer, b"\0")
 
     def take(self) -> tuple[list[str], bool, int]:
-        """Empties the set. Returns its paths, whether the loop should look through all patterns,
-        and how many events came since the last call.
+        """Empties the set of changed paths. Returns these paths, whether the loop should look
+        through all patterns, and how many events came since the last call.
         """
         with self._lock:
             taken = list(self._paths), self._everything, self._count

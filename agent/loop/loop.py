@@ -266,7 +266,7 @@ class Loop:
     @property
     def reading_back(self) -> dict[str, object] | None:
         """Facts, for /health, about the records that the agent looks for in the brokers' logs. None
-        if it looks for no records.
+        if the agent looks for no records.
         """
         now = self._clock.monotonic()
         said, refused = self._inquiry.status(now) or {}, self._refused.status(now)

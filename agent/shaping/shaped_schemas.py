@@ -1,10 +1,11 @@
 """The schema of records before the rules and after them, as Avro documents.
 
 If a source names no schema, its schema is derived for the parser's records. Then the rules are
-applied to it: fields get their new names, and removed fields are left out. If a source names a
-schema, this schema is for the records after the rules. But the parser makes records before the
-rules are applied. So the parser gets the named schema with the rules undone: a renamed field has
-its old name again, and a removed field that the schema lacks is added as a string that may be null.
+applied to this schema: fields get their new names, and removed fields are left out. If a source
+names a schema, this schema is for the records after the rules. But the parser makes records before
+the rules are applied. So the parser gets the named schema with the rules undone: a renamed field
+has its old name again, and a removed field that the schema lacks is added as a string that may be
+null.
 """
 
 from __future__ import annotations
