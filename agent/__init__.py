@@ -23,12 +23,12 @@ The agent gives these guarantees (docs/delivery.md gives the reasons):
 * An intent is a row in the state by which the agent promises to send a range of a file's bytes. The
   agent sends bytes only after the transaction that writes their intent is durable.
 * After a crash the agent sends again the bytes of every intent that the checkpoint has not passed,
-  if the file's bytes still have the intent's CRC. It makes the records with the recipe that the
-  intent names. A recipe consists of the settings, schemas and versions of code that decide which
-  records the bytes become.
-* If an intent cannot be sent again, the agent asks the brokers which of its records they have. The
-  records that the brokers have count as acknowledged. The agent sends the missing records as the
-  present program makes them, or declares their byte range lost or uncertain. The same transaction
+  if the file's bytes still have the intent's CRC. The agent makes the records with the recipe that
+  the intent names. A recipe consists of the settings, schemas and versions of code that decide
+  which records the bytes become.
+* If an intent cannot be sent again, the agent asks the brokers which of the intent's records they
+  have. The records that the brokers have count as acknowledged. The agent sends the missing records
+  as the present program makes them, or declares their byte range lost or uncertain. One transaction
   writes this declaration and moves the file's position past the range. Acknowledged, rejected,
   filtered, lost, uncertain and pending bytes always add up to the bytes of each file
   (`skidway agent state show`).
@@ -73,10 +73,10 @@ values. Each mutable state has one owner:
 A reading is the bytes of one intent, at most READ_BYTES. When the readings of a turn have
 TURN_BYTES together, the turn begins no further reading. One search of the brokers' logs looks for
 the records of at most SEARCH_BYTES of files. The agent reads nothing in two cases: while
-`buffer.memory` bytes of batches are unacknowledged, and while RECORDS_MAX refused records wait for
-the decision whether they arrived (`delivery.refused`). At most `max.open.files` descriptors are
-open. While the disk with the state's database is full, the agent reads no more bytes, and makes no
-intents.
+`buffer.memory` bytes of batches are unacknowledged, and while RECORDS_MAX records that brokers
+refused are undecided, because the agent does not know yet whether an earlier attempt to send them
+arrived (`delivery.refused`). At most `max.open.files` descriptors are open. While the disk with the
+state's database is full, the agent reads no more bytes, and makes no intents.
 
 The agent cannot yet read journal or syslog (docs/open.md).
 
@@ -97,7 +97,7 @@ Reading order, from the lowest package to the highest:
     accounts       the messages to the audit: announcements, counts, losses, seals
     sampling       chooses delivered ranges at random, and sends content sums of their records
     loop           the turn: each turn does a part of the work of all packages above
-    reloading      takes changed settings while the loop runs
+    reloading      takes over changed settings while the loop runs
     memory         how much freed memory the process keeps
     program        the loop with everything around it
     counting       the agent in count-only mode, a program of its own

@@ -75,8 +75,8 @@ def with_replays(given: AgentSettings) -> AgentSettings:
 
 
 def replay_source(source: SourceSettings, state_dir: Path) -> ReplaySource:
-    """The source that reads the files with repaired lines of `source`. It reads these files from
-    their beginnings, even if `source` skips old files or begins at the ends of files.
+    """The source that reads the files with repaired lines of `source`. The agent reads these files
+    from their beginnings, even if `source` skips old files or begins at the ends of files.
     """
     own = {each.name: getattr(source, each.name) for each in fields(source)}
     directory = escape(str(replay_directory(state_dir, source.topic).absolute()))

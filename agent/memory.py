@@ -6,8 +6,8 @@ memory before the agent uses it again. Clearing can take a fifth of the agent's 
 agent keeps some freed memory, and a quiet agent gives it back. Without glibc, the functions do
 nothing.
 
-Most memory pages of the shared libraries' files are read only once, when the dynamic linker loads
-the libraries, or only while the agent sends. A quiet agent takes these pages out of its memory. The
+Most memory pages of the shared libraries are needed only when the dynamic linker loads the
+libraries, or only while the agent sends. A quiet agent takes these pages out of its memory. The
 kernel keeps these pages in its cache until it needs the memory. If the agent reads such a page
 again, the kernel maps the page again.
 """
@@ -33,9 +33,9 @@ for the buffers that are filled next.
 """
 
 GARBAGE_AFTER: Final = 200_000
-"""Python's garbage collector searches for reference cycles each time so many new objects have been
-made. The number is high, because imports and searches for files make many objects but hardly any
-cycle.
+"""Python's garbage collector searches for reference cycles each time the process has made this many
+new objects. The number is high, because imports and searches for files make many objects but hardly
+any cycle.
 """
 
 _DONTNEED: Final = 4  # MADV_DONTNEED
@@ -91,7 +91,7 @@ def _is_library(mapping: str) -> bool:
 
 class _LibraryPages:
     """The address ranges of unchanged pages of libraries. Reading /proc/self/smaps takes 30 ms, so
-    this object reads it once. Later it only checks that the mappings still exist."""
+    this object reads it once. Later the object only checks that the mappings still exist."""
 
     def __init__(self) -> None:
         self._found: list[str] | None = None

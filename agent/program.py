@@ -329,7 +329,7 @@ class RunningAgent:
         self._publisher = Publisher(Producer(client), self._loop.mail, found.audit_partition, clock)
         self._watch = Watch(_patterns(settings))
         self._status_at = self._refresh_at = 0.0
-        # when to give memory back; None if the agent was not active since it last did so
+        # when to give memory back; None if the agent was not active since it last gave memory back
         self._give_back_at: float | None = None
         self._troubled_since: float | None = None
         self.made_again: frozenset[str] = frozenset()
@@ -360,9 +360,9 @@ class RunningAgent:
 
     def run(self) -> None:
         """Runs turns until the shutdown. Then sends and settles the bytes that have an intent, for
-        at most SETTLE_S. If topics were deleted and made again, returns at once and sends nothing
-        more: the brokers would store the batches in the new topic, but the agent would count them
-        as delivered to the old topic.
+        at most SETTLE_S seconds. If topics were deleted and made again, returns at once and sends
+        nothing more: the brokers would store the batches in the new topic, but the agent would
+        count them as delivered to the old topic.
         """
         self._refresh_at = self._clock.monotonic() + REFRESH_S
         while not self._shutdown.requested and not self.made_again:
@@ -386,15 +386,15 @@ class RunningAgent:
         )
 
     def _pending(self) -> int:
-        """The number of bytes that are not settled. The thread that answers requests for metrics
-        calls this method. The loop does not, because adding up the bytes of many files is too slow
-        for a turn.
+        """The number of bytes that are not settled (acknowledged, declared lost and so on). The
+        thread that answers requests for metrics calls this method. The loop does not, because
+        adding up the bytes of many files is too slow for a turn.
         """
         return self._loop.pending_bytes
 
     def _settle(self) -> None:
-        """Reads no more bytes. For at most SETTLE_S, settles and counts the bytes that have an
-        intent, and publishes the counts.
+        """Reads no more bytes. For at most SETTLE_S seconds, settles and counts the bytes that have
+        an intent, and publishes the counts.
         """
         self._loop.is_stopping = True
         deadline = self._clock.monotonic() + SETTLE_S
@@ -479,7 +479,7 @@ class RunningAgent:
         self._bound |= _topic_ids(prepared.destinations)
         self._producer.bind(self._bound)
         old, self._watch = self._watch, Watch(_patterns(prepared.settings))
-        self._watch.start()  # events come only for later changes; the next look finds the others
+        self._watch.start()  # events come only for later changes; a look finds earlier ones
         old.stop()
         reloader.took(prepared, _of_schemas(before, prepared.destinations))
         self._tell_if_idle()
@@ -564,7 +564,7 @@ def _of_schemas(before: Sequence[Destination], after: Sequence[Destination]) -> 
         for each in after
         if known.get(each.data.topic, each.recipe.schema.id) != each.recipe.schema.id
     )
-    return list(dict.fromkeys(said))  # a source and its replays give equal sentences
+    return list(dict.fromkeys(said))  # a source and its ReplaySource give the same sentence
 
 
 def _topic_ids(destinations: Iterable[Destination]) -> dict[str, str]:

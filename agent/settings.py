@@ -456,8 +456,8 @@ class SourceSettings:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplaySource(SourceSettings):
     """A source whose files contain the repaired lines of another source, to be sent again
-    (replayed). It has the settings of the other source. The agent makes this source itself; it is
-    not in the configuration.
+    (replayed). This source has the settings of the other source. The agent makes this source
+    itself; it is not in the configuration.
     """
 
 

@@ -20,11 +20,11 @@ the numbers. A delta is a message with counts: for each (source topic, agent, bu
 it contains the number of records, their bytes, and a checksum of their origins, which does not
 depend on the order of the records. With a seal, an agent states that deltas contain the counts of
 all lines that its files had at a given time. A bucket is complete when no message is missing, every
-expected agent has sealed the bucket, and the sums of all tiers are equal. Otherwise the verdict is
-open, incomplete, lost or unknown, always with reasons as sentences. A *source topic* is the topic
-to which a record was first published; its mirrors belong to the same source topic. A *sender* is a
-program that sends numbered messages: an agent, a counter or a loader. Sections 5 and 6 of
-docs/delivery.md give the rules and their reasons.
+expected agent has sealed the bucket, and the sums of all tiers are equal. The verdict on any other
+bucket is open, incomplete, lost or unknown, always with reasons as sentences. A *source topic* is
+the topic to which a record was first published; its mirrors belong to the same source topic. A
+*sender* is a program that sends numbered messages: an agent, a counter or a loader. Sections 5 and
+6 of docs/delivery.md give the rules and their reasons.
 
 These are the modules and packages, lowest first. Each of them may import only modules and packages
 above it in this list (`make imports` checks this):

@@ -62,7 +62,8 @@ def open_database(
 @contextmanager
 def failures(path: Path | str) -> Iterator[None]:
     """Raises StateRefused if SQLite reports in the block that the database is damaged, and
-    DatabaseFailed if SQLite cannot use the disk, for example because it is full. Other errors pass.
+    DatabaseFailed if SQLite cannot use the disk, for example because it is full. Does not change
+    other errors.
     """
     try:
         yield

@@ -267,7 +267,8 @@ class Accounts:
         offsets: Mapping[TopicPartition, int],
     ) -> None:
         """Sends the seal of each topic whose bytes, up to the positions that `note_sizes` noted,
-        are all acknowledged or set apart (rejected, lost or uncertain), and counted in deltas.
+        are all accounted for (acknowledged, left out by rules, or declared lost or uncertain), and
+        counted in deltas.
         """
         self._name_unsealed(changes, now_ms, tracker, topics)
         files, doubts = tracker.files, tracker.doubts
@@ -318,8 +319,8 @@ class Accounts:
         offsets: Mapping[TopicPartition, int],
     ) -> None:
         """Takes back each last word that is no longer true: sends an ordinary seal in its place. A
-        last word is the final seal of an agent that leaves for good. It is no longer true if the
-        agent continues to read the topic.
+        last word is the final seal of an agent that leaves for good. A last word is no longer true
+        if the agent continues to read the topic.
         """
         again = self.leaving.take_back()
         if not again:

@@ -1,5 +1,5 @@
 """Announcements say which file a file id names. The agent sends the first announcement before the
-file id's first record, repeats it every day, and sends another one at the file id's end.
+file id's first record, repeats it every day, and sends a closing announcement at the file id's end.
 
 If this agent's state is deleted, a new agent reads the same files again under new file ids. The
 inode's time of birth then shows that two file ids name the same file. If the file system does not

@@ -1,20 +1,20 @@
 """Reports to the audit which bytes of the files are not safe yet, since when these bytes have been
 in the files, and how long the agent expects the files to exist.
 
-Bytes are safe when a broker has acknowledged them, or when they are set apart (declared rejected,
-lost or uncertain). At each report, the agent notes the size of each file with unsafe bytes. So it
-knows, to within TELL_EVERY_S, since when the first unsafe byte has been in the file. If a file
-already has unsafe bytes at the file's first report, the agent knows only that they were written no
-later than the last write to the file.
+Bytes are safe when a broker has acknowledged their records, when rules have left their records out,
+or when they are declared lost or uncertain. At each report, the agent notes the size of each file
+with unsafe bytes. So it knows, to within TELL_EVERY_S (the time between two reports), since when
+the first unsafe byte has been in the file. If a file already has unsafe bytes at the file's first
+report, the agent knows only that they were written no later than the last write to the file.
 
 The life of a file ends when the agent sees that the file has no name any more. If the agent had
-already announced the file's final length to the audit, the agent uses the later of two times as the
-end: the last write, and one hour before the hourly search that no longer found the file. The
-setting `deleted.after.ms` says how long files live. Without this setting, the agent looks at the
-files that were deleted last from the same directory, and expects that a file lives as long as the
-shortest-lived of them. If a file is already older, the report says that no time is left. The report
-says the same about a file that has no name any more: only the agent still has it open, so the file
-is lost when the agent ends.
+already announced the file's final length to the audit, it searches for the file only once an hour.
+Then the life ends one hour before the search that no longer found the file, or at the last write if
+this was later. The setting `deleted.after.ms` says how long files live. Without this setting, the
+agent looks at the files that were deleted last from the same directory, and expects that a file
+lives as long as the shortest-lived of them. If a file is already older, the report says that no
+time is left. The report says the same about a file that has no name any more: only the agent still
+has it open, so the file is lost when the agent ends.
 """
 
 from __future__ import annotations
@@ -182,8 +182,8 @@ class Lives:
         self._found: OrderedDict[str, deque[int]] = OrderedDict()
 
     def end(self, directory: str, life_ms: int) -> None:
-        """Notes how long a deleted file lived. Ignores a negative `life_ms`: the clock was set back
-        during the file's life.
+        """Notes how long a deleted file lived. Ignores a negative `life_ms`, which shows that the
+        clock was set back during the file's life.
         """
         if life_ms < 0:
             return
@@ -214,7 +214,7 @@ def then(
     found = [each for each in before if each[0] > tracked.position]
     if not found or end > found[-1][0]:
         found.append((end, now_ms))
-    if len(found) > REACHES_MAX:  # joins each two neighbours: the larger size, the earlier time
+    if len(found) > REACHES_MAX:  # merges neighbours in pairs: larger size, earlier time
         pairs = zip(found[:-1:2], found[1::2], strict=False)
         found = [(later[0], earlier[1]) for earlier, later in pairs] + found[len(found) // 2 * 2 :]
     return found

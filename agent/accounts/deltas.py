@@ -115,8 +115,8 @@ class Deltas:
             self._use(seal.number, changes)
 
     def prove_life(self, now_ms: int) -> None:
-        """Adds a heartbeat to the outbox. The heartbeat has the number of the last delta or seal,
-        not a new one."""
+        """Adds a heartbeat to the outbox. The heartbeat gets no new number: it names the number of
+        the last delta or seal."""
         self._mail.stage(Heartbeat(self._sender, self.number, now_ms))
 
     def _use(self, number: int, changes: Changes) -> None:

@@ -48,8 +48,8 @@ class Leaving:
         self.left = dict(left)
         self.done: set[str] = set()
         self.is_asked = False
-        # for each topic at rest (see the module's docstring): the value of `Noted.doubts` when the
-        # agent decided that the topic's seal is a last word
+        # for each topic at rest (see the module's docstring): how many doubts about its files the
+        # agent had (`Noted.doubts`) when it decided that the topic's seal is a last word
         self._at_rest: dict[str, int] = {}
         self._kept: set[str] = set()
 
@@ -62,7 +62,7 @@ class Leaving:
 
     @property
     def kept(self) -> set[str]:
-        """The topics of `done` whose last word is durable."""
+        """The topics of `done` (see `Leaving`) whose last word is durable."""
         return self._kept & self.done
 
     def committed(self) -> None:

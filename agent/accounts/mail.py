@@ -50,7 +50,7 @@ class Mail:
 
     def write(self, changes: Changes) -> None:
         """Adds to `changes` (this turn's transaction) the rows of the new messages, and the removal
-        of the published ones.
+        of the rows of published messages.
         """
         for message in self._staged:
             changes.put_message(message.id, message.value, number=message.number, file=message.file)

@@ -46,8 +46,9 @@ class Register:
         self._mail.stage(announcements.announcement(tracked, self._agent, source, now_ms))
 
     def announce_grown(self, tracked: TrackedFile, now_ms: int) -> None:
-        """If a file was shorter than FINGERPRINT_BYTES when it was found, announces it again, with
-        the fingerprint of its present first FINGERPRINT_BYTES.
+        """Announces again a file that was shorter than FINGERPRINT_BYTES when its file id was made,
+        and is longer now. The new announcement has the fingerprint (a hash) of the first
+        FINGERPRINT_BYTES.
         """
         handle = self._handles.held(tracked.file)
         if handle is None or tracked.birth.fingerprint.length == FINGERPRINT_BYTES:
@@ -92,7 +93,7 @@ class Register:
         """
         for tracked in list(self._tracker.ended.values()):
             if not tracked.announced_ms:
-                continue  # never announced, because it is a skipped compressed file
+                continue  # a skipped compressed file, which was never announced
             if tracked.flights or tracked.position != tracked.length:
                 continue
             tracked.state = FileState.CLOSED

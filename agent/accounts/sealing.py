@@ -3,7 +3,7 @@ time W.
 
     begin     put what was counted so far into deltas; note the wall time W and `at`, the number
               of the last delta or seal; then look through every pattern and note each file's length
-    complete  when the checkpoint has passed all bytes up to these lengths (they are settled) and
+    complete  when the checkpoint has passed all bytes up to these lengths and
               deltas contain their counts: the seal (W, at) may be sent
 
 The agent notes the wall time W before it looks at the files. So every line that was in a file at W
@@ -24,8 +24,9 @@ from skidway.dataclass import dataclass
 class Noted:
     """One topic's files at the moment of the scan for a seal.
 
-    doubts: see `note`. targets: by file id, the position up to which the file must be settled.
-    final: whether the seal is the last word of an agent that leaves for good (see leaving).
+    doubts: see `note`. targets: by file id, the position up to which the file's bytes must be
+    accounted for. final: whether the seal is the last word of an agent that leaves for good (see
+    leaving).
     """
 
     topic: str
@@ -37,8 +38,8 @@ class Noted:
 
 
 def note(topic: str, wall_ms: int, at: int, doubts: int, files: Iterable[TrackedFile]) -> Noted:
-    """Notes up to which position each file of a topic must be settled (acknowledged or set apart)
-    before the topic's seal is sent.
+    """Notes up to which position each file of a topic must be accounted for (acknowledged, left out
+    by rules, or declared lost or uncertain) before the topic's seal is sent.
 
     files: the topic's files. doubts: how often the agent found that a file of the topic no longer
     has the bytes that the agent had read from it.
@@ -55,16 +56,16 @@ def note(topic: str, wall_ms: int, at: int, doubts: int, files: Iterable[Tracked
 
 
 def is_complete(noted: Noted, files: Mapping[int, TrackedFile]) -> bool:
-    """Whether all noted bytes are settled. The caller has to check whether deltas contain the
-    counts of these bytes.
+    """Whether all noted bytes are accounted for: acknowledged, left out by rules, or declared lost
+    or uncertain. The caller has to check whether deltas contain the counts of these bytes.
 
     If the agent still has to check that a file has the bytes that were read from it (`verified` is
-    false), the file's bytes do not count as settled.
+    false), the file's bytes do not count as accounted for.
     """
     for file, target in noted.targets.items():
         tracked = files.get(file)
         if tracked is None:
-            continue  # the file id was closed, so all its bytes are settled
+            continue  # the file id was closed, so all its bytes are accounted for
         if tracked.state is FileState.OPEN and not tracked.verified:
             return False
         if tracked.position < target:

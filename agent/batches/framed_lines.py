@@ -23,8 +23,8 @@ from skidway.kafka.columns import Origins, Pieces
 class FramedLines:
     """The framed lines of some readings, each with its file and its position in this file.
 
-    values: the bytes of the lines. texts: the values, but if a file begins with a byte order mark,
-    its first line is without this mark.
+    values: the bytes of the lines. texts: the same bytes, but without the byte order mark with
+    which a file may begin.
     """
 
     def __init__(self, readings: Sequence[Reading], framer: Framer, encoding: str = UTF_8) -> None:

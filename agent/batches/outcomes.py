@@ -22,8 +22,9 @@ def outcomes(
     bucket_ms: int,
     filtered: Filtered | None,
 ) -> list[ReadingOutcome]:
-    """Makes one outcome for each reading. `Records.owner` (for each row, the index of its reading)
-    is sorted, so the rows of each reading are adjacent."""
+    """Makes one outcome for each reading: how many of its bytes were delivered, rejected, or left
+    out. `Records.owner` (for each row, the index of its reading) is sorted, so the rows of each
+    reading are adjacent."""
     outcomes = []
     for index in range(len(readings)):
         counts = Counts(bucket_ms)

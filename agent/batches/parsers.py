@@ -52,8 +52,8 @@ def framer_of(recipe: Recipe) -> Framer:
 
 
 def build_parser(recipe: Recipe, codec: Codec) -> Parser:
-    """The recipe's parser, which fills all fields of the schema except the fields that
-    `added_fields` returns. Raises ConfigurationRefused if the parser does not fit the schema.
+    """The recipe's parser, which fills all fields of the schema except those that the result of
+    `added_fields` adds. Raises ConfigurationRefused if the parser does not fit the schema.
     """
     try:
         schema = _schema_of_parser(recipe, codec)
@@ -134,8 +134,8 @@ def _regex(recipe: Recipe, schema: pa.Schema) -> Parser:
 
 
 def _prefixed_json(recipe: Recipe, schema: pa.Schema, pattern: str, group: str) -> Parser:
-    """The parser for JSON objects after a prefix. It consists of two parsers, one for the prefix
-    and one for the object; each of them fills its own fields.
+    """The parser for JSON objects after a prefix. This parser consists of two parsers, one for the
+    prefix and one for the object; each of them fills its own fields.
     """
     groups = prefix_groups(pattern, group)
     times = [name in groups for name in recipe.time_fields]

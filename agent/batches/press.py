@@ -1,6 +1,6 @@
-"""A press is a compiled recipe. It makes record batches from readings. A reading is an intent (a
-promised byte range of a file) with its bytes. The batches depend only on the intents, the bytes and
-the recipe.
+"""A press is a compiled recipe. A press makes record batches from readings. A reading is an intent
+(a promised byte range of a file) with its bytes. The batches depend only on the intents, the bytes
+and the recipe.
 
     bytes -> records -> columns -> (left out) -> datums -> (rejects) -> partitions -> batches
              framing    parser     rules         codec                  routing      cuts, encode
@@ -63,8 +63,9 @@ Partitions = int | Int64s
 """Either the one partition of all rows, or an array with the partition of each row."""
 
 _PLAIN = (NO_MATCH, TIMESTAMP, TOO_LONG)
-"""If a line is rejected for one of these reasons, the detail of the reject never quotes a value of
-the line. So the rules of `shape`, which hide secret values, need not change the detail.
+"""If a line is rejected for one of these reasons, the detail of the reject (a sentence about the
+error) never quotes a value of the line. So the rules of `shape`, which hide secret values, need not
+change the detail.
 """
 
 AHEAD_MS_MAX = 3_600_000
@@ -88,7 +89,7 @@ class Pressed:
     """The batches and outcomes that one call of a press makes of its readings.
 
     batches: the batches, in the order in which they must be sent.
-    outcomes: one outcome for each reading.
+    outcomes: for each reading, what became of its bytes.
     records: how many records of the data topic are made from the readings.
     rejected: the lines that become records of the rejected topic.
     unbelieved_times: how many records had an event time that was too far ahead or before 1970, and
@@ -140,8 +141,8 @@ class Press:
         self._codec.check_encodes()
         self._rejected_codec = Codec(recipe.rejected_schema.text)
         self.framer = framer_of(recipe)
-        # The encoding of the files. (The files of replays are in UTF-8 JSON; see `replayed`. The
-        # encoding in `recipe` is that of the line in each JSON object.)
+        # The encoding of the files. A replay's file is JSON in UTF-8 (see `replayed`); for such a
+        # file, the encoding in `recipe` is only that of the line in each JSON object.
         self._outer_encoding = UTF_8 if recipe.is_replay else recipe.encoding
         self._shape = shape_of(recipe, self._codec)
         parsing, codec_before = recipe, self._codec
@@ -149,7 +150,7 @@ class Press:
             parsing, codec_before = self._shape.parsing, self._shape.before
         self._filters = filters_of(recipe, self._shape)
         self._added_fields = added_fields(parsing, codec_before)
-        if recipe.is_replay:  # the parser itself adds the fields, by the path in each line
+        if recipe.is_replay:  # the parser adds the fields: each line has its own path
             self._added_fields = AddedFields((), (), codec_before.arrow_schema)
         self._parser = build_parser(parsing, codec_before)
         _check_key(recipe, self._codec)

@@ -57,14 +57,15 @@ def program_of(recipe: Recipe) -> str:
     has_json = recipe.parser == "json" or recipe.json_field is not None or recipe.is_replay
     if has_json or recipe.container == DOCKER or recipe.encoding != UTF_8 or has_masks:
         # Python's tables decide which characters bytes mean in an encoding other than UTF-8.
-        # Python's JSON decoder decides which lines are JSON, and how long a number may be; patch
-        # releases have changed this length. If a line is not JSON, its rejected record contains the
-        # decoder's error text. Masks use Python's regular expressions and its tables of letters.
+        # Python's JSON decoder decides which lines are JSON, and how many digits a number may have
+        # (patch releases of Python have changed this limit). If a line is not JSON, its rejected
+        # record contains the decoder's error text. Masks use Python's regular expressions and its
+        # tables of letters.
         names.append(f"python-{platform.python_version()}")
     has_patterns = recipe.multiline or recipe.container or recipe.path_patterns or rules
     if recipe.parser != "raw" or has_patterns:
-        # pyarrow contains RE2 (regular expressions). It also converts text to numbers, booleans
-        # and times.
+        # pyarrow contains RE2 (regular expressions). pyarrow also converts text to numbers,
+        # booleans and times.
         names.append(f"pyarrow-{_version('pyarrow')}")
     if recipe.time_format is not None and recipe.timezone.upper() not in _UTC:
         # The rules of time zones change without a new version of Python, because they are part of
@@ -87,9 +88,10 @@ _version = cache(version)
 
 
 def _rules_of(recipe: Recipe) -> tuple[ShapeRule, ...]:
-    """The recipe's rules. Returns no rules if this program refuses their text. In that case
-    `program_of` does not name SHAPE_VERSION, so the versions differ from those of the recipe. So
-    the agent asks the brokers which records of the recipe's intents they have.
+    """The recipe's rules. Returns no rules if this program refuses their text. If the text is
+    refused, `program_of` does not name SHAPE_VERSION (the version of the code that applies rules),
+    so the versions differ from those of the recipe. So the agent asks the brokers which records of
+    the recipe's intents they have.
     """
     try:
         return parse(recipe.shape)

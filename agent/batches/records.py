@@ -43,7 +43,7 @@ class Records:
             yield file, np.flatnonzero(self.file == file)
 
     def origins(self, agent: int, rows: slice | Int64s) -> Origins:
-        """The origins of some of the records."""
+        """The origins of the records in these rows."""
         first = self.first[rows]
         agents = np.full(len(first), agent, np.int64)
         return Origins(agents, self.file[rows], first, self.length[rows])

@@ -81,11 +81,12 @@ def columns(recipe: Recipe, agent: int, lines: Sequence[RejectedLine]) -> pa.Rec
 
 
 def _cut(line: RejectedLine, limit: int) -> bytes:
-    """The line, cut to the limit. If the line is cut, it loses more than ENDS_MAX bytes, so that
-    readers can distinguish a cut line from a line without its byte order mark and terminator. If a
-    repaired line is too long, returns only the text WITHHELD: the `length` in its record is the
-    length of its envelope (the JSON object in the replay's file), so readers could not see from the
-    length that the line was cut.
+    """The line, cut to the limit. If the line is cut, it loses more than ENDS_MAX bytes (the most
+    that a byte order mark and a terminator have), so that readers can distinguish a cut line from a
+    line without its byte order mark and terminator. If a repaired line is too long, returns only
+    the text WITHHELD (`[withheld]`): the `length` in its record is the length of its envelope (the
+    JSON object in the replay's file), so readers could not see from the length that the line was
+    cut.
     """
     if len(line.line) <= limit and not line.is_head:
         return line.line

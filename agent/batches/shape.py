@@ -4,9 +4,9 @@ CSV.
     parsed records -> fields with their defaults -> rules -> records that are kept
                                                          `-> records that a rule left out
 
-A record with a text field that is not UTF-8 is rejected before the rules are applied. If a mask
-makes a text too long, the mask rejects the record. So no rule leaves out a record that would
-otherwise be rejected.
+A record with a text field that is not UTF-8 is rejected before the rules are applied, so no rule
+leaves it out. If a mask makes a text too long, the record is rejected at this rule, and the rules
+after it do not see the record.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ _GROWN = "masks make the field {} more than {} times as long; mask each text wit
 @dataclass(frozen=True, slots=True)
 class LeftOut:
     """Records that rules left out, and headers of CSV. rows: for each record, the index of its
-    line, in rising order. event_ms: for each record, its event time (ms), or NO_TIME. rule: for
-    each record, the index in `filters_of` of the rule that left it out.
+    line, in rising order. event_ms: for each record, its event time (ms), or NO_TIME if it has
+    none. rule: for each record, the index in `filters_of` of the rule that left it out.
     """
 
     rows: Int64s
@@ -72,7 +72,8 @@ class LeftOut:
 
 
 def filters_of(recipe: Recipe, shape: RecordShape | None) -> tuple[str, ...]:
-    """The names of all rules of a recipe that leave records out, including CSV_HEADER."""
+    """The names of all rules of a recipe that leave records out, including CSV_HEADER, which leaves
+    out headers of CSV."""
     rules = () if shape is None else tuple(shape.filters)
     return (*rules, CSV_HEADER) if recipe.skips_headers and CSV_HEADER not in rules else rules
 

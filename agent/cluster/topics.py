@@ -60,7 +60,8 @@ class Topics:
         return frozenset(self._known)
 
     def made_again(self, destinations: Sequence[Destination]) -> list[str]:
-        """The topics of these destinations whose id differs from the id that the state has."""
+        """The topics of these destinations whose id differs from the id that the state has, because
+        they were deleted and made again."""
         sources = (source for each in destinations for source in (each.data, each.rejected))
         return sorted(
             {
@@ -81,8 +82,8 @@ class Topics:
             self._former |= {topic, topic + REJECTED_SUFFIX}
 
     def sealed(self, destinations: Sequence[Destination]) -> dict[str, tuple[Source, Source]]:
-        """Returns the data topics to seal, each with two audit sources: its own source, and the
-        source of its rejected topic.
+        """Returns the data topics to seal, by name. For each, returns two topics as audit messages
+        name them: the data topic itself, and its rejected topic.
 
         The result includes topics that only earlier settings named. The agent no longer reads files
         for these topics, and has declared their unread bytes lost. So the agent can go on sealing

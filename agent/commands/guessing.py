@@ -59,7 +59,7 @@ def guess(path: Path, lines_max: int, encoding: str | None = None) -> Guess:
     sample = samples.read(path.absolute(), lines_max, encoding)
     try:
         as_json = _as_json(sample)
-    except (SkidwayError, RecursionError):  # the agent could fill no schema of these lines
+    except (SkidwayError, RecursionError):  # there is no schema that the agent could fill
         as_json = None
     if as_json is not None and as_json.preview.share >= NAMED_LEAST:
         return _with_notes(as_json, sample, encoding)
@@ -137,7 +137,7 @@ def _as_json(sample: Sample) -> Guess | None:
         time: dict[str, Any] = {"fields": [schema.field_of(member)], "format": form}
         try:
             made = _with_schema(sample, schema, time)
-        except ConfigurationRefused:  # no field: `_extra` takes the whole object
+        except ConfigurationRefused:  # no field has the time: `_extra` has it
             continue
         if misses_times(made):
             made = _with_schema(sample, schema, time | {"on_error": "read_time"})
@@ -197,7 +197,8 @@ def _times(texts: list[bytes]) -> list[tuple[str, str]]:
 def _time_members(
     value: dict[str, Any], above: tuple[str, ...] = ()
 ) -> Iterator[tuple[tuple[str, ...], object]]:
-    """The members of an object that have a value and whose name is in TIMES, each with its path."""
+    """The members of an object that have a value and whose name is in TIMES (the usual names of
+    times), each with its path."""
     for name, each in value.items():
         path = (*above, name)
         if isinstance(each, dict) and len(path) < DEPTH_MAX and "." not in name:
@@ -220,7 +221,7 @@ def _as_format(sample: Sample) -> Guess | None:
         try:
             source = catalog.of_source(sample.source(format=name))
             made = preview(source, sample.data, str(sample.path))
-        except ConfigurationRefused:  # for example, a group has the name of a container's field
+        except ConfigurationRefused:  # a group and a container's field may share a name
             continue
         if best is None or made.share > best.preview.share:
             notes = zone_notes(form.time, made)
@@ -232,7 +233,7 @@ def _as_format(sample: Sample) -> Guess | None:
 def _is_of(form: catalog.Format, sample: Sample) -> bool:
     """Whether a log is in this logfmt format: most lines have the format's first key and its time,
     and each key that most lines have is a key of the format. (The share of lines that the parser
-    accepts shows nothing, because the parser accepts all lines with pairs.)
+    accepts shows nothing, because the parser accepts every line with key=value pairs.)
     """
     found = unnamed_formats.as_logfmt(sample.strings)
     if found is None or form.time is None or "timestamp" not in found:
@@ -275,8 +276,8 @@ def _about_names(found: Guess) -> list[str]:
 
 def _as_timed(sample: Sample) -> Guess | None:
     """Returns the proposal for text whose records begin with a time, or have a time after a short
-    text; None if the records have no time. Of several proposals, returns the most exact one that
-    fits nearly as many records as the one that fits most.
+    text; None if the records have no time. Several proposals may fit. Of those that fit nearly as
+    many records as the best of them, returns the most exact one.
     """
     texts = sample.strings
     proposals = [("text behind a time", each) for each in leading_texts.timed(texts)]

@@ -130,9 +130,11 @@ class _Members:
 
 
 def _branch(kind: Any, name: str | None) -> Any:
-    """If `name` is `record` or `array`: returns this type from the field's union (or the field's
-    only type); None if it is not there. Returns any other name unchanged, even if the union does
-    not have this type, because a union may have `double` instead of `long`.
+    """The Avro type of a field whose values mostly have the type `name`. kind: the type that was
+    inferred for all values of the field, perhaps a union. For a record or an array, returns the
+    definition in `kind`, or None if `kind` has none. Any other name is itself an Avro type and is
+    returned unchanged. The name may be missing in `kind`, because a union may have `double` instead
+    of `long`.
     """
     branches = [each for each in (kind if isinstance(kind, list) else [kind]) if each != "null"]
     names = _OBJECTS if name == "record" else (name,)

@@ -23,9 +23,9 @@ lines of stack traces.
 """
 
 BEHIND_LEAST: Final = 0.8
-"""Of the lines that are not indented, at least this share must have a time after a short text,
-otherwise `guess` does not propose such times: they may be a part of the messages. For logs with
-stack traces, TIMED_LEAST applies instead.
+"""Of the lines that are not indented, at least this share must have a time after a short text. If
+fewer lines have one, `guess` does not propose such times, because they may be a part of the
+messages. For logs with stack traces, TIMED_LEAST applies instead.
 """
 
 _SIGNS: Final = {
@@ -90,7 +90,7 @@ def behind(texts: Sequence[str]) -> list[dict[str, Any]]:
 
 def timed(texts: Sequence[str]) -> list[dict[str, Any]]:
     """Several proposals of settings for lines that begin with a time, the most exact one first.
-    Empty if the lines do not begin with a time.
+    Returns an empty list if the lines do not begin with a time.
     """
     found = written_times.leading(texts)
     if found is None:

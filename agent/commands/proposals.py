@@ -98,7 +98,7 @@ def _made(sample: Sample, what: str, block: dict[str, Any]) -> Guess | None:
     try:
         source = sample.source(**settings)
         made = preview(source, sample.data, str(sample.path))
-    except SkidwayError:  # for example, a column has the name of a container's field
+    except SkidwayError:  # a column and a container's field may share a name
         return None
     time = block.get("timestamp")
     notes = zone_notes(None if time is None else (time["fields"], time["format"]), made)

@@ -50,8 +50,8 @@ Key = tuple[int, int, int]
 
 
 class NotReplayed(SkidwayError):
-    """Raised if one of the given lines cannot be replayed. In that case, the command replays none
-    of them."""
+    """Raised if one of the given lines cannot be replayed. The command then replays none of the
+    given lines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,7 +281,7 @@ def _write(state_dir: Path, topic: str, envelopes: Sequence[Envelope]) -> None:
 
 def _give_away(state_dir: Path, paths: Sequence[Path]) -> None:
     """If root runs the command, makes the agent's user (the owner of `state_dir`) the owner of
-    these paths. They are the new file and its directories; the agent has to read the file.
+    these paths (the new file and its directories), because the agent has to read the file.
     """
     owner = state_dir.stat()
     if os.geteuid() == 0 and owner.st_uid != 0:

@@ -47,8 +47,8 @@ languages, hardly any letter is ASCII.
 """
 
 MIXED_MOST: Final = 0.1
-"""If not all lines of a file are UTF-8, but more than this share of the lines that are not ASCII is
-UTF-8, the file has lines in two encodings.
+"""A file has lines in two encodings if some of its lines are not UTF-8, but of the lines that are
+not ASCII, more than this share is UTF-8.
 """
 
 TOPIC_CHARACTERS_MAX: Final = 100

@@ -22,9 +22,9 @@ from skidway.schemas.client import RegistryClient
 
 
 def source_of(settings: AgentSettings, path: Path, topic: str | None) -> SourceSettings:
-    """The source that reads a file. If `topic` is given, returns the topic's source. Otherwise
-    returns the first source with a pattern that matches the path, or the only source if there is
-    just one. Raises ConfigurationRefused if there is no such source.
+    """The source that reads a file. If `topic` is given, returns the topic's source. Without
+    `topic`, returns the first source with a pattern that matches the path, or the only source if
+    there is just one. Raises ConfigurationRefused if there is no such source.
     """
     sources = [each for each in settings.sources if not isinstance(each, ReplaySource)]
     if topic is not None:

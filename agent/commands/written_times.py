@@ -75,7 +75,7 @@ RFC3339: Final = Form(
 )
 _ZONE: Final = r"(?:Z|[+-]\d\d:?\d\d)"
 _WORDS: Final = ("UTC", "GMT")
-"""Words after a time that name its zone. A format contains such a word unchanged."""
+"""Words after a time that name its zone. In a format, such a word stands for itself."""
 
 _SPACED: Final = ((f" {_ZONE}", " %z"), *((f" {word}", f" {word}") for word in _WORDS))
 _ATTACHED: Final = ((_ZONE, "%z"),)
@@ -167,9 +167,9 @@ def format_of(texts: Sequence[str], forms: Sequence[Form] = FORMS) -> str | None
 
 
 def of_value(values: Sequence[object]) -> str | None:
-    """The format of the times in a member of JSON objects; None if its values are no times. If not
-    all values are times, the format of the first value is returned. values: the member's values
-    without null.
+    """The format of the times in a member of JSON objects: the format that reads all values or, if
+    there is none, a format that reads the first value. None if the first value is no time, or if a
+    value is neither a text nor a number. values: the member's values without null.
     """
     texts = [x if isinstance(x, str) else repr(x) for x in values if type(x) in (str, int, float)]
     if not texts or len(texts) < len(values):
@@ -193,8 +193,8 @@ def inside(texts: Sequence[str]) -> tuple[Form, str] | None:
 
 
 BEFORE: Final = r"[^\n]{0,99}?[^\w\n.:+-]"
-"""A regular expression for the text before a time, which ends with a character that is no part of
-a number.
+"""A regular expression for the text before a time. The text ends with a character that is no part
+of a number.
 """
 
 

@@ -1,7 +1,8 @@
-"""`skidway agent count`: the agent in count-only mode. It runs beside another log shipper, and
-stores notes (database rows with the length and hash of each line of a file). With the notes,
-`skidway audit compare --counted` can compare the lines with the shipper's records even after the
-files were rotated and deleted. This mode sends nothing, and needs neither a broker nor a registry.
+"""`skidway agent count`: the agent in count-only mode. The agent then runs beside another log
+shipper, and stores notes (database rows with the length and hash of each line of a file). With the
+notes, `skidway audit compare --counted` can compare the lines with the shipper's records even after
+the files were rotated and deleted. This mode sends nothing, and needs neither a broker nor a
+registry.
 
 The mode finds, recognizes and reads files by the same code as the agent (package `files`), but
 stores its state in a directory of its own, so that it does not disturb an agent on the same host.

@@ -34,7 +34,7 @@ from skidway.dataclass import dataclass
 
 OPEN_FILES_MAX: Final = 512
 LOOK_EVERY_S: Final = 60.0
-"""Longest time between two looks; it is shorter if there are few files."""
+"""The longest time between two looks. The time is shorter if there are few files."""
 
 IDLE_FLUSH_S: Final = 3600.0
 """If a file has not changed for this long, its last line is noted even without a line end. Until
@@ -95,10 +95,10 @@ class CountLoop:
         )
         self._looks = Schedule(LOOK_EVERY_S)
         self._unreadable = UnreadablePaths()
-        self._looked_ms = state.looked_ms()  # when the last look that found all files began
+        self._looked_ms = state.looked_ms()  # the beginning of the last look that found all files
         self._looked_at = self._drop_at = 0.0
         self._sequence = 0
-        self._now_ms = 1 << 63  # time of the last turn; at first, later than any clock
+        self._now_ms = 1 << 63  # time of the last turn; at first, the farthest future
         self._has_backlog = False
         self.progress = Progress()
         self.full_reason: str | None = None
@@ -179,7 +179,7 @@ class CountLoop:
         self._looks.took(now, self._clock.monotonic())
 
     def _take(self, taken: Taken) -> None:
-        """Notes the lines of a reading, and moves the position of its file past it."""
+        """Notes the lines of a reading, and moves the position of the file past the reading."""
         tracked = taken.tracked
         note = self._noting.note(taken, self._changes)
         segment = self._segments.add(stored_bytes(note.lines), note.read_ms)

@@ -1,5 +1,5 @@
-"""`skidway agent count`: builds the loop, runs it, and stops it. It serves no metrics, so it needs
-no port, and can run on the same host as an agent."""
+"""`skidway agent count`: builds the loop, runs it, and stops it. The program serves no metrics, so
+it needs no port, and can run on the same host as an agent."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ class CountSettings:
         return tuple(Pattern(path, self.exclude) for path in self.paths)
 
     def source(self) -> TailedSource:
-        """The files as a source of the agent. As for other shippers, each line ends with a line
+        """The files as a source of the agent. As other shippers see it, a line ends with a line
         feed."""
         return TailedSource(
             topic=SOURCE,

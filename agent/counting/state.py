@@ -28,8 +28,8 @@ UPDATE meta SET value = max(value, coalesce(
     (SELECT max(noted_ms) + 1 FROM unnoted WHERE {_TOO_MANY}), 0)) WHERE key = ?
 """  # noqa: S608 - our own text
 """Sets the time since which the notes are complete. The table `unnoted` lists byte ranges without a
-note. If it has too many rows, the oldest rows are deleted. After that, the notes count as complete
-only for the time after the deleted rows.
+note. If the table has too many rows, the oldest rows are deleted. After that, the notes count as
+complete only for the time after the deleted rows.
 """
 
 
@@ -115,8 +115,10 @@ def check_directory(directory: Path, patterns: Iterable[Pattern]) -> None:
 
 
 def _is_of_others(name: str) -> bool:
-    """Whether a file with this name is neither ours nor nobody's. If the agent is killed while it
-    makes its database, the beginning of the database is left under the name with `.new`."""
+    """Whether a file with this name shows that another program uses the directory. The names in
+    _NOBODYS (such as `lost+found`) do not show this. Nor does the database's name with `.new`: if
+    the agent is killed while it makes the database, the beginning of the database is left under
+    this name."""
     return name not in _NOBODYS and not name.startswith(f"{notes.DATABASE}.new")
 
 

@@ -2,7 +2,7 @@
 crash.
 
     presses     recipes, and a press for each that is in use
-    outbound    batches on their way: sent, given back, sent again, halved when refused
+    outbound    batches on their way: sent, sent again, or halved if a broker refuses them
     replay      intents of the last process, sent again unchanged
     evidence    the bytes of an intent, if the file still has the same bytes
     inquiry     intents that cannot be sent again: looks for their records in the brokers' logs;

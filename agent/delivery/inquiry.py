@@ -159,9 +159,9 @@ class Inquiry:
         return file in self._files
 
     def ask(self, intent: Intent, tracked: TrackedFile, recipe: Recipe | None, reason: str) -> None:
-        """Takes over an intent that cannot be sent again unchanged for this reason. recipe: the
-        recipe by which the intent was sent; None if it is unknown. The intents of a file must come
-        in the order of the file's bytes.
+        """Takes over an intent that cannot be sent again unchanged. reason: why it cannot, in
+        words. recipe: the recipe by which the intent was sent; None if it is unknown. The intents
+        of a file must come in the order of the file's bytes.
         """
         if recipe is not None:
             places = reach(recipe, intent)
@@ -221,7 +221,7 @@ class Inquiry:
         return taken
 
     def write(self, changes: Changes) -> None:
-        """Replaces divided intents by their parts, in the transaction that promises the parts."""
+        """Replaces each divided intent in the state by its parts, in one transaction."""
         if self._divided:
             changes.forget_intents(self._divided)
             changes.put_intents(self._kept)
@@ -240,9 +240,9 @@ class Inquiry:
         return self._search.silent_s(now)
 
     def _make_way(self, unreadable: set[int]) -> None:
-        """If only unreadable files still have undecided intents in this search, ends it, so that a
-        search for the intents of other files can begin. The inquiry tries the unreadable files
-        again after that search. A file's intents stay in their order.
+        """If only unreadable files still have undecided intents in this search, ends the search, so
+        that a search for the intents of other files can begin. The inquiry tries the unreadable
+        files again after that search. A file's intents stay in their order.
         """
         others = [each for each in self._asked if each.intent.file not in unreadable]
         if others and all(each.intent.file in unreadable for each in self._searching):
@@ -299,7 +299,7 @@ class Inquiry:
         if len(parts) > 1 and intent.length > READ_BYTES:  # an over-long line has only one record
             parts = [Part(intent.first, intent.end, Fate.DOUBTFUL)]
         if evidence is None:
-            tracked.verified = False  # so the tracker checks the file's bytes before the next read
+            tracked.verified = False  # the tracker checks the file's bytes before the next read
             self._tracker.doubts[tracked.birth.topic] += 1
         verdicts = self._verdicts(asked, parts, tracked, evidence)
         taken = []

@@ -67,7 +67,8 @@ class FetchedLogs:
             self._go_on(tp, position)
 
     def read_up(self) -> set[TopicPartition]:
-        """Partitions that are read up to a high watermark that came after `ask_anew`."""
+        """The partitions that are read up to a high watermark that a broker reported after the call
+        of `ask_anew`."""
         told = self._fetcher.high_watermarks
         positions = self._fetcher.positions
         return {tp for tp, at in positions.items() if tp in told and at >= told[tp]}
@@ -91,7 +92,7 @@ class FetchedLogs:
             try:
                 start = self._asking.list_offsets({error.tp: EARLIEST})[error.tp].offset
             except (Unreachable, KafkaError):
-                self._go_on(error.tp, error.requested)  # so the next fetch tries again
+                self._go_on(error.tp, error.requested)  # the next fetch asks for this offset again
                 return []
         if start > error.requested:
             self._go_on(error.tp, start)

@@ -54,8 +54,8 @@ class Sink(Protocol):
 class Parcel:
     """A batch, and the flights that have records in it. A flight is an intent that is being sent.
 
-    was_sent: whether the records were sent before, in this batch or in a larger batch. If so, they
-    may have arrived.
+    was_sent: whether the records were sent before, in this batch or in a larger batch. Records that
+    were sent before may have arrived.
     """
 
     tp: TopicPartition

@@ -5,11 +5,11 @@ records, and which intents the checkpoint may pass.
     floors    by partition: an offset below which no intent of the state has a record
 
 A partition's floor may be lower than its last acknowledged offset, for two reasons. First, an
-intent can have records in two partitions. If only one partition's batch is acknowledged, the
-checkpoint does not pass the intent yet. Second, a batch that was not acknowledged may have arrived
-nevertheless. Its offset may be lower than the offsets of batches that were sent again later, for
-example after the producer's id was lost. To find the records of intents in a partition's log, the
-agent reads from the partition's floor on:
+intent can have records in two partitions. If the batch of only one of the two partitions is
+acknowledged, the checkpoint does not pass the intent yet. Second, a batch that was not acknowledged
+may have arrived nevertheless. Its offset may be lower than the offsets of batches that were sent
+again later, for example after the producer's id was lost. To find the records of intents in a
+partition's log, the agent reads from the partition's floor on:
 
     if all intents are passed, the floor is the offset after the last acknowledged offset
     otherwise, the floor is the offset after the last offset that was acknowledged before the

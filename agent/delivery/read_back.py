@@ -66,7 +66,8 @@ class Fate(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """The bytes [first, end) of an intent. All of them have the same `Fate`."""
+    """The bytes [first, end) of an intent. All of them have the same `Fate` (arrived, missing or
+    doubtful)."""
 
     first: int
     end: int
@@ -205,8 +206,9 @@ class Found:
     def _add(self, file: int, tp: TopicPartition, first: Int64s, end: Int64s, at: Int64s) -> None:
         begin, limit = self._wanted[file]
         # Readers drop a record that ends before an earlier record's end, even if it is a first copy
-        # that arrived late. In a partition with a gap, `Found` keeps all records at this point, and
-        # drops repeats only when there are many records.
+        # that arrived late. In a partition with a gap (records that cannot be read), the mark is
+        # unknown. So `Found` keeps all records of this partition, and drops repeats only when it
+        # has many records.
         wanted = (end > begin) & (first < limit) & (end > self.marks.move(file, tp, end))
         self.bytes += int((end - first)[wanted].sum())
         if not wanted.any():
@@ -258,7 +260,8 @@ def _distinct(pieces: Sequence[Columns]) -> Columns:
 
 def divide(intent: Intent, records: Records) -> list[Part]:
     """Divides an intent's byte range into parts, in order. Neighbouring parts have a different
-    `Fate`. records: the records of the intent's file in this range or in a longer range.
+    `Fate` (arrived, missing or doubtful). records: the records of the intent's file in this range
+    or in a longer range.
     """
     parts: list[Part] = []
     at = intent.first
@@ -275,8 +278,8 @@ def divide(intent: Intent, records: Records) -> list[Part]:
 def outcome_of(
     records: Records, agent: int, file: int, sources: tuple[Source, Source], bucket_ms: int
 ) -> ReadingOutcome:
-    """The outcome (counts of records and bytes) of records that were found in the logs. It is the
-    same as if the brokers had acknowledged these records.
+    """The outcome (counts of records and bytes) of records that were found in the logs. The outcome
+    is the same as if the brokers had acknowledged these records.
 
     sources: the data topic and the topic of its rejected lines.
     """

@@ -9,16 +9,16 @@ otherwise declares the record lost or uncertain.
 
 "Sent before" means that the response to an earlier attempt was lost, or that the intent was made
 before the agent started. A record counts as found if it is in the log and readers do not drop it.
-In the log, a record that arrived late may stand after records from later bytes of its file; then
-readers drop it.
+In the log, a record that arrived late may stand after records from later bytes of its file; readers
+drop such a record.
 
 The checkpoint passes a refused record's intent only when the agent knows what became of the record.
 The agent sends the records after the refused record as soon as a transaction has flagged this
 intent as refused. Without the flag, the agent would send the refused record again after a crash.
 The record would then follow later records, and readers would drop it. The agent declares a record
 lost or uncertain only in the transaction in which the checkpoint passes the intent. If the agent
-crashes before that transaction, it looks for the record again, and may send the record again. This
-time, the broker may accept it.
+crashes before that transaction, the next process looks for the record in the log again. If the
+record is not in the log, the agent may send it again, and this time the broker may accept it.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ RECORDS_MAX = 10_000
 
 class Sought:
     """Finds out which of the refused records are in the partitions' logs. A record that readers
-    drop as a repeat does not count. Does no I/O.
+    drop as a repeat does not count as found. Does no I/O.
     """
 
     def __init__(self, agent: int, refusals: Iterable[Refusal]) -> None:
@@ -179,8 +179,8 @@ class Refused:
         return [each for intent in intents for each in self._apart.pop(intent, [])]
 
     def status(self, now: float) -> dict[str, object] | None:
-        """What the search for refused records waits for, as sentences for operators; None if
-        nothing."""
+        """What the search for refused records waits for, as sentences for operators; None if it
+        waits for nothing."""
         if self.is_over:
             return None
         count = len(self._searching) + len(self._asked)

@@ -10,25 +10,25 @@ partition has no wanted record.
 
 While records are missing, the search may not end before `wait_s` has passed. The previous process
 is dead, and so are its connections, but the kernel may still deliver bytes that the dead process
-had sent. The broker accepts these bytes although the producer epoch is old. Without transactions, a
-partition's broker begins to refuse a producer id's old epoch when the partition receives a batch
-with the id's next epoch. That first batch of the next epoch would be the wanted batch itself, sent
-again. TCP limits how long these bytes can take: if a socket's process is dead, the kernel sends the
-bytes again 8 times, over at most 103 s (tcp_orphan_retries), and then stops. If a broker has
-received a request's bytes, it appends them before it answers later fetches, or it crashes and the
-bytes are gone. Records that were appended are below every high watermark that is as high as the
-log's end was after the append. So once this process has run for `wait_s`, bytes that the previous
-process sent can no longer arrive. If the search asks for a high watermark after that time, all
-bytes that have arrived are below this high watermark. If these assumptions fail, a batch may arrive
-even later. If the agent has sent the batch's bytes again, the late batch repeats records with the
-same origin, partition and time, and every reader drops the late batch. If the batch's bytes were
-declared lost, the audit shows more records than the agent counted.
+had sent. The broker accepts these bytes although their producer epoch is old: without transactions,
+a partition refuses the old epoch of a producer id only after it has received a batch with the id's
+next epoch. The agent cannot send such a batch first, because this would be the wanted batch itself,
+sent again. TCP limits how long these bytes can take: if a socket's process is dead, the kernel
+sends the bytes again 8 times, over at most 103 s (tcp_orphan_retries), and then stops. If a broker
+has received a request's bytes, it appends them before it answers later fetches, or it crashes and
+the bytes are gone. Once appended records are durable, they are below the high watermark. When this
+process has run for `wait_s`, bytes that the previous process sent can no longer arrive. So if the
+search asks for a high watermark after that time, all records that have arrived are below it. If
+these assumptions fail, a batch may arrive even later. If the agent has sent the batch's bytes
+again, the late batch repeats records with the same origin, partition and time, and every reader
+drops the late batch. If the batch's bytes were declared lost, the audit shows more records than the
+agent counted.
 
 While brokers are unreachable, the search waits, and the agent declares no record lost or uncertain.
 The agent may be unable to read all records from the floor on: records were deleted, cut off or
-damaged, or the agent has no right to read them. If so, a record that was not found may have been in
-the log. The search reports the unreadable records as a `Hole`. If the records of some bytes were
-not found, the agent declares these bytes uncertain.
+damaged, or the agent has no right to read them. If records could not be read, a record that was not
+found may have been in the log. The search reports the unreadable records as a `Hole`. If the
+records of some bytes were not found, the agent declares these bytes uncertain.
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ class Logs(Protocol):
         ...
 
     def ask_anew(self) -> None:
-        """Forgets the high watermarks that brokers have reported. Their next responses bring new
-        ones."""
+        """Forgets the high watermarks that brokers have reported. The next responses bring new high
+        watermarks."""
         ...
 
     def read_up(self) -> set[TopicPartition]:
@@ -131,7 +131,7 @@ class Search(Generic[W]):
         self._logs.begin(floors)
 
     def end(self) -> None:
-        """Ends the search. The caller has decided about all wanted records."""
+        """Ends the search, after the caller has decided about all wanted records."""
         self.found = self._nothing
         self.is_over = True
         self._logs.end()

@@ -10,7 +10,7 @@ from skidway.kafka.types import TopicPartition
 
 
 class Silences:
-    """Owns, for each partition, the monotonic time (s) since which it has waited for an
+    """Owns, for each partition, the monotonic time (s) since which the partition has waited for an
     acknowledgement.
     """
 

@@ -86,8 +86,8 @@ class Births:
         """Opens the file that was found, even if it was renamed since. Returns None if the opening
         fails.
 
-        If the opening fails, lists the file as unreadable. As a result, the agent does not seal the
-        file's topic before it has searched for files once more.
+        If the opening fails, lists the file as unreadable. The agent does not seal the topic of an
+        unreadable file before it has searched for files once more.
         """
         found = sighting.found
         try:

@@ -42,7 +42,7 @@ class Copies:
         self._left_alone: dict[FileKey, _Content] = {}
 
     def remember(self, tracked: TrackedFile) -> None:
-        """Adds a file id: a new one, or, when the agent starts, one from the state."""
+        """Adds a new file id or, when the agent starts, a file id from the state."""
         for path in origins(tracked):
             self._keep(path, (*self.born_at(path), tracked)[-ORIGINALS_MAX:])
 
@@ -81,8 +81,8 @@ class Copies:
         return True
 
     def _bytes_there(self, original: TrackedFile, base: str) -> int:
-        """If the original's file id has ended, the number of its bytes that were read. Otherwise
-        the number of its bytes that can be read at the path.
+        """If the original's file id has ended, the number of its bytes that were read. If the file
+        id has not ended, the number of the original's bytes that can be read at the path.
         """
         if original.length is not None:
             return original.length

@@ -2,8 +2,8 @@
 file from which it was made.
 
 Positions count plain bytes. A file can only be decompressed forwards. To go back, this module
-decompresses the file again from its first byte. It keeps only the first bytes of the file and the
-bytes that were read last.
+decompresses the file again from its first byte. The module keeps only the first bytes of the file
+and the bytes that were read last.
 """
 
 from __future__ import annotations
@@ -98,8 +98,8 @@ class Decompressor:
         self._stream = self._format.stream(io.FileIO(self._descriptor, closefd=False))
 
     def length(self, most: int) -> int:
-        """How many decompressed bytes follow those that were read. Raises OSError if there are more
-        than `most`.
+        """How many decompressed bytes follow those that were read. Raises OSError if more than
+        `most` bytes follow.
         """
         total = 0
         while part := self.read(_CHUNK):

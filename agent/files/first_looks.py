@@ -7,11 +7,11 @@ has its first look at that time. The state remembers each pattern that had its f
 `start_at` is `beginning`. So if a file appears after the first look, neither a restart nor a change
 of `start_at` skips its bytes.
 
-A change of a pattern or of the topic does not skip bytes of a path at which the agent looked
-earlier, either. If any earlier pattern matches a path, the agent has looked at this path before. So
-an unknown file at this path appeared later, for example after a rotation, and is read whole. An
-unknown rotated file of this path is read whole, too, if it changed after the last look; older
-rotated files were left unread before, so they are skipped.
+If a pattern or the topic changes, no bytes are skipped at a path at which the agent looked earlier.
+If any earlier pattern matches a path, the agent has looked at this path before. So an unknown file
+at this path appeared later, for example after a rotation, and is read whole. An unknown rotated
+file of this path is read whole, too, if it changed after the last look; older rotated files were
+left unread before, so they are skipped.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ class FirstLooks:
         self, sources: Sequence[TailedSource], known: Iterable[TrackedFile], now_ms: int
     ) -> None:
         """If this look is the first with some pattern, notes under which paths the agent has found
-        the known files. An earlier pattern may have led through a link into a directory to which a
-        new pattern leads directly.
+        the known files. This shows whether the agent has already looked at a directory to which the
+        new pattern leads directly: an earlier pattern may have led there through a link.
         """
         self._now_ms = now_ms
         self._led = {}
@@ -109,9 +109,9 @@ class FirstLooks:
 
     def is_missed(self, topic: str, found: Found) -> bool:
         """Whether a file that is too old to be read changed since the last look at a topic's
-        patterns. If so, it became too old only because no agent looked for a long time. If nobody
-        can know, the answer is no, because otherwise a clock that was set back would make all old
-        files new.
+        patterns. A file that did so became too old only because no agent looked for a long time. If
+        nobody can know, the answer is no, because otherwise a clock that was set back would make
+        all old files new.
         """
         return self._changed(topic, found) is True
 
@@ -144,8 +144,8 @@ class FirstLooks:
 
 
 def _both(one: Pattern, other: Pattern) -> Pattern:
-    """A pattern that excludes only the paths that both patterns exclude. The text of the two
-    patterns is the same."""
+    """A pattern that excludes only the paths that both patterns exclude. The two patterns must have
+    the same text."""
     return replace(one, exclude=tuple(each for each in one.exclude if each in other.exclude))
 
 

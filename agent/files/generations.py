@@ -8,7 +8,7 @@ log's name: `app.log` for `app.log.1`.
     app.log.1.gz  app.log-20261120.zst                compressed
 
 These rules cover the names that logrotate gives with any `dateformat`, `extension` or
-`addextension`. They also cover the names of log4j2, logback, log4net, NLog, Serilog,
+`addextension`. The rules also cover the names of log4j2, logback, log4net, NLog, Serilog,
 java.util.logging, Python, nginx, rotatelogs, cronolog, kubelet, Docker, savelog and newsyslog, and
 the names of copies that people and Windows make. A file without such a name is no generation:
 `mail.err` is no generation of `mail`. If a file has such a name, the times at which it was made and
@@ -82,8 +82,8 @@ def copied_from(path: str) -> Iterator[str]:
 
 def _bases(plain: str) -> list[str]:
     """Returns the names that are left when the parts that rotation adds (numbers, dates) are
-    removed. First come the names without such parts at the end; then, those without such parts
-    before the file extension.
+    removed. First come the names from which parts at the end are removed, and then the names from
+    which parts before the file extension are removed.
     """
     found = list(_stems(plain))
     ending = _ENDING.search(plain)
@@ -93,8 +93,8 @@ def _bases(plain: str) -> list[str]:
 
 
 def _stems(name: str) -> Iterator[str]:
-    """Yields each beginning of `name` after which only parts follow that rotation adds (numbers,
-    dates)."""
+    """Yields each beginning of `name` whose rest consists only of parts that rotation adds
+    (numbers, dates)."""
     run = _PARTS.search(name)
     for at in range(max(run.start(), 1), len(name)) if run is not None else ():
         before, behind = name[at - 1], name[at]

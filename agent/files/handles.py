@@ -68,7 +68,8 @@ class Handles:
         return handle
 
     def keep(self, file: int, handle: Handle) -> None:
-        """Adds a handle that the caller has opened. From now on, this object closes it."""
+        """Adds a handle that the caller has opened. From now on, only this object closes the
+        handle."""
         self._open[file] = handle
         self._used[file] = self.now
         while len(self._open) > self._limit:

@@ -72,7 +72,7 @@ class Known(Protocol):
         ...
 
     def was_found_elsewhere(self, found: Found) -> bool:
-        """Whether a known file was first found at another path."""
+        """Whether the found file is a known file that was first found at another path than now."""
         ...
 
     def first_born(self, base: str) -> int | None:
@@ -88,15 +88,15 @@ class Adopts(Protocol):
     def __call__(self, found: Found, index: int, base: str, may_begin: bool) -> Answer:
         """Returns SAME if the compressed file has the bytes of a file that the agent knows; from
         then on, the agent reads the rest of that file from the compressed file. Returns UNKNOWN if
-        only a later look can find out whose bytes the compressed file has, and OTHER if they are
-        those of no known file. index: the index of the file's source. may_begin: as in `Sighting`.
+        only a later look can find out whose bytes the compressed file has, and OTHER if it has the
+        bytes of no known file. index: the index of the file's source. may_begin: as in `Sighting`.
         """
         ...
 
 
 class History:
-    """Decides which of the files that lay at a path since the previous look the agent reads. Owns
-    no state: the look and the tracker own all facts about files."""
+    """Decides about the files that lay at a path since the previous look: which of them the agent
+    reads. Owns no state: the look and the tracker own all facts about files."""
 
     def __init__(self, host: Host, directories: Directories, known: Known, adopt: Adopts) -> None:
         self._host = host
@@ -105,11 +105,10 @@ class History:
         self._adopt = adopt
 
     def judge_all(self, look: Look, anchors: dict[str, Found]) -> set[str]:
-        """Judges every path that has generations (rotated files) beside it, if its file has
-        changed: decides which generations the agent reads. Returns the names of the new generations
-        of those paths about which this look need not decide (see `Look.is_judged`). Adds to
-        `anchors`, for each path without a file, the newest of the files that the agent did not know
-        before and now reads.
+        """Decides, for each path whose file has changed, which generations (rotated files) of the
+        path the agent reads. Adds to `anchors`, for each path without a file, the newest of the
+        files that the agent did not know before and now reads. Returns the names of new generations
+        of other paths: this look need not decide about these paths (see `Look.is_judged`).
         """
         unjudged: set[str] = set()
         by_base = by_path(look.members)
@@ -128,8 +127,9 @@ class History:
         return unjudged
 
     def _judge(self, look: Look, base: str, names: Mapping[str, Member]) -> Found | None:
-        """Decides which of the files that were at the path `base` (which a pattern matches) the
-        agent reads. Called if another file than at the last look, or no file, is at this path now.
+        """Decides about the files that were at the path `base` (which a pattern matches): which of
+        them the agent reads. Called if another file than at the last look, or no file, is at this
+        path now.
 
         Returns the newest of the files that the agent did not know before and now reads; None if
         there are none.
@@ -205,17 +205,17 @@ class History:
         return False
 
     def _is_being_compressed(self, look: Look, plain: str) -> bool:
-        """Whether the plain file from which a compressed file is made still exists. If so, the
-        agent reads the plain file."""
+        """Whether the plain file from which a compressed file is made still exists. As long as it
+        exists, the agent reads the plain file."""
         return any(name == plain for name, _ in self._directories.names(look.directory))
 
     def _is_broken(
         self, look: Look, base: str, names: Mapping[str, Member], fresh: Sequence[Found]
     ) -> bool:
         """Whether generations of the path that are younger than its newest known file may have been
-        deleted unread. Even if no earlier look has found a file at the path, the agent may know
-        files of the path from events. In this case, the answer is yes if one of the new generations
-        (`fresh`) is older than all files known from events.
+        deleted unread. If no earlier look has found a file at the path, the new generations
+        (`fresh`) decide: the answer is yes if one of them is older than every file of the path that
+        the agent knows from events, because more generations of that time may be gone.
         """
         before = look.before.get(base)
         if before is None:
@@ -258,7 +258,7 @@ class History:
     def _lay_there(self, look: Look, base: str, name: str, found: Found) -> bool:
         """Whether the file had the same name at the last look. If the file is a copy with bytes
         that a truncation removed, the answer is no in any case: a copy is made before the
-        truncation, so the last look may have come between the two.
+        truncation, and the last look may have come after the copy but before the truncation.
         """
         if base in look.moment.truncated and self._known.is_rest(found, base):
             return False
@@ -339,8 +339,8 @@ class History:
         return strays
 
     def _others(self, look: Look, directory: str) -> list[Found]:
-        """Unknown files in a directory. They have changed since the last look, and their names do
-        not show from which path they come. Each look collects these files only once for a
+        """Unknown files in a directory. The files have changed since the last look, and their names
+        do not show from which path they come. Each look collects these files only once for a
         directory.
         """
         known = look.others.get(directory)
@@ -402,7 +402,7 @@ class History:
 
     def _is_other_shape(self, look: Look, found: Found) -> bool:
         """Whether the compressed file `found` has the same time of change as a known file.
-        Compression programs keep this time, so the compressed file then contains the known file.
+        Compression programs keep this time, so such a compressed file contains the known file.
         """
         times = {each.changed_ns for each in look.before.values()}
         return is_time_of(found.changed_ns, times | self._known.changed_times(look.directory))

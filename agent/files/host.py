@@ -114,4 +114,4 @@ class Host(Protocol):
 def shown(path: str) -> str:
     """A path as text for people. Bytes that are not UTF-8 are escaped."""
     text = os.fsencode(path).decode("utf-8", "backslashreplace")
-    return path if text == path else text  # saves memory if there are many paths
+    return path if text == path else text  # one object for equal texts saves memory

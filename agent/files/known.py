@@ -140,8 +140,8 @@ class KnownFiles:
             return True
 
     def gone(self, base: str) -> list[TrackedFile]:
-        """Returns those of the newest known files written at the path `base` that no longer
-        exist."""
+        """Of the newest known files that were written at the path `base`, returns those that no
+        longer exist."""
         return [each for each in self.copies.born_at(shown(base)) if not self.lies_at(each)]
 
     def move(self, tracked: TrackedFile, found: Found) -> None:
@@ -211,7 +211,7 @@ class KnownFiles:
         return sorted(places - {"", base})
 
     def was_found_elsewhere(self, found: Found) -> bool:
-        """Whether `found` is a known file that was first found at another path."""
+        """Whether `found` is a known file that was first found at another path than now."""
         tracked = self._by_key.get(found.key)
         return tracked is not None and tracked.birth.path != shown(found.path)
 
@@ -223,9 +223,9 @@ class KnownFiles:
         return there[0].birth.born_ns if there else None
 
     def is_another(self, found: Found, beside: Sequence[str]) -> bool:
-        """Whether the found file is a new file that got a known file's inode. If not, it is the
-        known file, perhaps after a truncation. beside: the paths of the files beside it that may be
-        copies.
+        """Whether the found file is a new file that got a known file's inode. If the file is not
+        new, it is the known file, perhaps after a truncation. beside: the paths of the files beside
+        it that may be copies.
 
         The kernel gives a deleted file's inode to the next file, but not while a process has the
         deleted file open. A truncated file looks like that next file, because neither has the bytes

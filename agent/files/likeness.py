@@ -28,7 +28,7 @@ def compare(
     host: Host, found: Found, old: TrackedFile, *, is_held: bool, same_place: bool
 ) -> Answer:
     """Whether the found file is the known file (see `Answer`). Reads the found file's bytes only if
-    the answer depends on them. Raises OSError if they cannot be read.
+    the answer depends on them. Raises OSError if these bytes cannot be read.
     """
     evidence = Evidence(
         (old.birth.key, found.key),
@@ -126,8 +126,8 @@ def renumbered(host: Host, old: TrackedFile) -> FileKey | None:
 
 
 def _with_inode_of(host: Host, old: TrackedFile) -> Found | None:
-    """The file that has the known file's inode. It is at the known file's path; or it is elsewhere
-    in the same directory, and has the same time of birth as the known file.
+    """The file that has the known file's inode. This file is at the known file's path; or it is
+    elsewhere in the same directory, and has the same time of birth as the known file.
     """
     inode, found = old.birth.key.inode, host.look(old.location)
     if found is not None and found.key.inode == inode:

@@ -4,9 +4,9 @@ patterns), for example after a deployment or at the start of a new day.
 Between two looks, a link may have pointed to other files as well. For example, `latest.log` pointed
 to `2026-11-19/app.log` at the last look, and points to `2026-11-21/app.log` now. On the 20th, when
 the agent did not look, the link pointed to a third file. The agent looks for such files, and for
-the files rotated from them, in the neighbouring directories. It assumes that their paths equal the
-link's two paths except for numbers. If the two paths themselves differ in more than numbers, the
-agent cannot know where to look, and declares that files may be unread.
+the files rotated from them, in the neighbouring directories. The agent assumes that the paths of
+such files equal the link's two paths except for numbers. If the two paths themselves differ in more
+than numbers, the agent cannot know where to look, and declares that files may be unread.
 """
 
 from __future__ import annotations
@@ -115,8 +115,8 @@ def _bases(name: str) -> list[str]:
 
 
 def _shape(directory: str, name: str) -> str:
-    """A file name without its numbers, and without its directory's name if it contains that, as in
-    Docker's `<id>/<id>-json.log`.
+    """A file name without its numbers. If the name contains the name of the file's directory, as in
+    Docker's `<id>/<id>-json.log`, this part is removed, too.
     """
     id_ = os.path.basename(directory)
     return shape(name.replace(id_, "/") if len(id_) >= ID_LENGTH_MIN else name)

@@ -30,8 +30,8 @@ are not read at the same moment.
 @dataclass(slots=True)
 class Findings:
     """What a look found. generations: each generation with its source and the path from which it
-    was rotated. unreadable, passing: (topic, directory, reason) of each directory about which this
-    look could not decide. A later look can decide about the directories in `passing`.
+    was rotated. unreadable, passing: (topic, directory, reason) of each directory about whose files
+    this look could not decide. A later look can decide about the directories in `passing`.
     """
 
     generations: list[tuple[Found, int, str]] = field(default_factory=list)
@@ -57,7 +57,7 @@ class Findings:
 @dataclass(slots=True)
 class Place:
     """One directory, as it was at the last look during which no names in it changed. changed_ns:
-    None if the directory must be listed again.
+    the directory's time of change; None if the directory must be listed again.
 
     lay: the files that were at the meant paths (the paths that a pattern matches).
     anchors: for each meant path without a file, the path's newest known file.
@@ -144,7 +144,8 @@ class Look:
 
     def lay_plain(self, plain: str) -> bool:
         """Whether a file with the name `plain` was in the directory at the last look. If so, a
-        compressed file made from it was not complete at that look.
+        compressed file made from it was not complete at that look, because compression programs
+        delete the plain file last.
         """
         lay = (os.path.basename(each.real_path) for each in self.place.lay.values())
         return plain in self.place.members or plain in lay
@@ -170,7 +171,7 @@ class Look:
         return found.born_ns > min(place.looked_ms, moment.now_ms - elapsed_ms) * 1_000_000
 
     def is_set_back(self, index: int) -> bool:
-        """Whether the wall clock shows an earlier time than at the last look of the earlier
+        """Whether the wall clock shows an earlier time than at the last look of an earlier
         process."""
         if self.place.looked_ms >= 0:
             return False
@@ -199,7 +200,8 @@ class Look:
         return min(first, now_ms)
 
     def since_ms(self, index: int) -> int:
-        """The result of `looked_ms`, minus SLACK_MS."""
+        """The result of `looked_ms`, minus SLACK_MS, because times of change may be too early by
+        this much."""
         return self.looked_ms(index) - SLACK_MS
 
     def is_strange(self, path: str) -> bool:

@@ -25,7 +25,7 @@ the file system before it mounts it.
 """
 
 REMEMBERED_S: Final = 30 * 86_400.0
-"""If a file id has ended and its file's file system is missing, the agent remembers the id for so
+"""If a file id has ended and its file's file system is missing, the agent remembers the id for this
 many seconds."""
 
 UNMOUNTED: Final = "the file system on which its files lay is not mounted"
@@ -36,7 +36,7 @@ class Mounts:
 
     def __init__(self, host: Host) -> None:
         self._host = host
-        self._away: dict[str, list[TrackedFile]] = {}  # by directory: the files that are away
+        self._away: dict[str, list[TrackedFile]] = {}  # by directory: the files that it waits for
         self._until: float | None = None
         # by directory: when another device was first found mounted there
         self._elsewhere: dict[str, float] = {}

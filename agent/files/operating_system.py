@@ -74,7 +74,7 @@ class OperatingSystem:
 
     def __init__(self) -> None:
         self._seen: dict[str, Found] = {}
-        # by path: when the inode last changed (ns); only if this is not the file's `changed_ns`
+        # by path: when the inode last changed (ns), if this differs from the file's `changed_ns`
         self._inode_changed: dict[str, int] = {}
         self._plain_sizes = PlainSizes()
 
@@ -170,7 +170,7 @@ class OperatingSystem:
             if is_link and os.path.islink(path):
                 scan.unreadable.append((path, "it is a link that leads nowhere"))
                 scan.dead.append(path)
-            return None  # the link is broken, or the file was deleted in between
+            return None  # the link is broken, or the file was deleted meanwhile
         except OSError as error:
             scan.unreadable.append((path, error.strerror or str(error)))
             return None

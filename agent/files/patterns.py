@@ -2,8 +2,8 @@
 
 As in a shell, a name that begins with a dot matches only a pattern that begins with a dot. The
 search follows links. If a link in a directory leads back to this directory, the search does not
-walk the directory again. It reports directories that cannot be read, because they may contain files
-that nobody counts.
+walk the directory again. The search reports directories that cannot be read, because they may
+contain files that nobody counts.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ truncated and has grown again. Such a file gets a new file id.
 A reading ends with the last whole record. The record after it may not be whole yet, so the agent
 reads it only when the file has not changed for `idle.flush.ms` (`timeout.ms` for a source with
 `multiline`). If a line does not end within READ_BYTES, the agent reads on in blocks of READ_BYTES,
-called pieces, to find the line's end. It keeps only the line's first bytes in memory.
+called pieces, to find the line's end. Only the line's first bytes stay in memory.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ CLOSE_EVERY_S = 0.5
 """Seconds between two searches for files that are idle and can be closed."""
 
 ACTIVE_S = 2.0
-"""For so many seconds after the agent has read bytes of a file, every turn tries to read the file
+"""For this many seconds after the agent has read bytes of a file, every turn tries to read the file
 again, even without an event."""
 
 
@@ -118,7 +118,7 @@ class FileReader:
 
     @property
     def is_active(self) -> bool:
-        """Whether files were read during the last ACTIVE_S."""
+        """Whether files were read during the last ACTIVE_S seconds."""
         return bool(self._active)
 
     def look_again(self, now: float) -> None:
@@ -158,7 +158,7 @@ class FileReader:
             if tracked.state is not FileState.OPEN or tracked.source is None:
                 continue
             if tracked.is_replaying:
-                # its next bytes have an intent already; `look_again` wakes the file later
+                # the file's next bytes already have an intent; `look_again` wakes the file later
                 continue
             one = None
             if self._may_read(tracked):
@@ -212,8 +212,8 @@ class FileReader:
         return Taken(tracked, tracked.reading(intent, data), flight)
 
     def _verify(self, tracked: TrackedFile, handle: Handle, now: float) -> bool:
-        """Before more of a file is read, checks that it is the file that was read before. If it may
-        be another file, ends the file id and returns False.
+        """Before more of a file is read, checks that it is the file that was read before. If the
+        file may be another file, ends the file id and returns False.
         """
         status = handle.status()
         point = tracked.last_point
@@ -376,8 +376,8 @@ def _end_in(piece: bytes, lines: LineFramer, *, is_hole: bool) -> int | None:
 
 def _scanned(piece: bytes, lines: LineFramer, *, is_hole: bool) -> int:
     """How many bytes of a piece certainly belong to a long line, or to a hole (a run of NUL bytes),
-    that continues after the piece. If a piece of a line ends with NULs, they do not count: a hole
-    may begin there. The next piece begins with them.
+    that continues after the piece. If a piece of a line ends with NULs, these NULs do not count,
+    because a hole may begin there. The next piece begins with these NULs.
     """
     return len(piece) - len(piece) % lines.unit if is_hole else lines.size_before_nuls(piece)
 
@@ -403,8 +403,9 @@ def _begins_still(tracked: TrackedFile, handle: Handle) -> bool:
 
 
 def _begins_as_announced(tracked: TrackedFile, data: bytes) -> bool:
-    """Whether the bytes that were read first for a file id begin with the bytes that the file had
-    when the id was made. True if they are not the first bytes of the file id."""
+    """Whether the bytes that were just read begin with the bytes that the file had when its file id
+    was made. If the bytes that were read are not the first bytes of the file, there is nothing to
+    compare, and the answer is yes."""
     print_ = tracked.birth.fingerprint
     if tracked.read_position:
         return True

@@ -32,8 +32,8 @@ from skidway.agent.values.set_apart import Unseen
 from skidway.agent.values.tracked import FileState, TrackedFile, Written
 
 WRITE_S = 10.0
-"""A write sets the file's time of change before its size. In between, the write may wait for the
-disk; this module assumes that it waits at most so many seconds.
+"""A write sets the file's time of change before its size. Between the two, the write may have to
+wait for the disk; this module assumes that it waits at most this many seconds.
 """
 
 
@@ -139,7 +139,7 @@ class Recognition:
 
     def see_generation(self, sighting: Sighting) -> None:
         """Decides about a generation, that is, a rotated file to which no pattern leads, and begins
-        a file id if it is new. The file may also be a copy.
+        a file id if the file is new. The file may also be a copy.
         """
         found, base = sighting.found, sighting.meant
         old = self._known.at(found.key)
@@ -284,9 +284,9 @@ class Recognition:
 
     def _see_copy(self, sighting: Sighting, base: str) -> bool:
         """Returns True if the found file is, or may be, a copy of a known file, so that `_see_new`
-        has nothing more to do. If it is certainly a copy, the agent reads only the bytes that it
-        had not read of the original. Otherwise the agent reads the whole file, and declares that
-        its bytes may be delivered twice.
+        has nothing more to do. If the file is certainly a copy, the agent reads only the bytes that
+        it had not read of the original. If this is not certain, the agent reads the whole file, and
+        declares that its bytes may be delivered twice.
         """
         found = sighting.found
         if self._known.is_copy(found, base):
@@ -421,9 +421,9 @@ class Recognition:
         """Whether the file was written to since the last look, but has not grown yet.
 
         A write sets the file's time of change before its size. But a program may also have
-        truncated the file and written the same bytes again, as a job that writes the same text at
-        each run. So if the size still has not changed after WRITE_S, the agent declares that lines
-        may be unread.
+        truncated the file and written the same bytes again, as a job does that writes the same text
+        at each run. So if the size still has not changed after WRITE_S, the agent declares that
+        lines may be unread.
         """
         found, before = sighting.found, tracked.changed_ns
         is_same = found.size == size == tracked.promised and found.born_ns == tracked.birth.born_ns
@@ -445,8 +445,8 @@ class Recognition:
         return False
 
     def _note_rewritten(self, found: Found, sighting: Sighting) -> None:
-        """Notes that a file whose id has ended has other bytes than before. So the file was
-        truncated; or, if its time of birth is unknown, it may be another file with the same inode.
+        """Notes that a file whose id has ended has other bytes than before. Either the file was
+        truncated or, if its time of birth is unknown, it may be another file with the same inode.
         """
         if found.born_ns is None:
             self._reborn.add(found.path)

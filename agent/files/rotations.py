@@ -9,7 +9,7 @@ directory to which the link points. The agent treats an unknown generation in on
 
     read        if it changed after the last look, and if at that look it did not exist or was the
                 file at the path. It must also have been made before the file that is at the path
-                now. This second condition does not apply if the file at the path is an old file
+                now. This last condition does not apply if the file at the path is an old file
                 that came from another path
     left alone  if it has not changed since the last look (or since the agent was installed), if a
                 source excludes it, if it had the same name at the last look, if it is a copy of a
@@ -67,8 +67,8 @@ CLEAN_AFTER_MS: Final = 2_000
 at the second change."""
 
 EMPTY_WAIT_S: Final = 3_600.0
-"""For so many seconds, looks check an empty rotated file again, because its program may still write
-to it.
+"""For this many seconds, looks check an empty rotated file again, because its program may still
+write to it.
 """
 
 REPOINTED: Final = "the link leads elsewhere: what it led to in between may be unread"
@@ -153,8 +153,8 @@ class Rotations:
         }
 
     def wait_for(self, found: Found, index: int, base: str, now: float) -> None:
-        """Remembers an empty generation. For EMPTY_WAIT_S, later looks check whether it has got
-        bytes."""
+        """Remembers an empty generation. For EMPTY_WAIT_S seconds, later looks check whether it has
+        got bytes."""
         self._waiting.setdefault(found.key, (found, index, base, now + EMPTY_WAIT_S))
 
     def wait_again(self, files: Iterable[UnbegunFile]) -> None:
@@ -328,9 +328,9 @@ class Rotations:
         return self._directories.name_of(look.directory, before.key.inode) is not None
 
     def _is_restless(self, look: Look, changed_ns: int) -> bool:
-        """Whether names were changing while the directory was listed. If so, the scan of the
-        patterns and the listing show different moments. Then the agent keeps what the last look
-        found, and leaves the decision to the next look.
+        """Whether names were changing while the directory was listed. If names were changing, the
+        scan of the patterns and the listing show different moments. Then the agent keeps what the
+        last look found, and leaves the decision to the next look.
         """
         moment, place = look.moment, look.place
         left = [path for path in look.elsewhere if path in place.lay]

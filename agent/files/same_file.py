@@ -70,9 +70,9 @@ def same_file(evidence: Evidence) -> Answer:
 
 def compressed(*, is_same_time: bool, is_only: bool, count: int) -> Answer:
     """Whether a compressed file contains a known file that is gone. Called if the first `count`
-    plain bytes of both are equal. A few equal bytes prove little, because short logs may be alike.
-    is_same_time: whether both files have the same time of change, which compression programs copy.
-    is_only: whether no other file that is gone begins with the same `count` bytes.
+    plain bytes of the two files are equal. A few equal bytes prove little, because short logs may
+    be alike. is_same_time: whether both files have the same time of change, which compression
+    programs copy. is_only: whether no other file that is gone begins with the same `count` bytes.
     """
     if is_same_time or (is_only and count >= FINGERPRINT_BYTES):
         return Answer.SAME
@@ -84,11 +84,11 @@ def copied(*, births: tuple[int | None, int | None], is_in_place: bool, count: i
     out to be equal.
 
     births: the time of birth of the original, then that of the second file. is_in_place: whether
-    the original, whole or truncated, is at the path where it was first found. If so, the second
-    file cannot be a younger log that was renamed from that path by rotation. If the original is not
-    in place, the second file may be the next log of a program whose logs are alike. In this case
-    the agent reads the second file. If the two files share many bytes, the agent declares that
-    these bytes may be delivered twice.
+    the original, whole or truncated, is at the path where it was first found. If the original is in
+    place, the second file cannot be a younger log that was renamed from that path by rotation. If
+    the original is not in place, the second file may be the next log of a program whose logs are
+    alike. In this case the agent reads the second file. If the two files share many bytes, the
+    agent declares that these bytes may be delivered twice.
     """
     original, other = births
     if original is None or other is None:

@@ -13,10 +13,11 @@ from skidway.agent.values.found import Found
 class Sighting(NamedTuple):
     """A file that a look found. number: the index of the file's source. base: if no pattern leads
     to the file, the path from which the file was rotated; a pattern matches this path. now: the
-    time of the look (s). may_begin: whether the agent may begin a new file id for the file. If it
-    may not, the file matters only if it is a known file that was compressed, renamed or copied.
-    is_first: whether the agent looks at the file's pattern for the first time. is_missed: whether
-    the agent looked at the file's pattern before, and the file changed after the last look.
+    time of the look (s). may_begin: whether the agent may begin a new file id for the file. If a
+    new file id is not allowed, the file matters only if it is a known file that was compressed,
+    renamed or copied. is_first: whether the agent looks at the file's pattern for the first time.
+    is_missed: whether the agent looked at the file's pattern before, and the file changed after the
+    last look.
     """
 
     found: Found
@@ -31,7 +32,8 @@ class Sighting(NamedTuple):
     @property
     def skip(self) -> int | None:
         """How many of the file's first bytes the agent skips at the first look at its pattern
-        (`start_at: end`); UNMEASURED for all bytes of a compressed file; None if it skips no bytes.
+        (`start_at: end`); UNMEASURED stands for all bytes of a compressed file. None if the agent
+        skips no bytes.
         """
         return self.found.size if self.is_first and self.source.starts_at_end else None
 

@@ -4,7 +4,8 @@ directory. A look is one search for the host's files. Does no I/O.
 If files are renamed during a look, the scan of the patterns and the listing of the directory show
 different moments. The listing may even contain a renamed file twice or not at all. The agent then
 repeats the look, and meanwhile seals none of the directory's topics. The agent does not repeat the
-look for a name that rotation cannot give. So other files beside a log never delay its seals.
+look if the changed name is one that rotation cannot give. So other files beside a log never delay
+its seals.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ may have seen only some of the renamings.
 
 RESTLESS_S: Final = 30.0
 """If files in a directory are being renamed at every look, the agent accepts the directory's
-listing after this many seconds nevertheless.
+listing after this many seconds, although a file may be missing in it.
 """
 
 Seen = frozenset[tuple[str, object]]
@@ -32,8 +33,9 @@ name."""
 class Restless:
     """What successive looks found in a directory in which names change.
 
-    since: when the first of these looks began (s, monotonic clock). seen: the result of `Look.seen`
-    at the last of these looks. seen_ms: when one of these looks first got this result.
+    since: when the first of these looks began (s, monotonic clock). seen: what the last of these
+    looks saw (the result of `Look.seen`). seen_ms: the time (by the host's clock) at which one of
+    these looks first saw exactly this.
     """
 
     since: float

@@ -96,8 +96,8 @@ class Tracker:
         self._now_ms = 0  # the time of this look
         self._linked: dict[str, str] = {}  # this look's links: by real path, the link's path
         self.linked_directories: frozenset[str] = frozenset()
-        """The real directories of the files to which links lead. Events of these files come only if
-        the agent watches these directories.
+        """The real directories of the files to which links lead. The operating system reports
+        events of these files only if the agent watches these directories.
         """
         self._forget_at = 0.0
         self.flying: dict[int, TrackedFile] = {}  # the files that have flights (bytes under way)
@@ -129,8 +129,8 @@ class Tracker:
 
     @property
     def passing(self) -> Set[tuple[str, str]]:
-        """Those (topic, path) pairs of `unreadable` for which a later look will probably find out
-        more, so that they are no errors."""
+        """The (topic, path) pairs of `unreadable` that are no errors, because a later look will
+        probably find out more about the path."""
         return self._unreadable.passing
 
     @property
@@ -163,7 +163,7 @@ class Tracker:
             tracked.promised = max(promised.get(tracked.file, 0), tracked.read_position)
             tracked.size = max(tracked.promised, tracked.size)
             if tracked.promised > tracked.position:
-                tracked.changed_ns = None  # the state's time may be older than the last read
+                tracked.changed_ns = None  # the time in the state may be before the last read
             tracked.source = source_of(tracked, self.sources)
             self._known.add(tracked)
             self._renumber(tracked)
@@ -206,8 +206,9 @@ class Tracker:
         return self._unbegun.take_changed()
 
     def launch(self, tracked: TrackedFile, flight: Flight) -> None:
-        """Adds a flight (an intent under way). Its bytes are being sent; or they are lost or
-        uncertain, and become accounted for after the file's earlier flights.
+        """Adds a flight (an intent under way). The flight's bytes are being sent, or they are lost
+        or uncertain. In both cases, the checkpoint passes the flight only after the file's earlier
+        flights.
         """
         tracked.flights += (flight,)
         self.flying[tracked.file] = tracked
@@ -229,8 +230,8 @@ class Tracker:
         self._unreadable.add(tracked.birth.topic, tracked.meant or tracked.location, error)
 
     def find_again(self, tracked: TrackedFile) -> bool:
-        """Whether a file that is not at the path where the last look found it still exists
-        elsewhere.
+        """Whether a file still exists elsewhere. Called if the file is not at the path where the
+        last look found it.
 
         Notes the new path. Raises OSError if nobody can know whether the file still exists.
         """
@@ -277,7 +278,7 @@ class Tracker:
         if now >= self._forget_at:
             self._forget_at = now + FORGET_AFTER_S
             self._forget(keys, now)
-        self._directories.forget()  # directories may change now, and a listing takes memory
+        self._directories.forget()  # the listings take memory, and may become untrue
 
     def look(self, path: str, now: float) -> bool:
         """Looks at one path. Returns True if the path now leads to another file, or to no file. In
@@ -342,8 +343,8 @@ class Tracker:
             self.news.miss(unseen)
 
     def _see_generation(self, sighting: Sighting) -> None:
-        """Decides about a generation (a rotated file), to which no pattern leads. If it is empty,
-        later looks check it again.
+        """Decides about a generation (a rotated file), to which no pattern leads. If the file is
+        empty, later looks check it again.
         """
         found, base = sighting.found, sighting.meant
         self._recognition.see_generation(sighting)
@@ -482,8 +483,8 @@ class Tracker:
             self._known.grew(tracked, status.size, status.changed_ns, now)
 
     def _disown(self, tracked: TrackedFile, path: str | None) -> None:
-        """Ends the id of a file that still exists. Called if no source's pattern matches its path
-        any more.
+        """Ends the id of a file that still exists. Called if no source's pattern matches the file's
+        path any more.
         """
         found = None if path is None else self._host.look(path)
         if found is not None:
@@ -537,7 +538,7 @@ def _by_birth(tracked: TrackedFile) -> tuple[int, int]:
 
 
 def _by_age(generation_: tuple[Found, int, str]) -> int:
-    """The sort key of a generation: its time of birth, or its time of change if the former is
-    unknown. So an original comes before its copies."""
+    """The sort key of a generation: its time of birth or, if that is unknown, its time of change.
+    So an original comes before its copies."""
     found = generation_[0]
     return found.changed_ns if found.born_ns is None else found.born_ns

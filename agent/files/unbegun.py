@@ -45,8 +45,8 @@ class Unbegun:
 
     def was_written(self, found: Found) -> bool:
         """Whether the last look found the file, without a file id, at a path that a pattern
-        matches, and the file has changed since then. Rotation may have copied and truncated the
-        file after a program wrote to it.
+        matches, and the file has changed since then. If so, rotation may have copied and truncated
+        the file after a program wrote to it, and only the copy has the written bytes.
         """
         before = self._files.get(found.path)
         if before is None or before.base is not None:

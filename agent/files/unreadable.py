@@ -11,8 +11,8 @@ from skidway.agent.files.host import Scan
 
 class Unreadable:
     """Owns the unreadable paths. by_topic: for each topic and each unreadable path, the reason why
-    it is unreadable. passing: the paths for which a later look will probably find out more; they
-    are no errors.
+    it is unreadable. passing: those of the paths that are no errors, because a later look will
+    probably find out more.
     """
 
     def __init__(self) -> None:

@@ -1,14 +1,15 @@
 """Receives the operating system's events about log files. Events only make the agent notice changes
 earlier.
 
-A thread of the library watchdog receives the events. It puts the changed paths into a set of
-limited size. The agent's loop waits on a descriptor, which the thread then makes readable. The loop
-takes the paths out of the set. Events can be lost if there are too many, if the kernel has no watch
-left, or if the file system reports no events. The next look through the patterns finds what the
-lost events would have shown.
+A thread of the library watchdog receives the events. This thread puts the changed paths into a set
+of limited size. The agent's loop waits on a descriptor, which the thread then makes readable. The
+loop takes the paths out of the set. Events can be lost if there are too many, if the kernel has no
+watch left, or if the file system reports no events. The next look through the patterns finds what
+the lost events would have shown.
 
 Handling an event takes more time than reading the line that caused the event. So while too many
-events come, the agent watches nothing. It tries to read busy files in every turn anyway.
+events come, the agent watches nothing. This delays no line of a busy file, because every turn tries
+to read busy files even without an event.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ class Inbox(FileSystemEventHandler):
         self._reader, self._writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
 
     def fileno(self) -> int:
-        """The descriptor to wait on. It is readable when there are paths to take."""
+        """The descriptor to wait on. The descriptor is readable when there are paths to take."""
         return self._reader
 
     def dispatch(self, event: FileSystemEvent) -> None:
@@ -87,8 +88,8 @@ class Inbox(FileSystemEventHandler):
             os.write(self._writer, b"\0")
 
     def take(self) -> tuple[list[str], bool, int]:
-        """Empties the set. Returns its paths, whether the loop should look through all patterns,
-        and how many events came since the last call.
+        """Empties the set of changed paths. Returns these paths, whether the loop should look
+        through all patterns, and how many events came since the last call.
         """
         with self._lock:
             taken = list(self._paths), self._everything, self._count

@@ -100,7 +100,7 @@ class Format:
 @cache
 def formats() -> dict[str, Format]:
     """All formats by name, in the order of the catalog."""
-    # imported only here: takes 10 ms, and few sources name a format
+    # imported only here, because the import takes 10 ms, and few sources name a format
     from importlib.resources import files
 
     text = files(__package__ or "").joinpath("catalog.yml").read_text()

@@ -78,6 +78,7 @@ VARIABLES: Final = {
 """For each variable of Spring Boot, the pattern that Spring Boot puts in its place by default."""
 
 UNBRACKETED: Final = r"[^\]]*?"
-"""The regular expression for a thread's name in patterns that also have directives of BRACKETED. It
-matches no `]`, so that the thread's name never takes the text that such a directive writes.
+"""The regular expression for a thread's name in patterns that also have directives of BRACKETED,
+which write `[text] `. The expression matches no `]`, so that the thread's name never takes the text
+that such a directive writes.
 """

@@ -109,7 +109,7 @@ def padded(piece: Piece, width: int, *, is_left: bool) -> list[Piece]:
     blanks = _BLANKS
     if piece.regex.endswith(f"{TEXT})") and width <= _REPEATS_MAX:
         # At most `width` blanks are padding. If the text is empty, a blank that follows in the
-        # pattern must not be taken for one of them.
+        # pattern must not be taken for padding.
         blanks = f" {{0,{width}}}"
     return [Piece(piece.at, "", blanks, "mark"), piece]
 

@@ -49,7 +49,8 @@ def check_cluster(
 
 
 def open_topics(intents: Iterable[Intent], recipes: Mapping[bytes, Recipe]) -> set[str]:
-    """The topics for the rows of the state's intents, without the topics for rejected lines."""
+    """The data topics to which the state's intents send records (not the topics for rejected
+    lines)."""
     named = (recipes.get(intent.recipe) for intent in intents)
     return {recipe.data.name for recipe in named if recipe is not None}
 
@@ -57,9 +58,10 @@ def open_topics(intents: Iterable[Intent], recipes: Mapping[bytes, Recipe]) -> s
 def first_changes(
     state: StateDatabase, cluster: Cluster, destinations: Sequence[Destination], now_ms: int
 ) -> Changes:
-    """Returns the first changes that a starting agent writes to its state. They set the name and id
-    of the cluster. For each new topic, they set the present time as the time at which the agent
-    first started with the topic. They delete losses and recipes that are not needed any more.
+    """Returns the first changes that a starting agent writes to its state. These changes set the
+    name and id of the cluster. For each new topic, they set the present time as the time at which
+    the agent first started with the topic. The changes also delete losses and recipes that are not
+    needed any more.
     """
     changes = Changes()
     changes.forget_recipes()

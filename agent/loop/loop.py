@@ -53,7 +53,8 @@ no event comes.
 """
 
 PATIENCE_S = 0.2
-"""The longest time (s) for which the loop sleeps after a turn."""
+"""The longest time (s) for which the loop sleeps after a turn. While it has nothing to do,
+PATIENCE_QUIET_S applies instead."""
 
 PATIENCE_QUIET_S = 1.0
 """The longest time (s) for which the loop sleeps while it has nothing to read or send and nothing
@@ -153,7 +154,7 @@ class Loop:
         patterns before it reads, and its transaction stores the new destinations. Bytes that
         already have an intent are sent as the intent says.
 
-        ends: the log end offsets of the partitions of topics that are not in `topics`.
+        ends: the log end offsets of the partitions of new topics, which are not in `topics` yet.
         """
         changes = self._first or Changes()
         self._settings = settings
@@ -259,7 +260,7 @@ class Loop:
     @property
     def reading_back(self) -> dict[str, object] | None:
         """Facts, for /health, about the records that the agent looks for in the brokers' logs. None
-        if it looks for no records.
+        if the agent looks for no records.
         """
         now = self._clock.monotonic()
         said, refused = self._inquiry.status(now) or {}, self._refused.status(now)
@@ -295,7 +296,7 @@ class Loop:
 
     @property
     def pending_bytes(self) -> int:
-        """How many bytes of all files together are not settled yet. Any thread may read this
+        """How many bytes of all files together are not accounted for yet. Any thread may read this
         property.
 
         No lock protects the numbers that are added up. So while the loop changes them, the result

@@ -45,8 +45,8 @@ class Surroundings:
     """What the loop's parts get from outside: the host, the clock and the brokers.
 
     sink: takes the batches to send. logs: at each call, makes a new `Logs`, which reads the
-    brokers' logs. ends: the log end offsets of the partitions that `beginning.without_floor`
-    returned.
+    brokers' logs. ends: the log end offsets of the partitions without a floor (see
+    `beginning.without_floor`).
     """
 
     host: Host
@@ -61,7 +61,7 @@ class Surroundings:
 @dataclass(frozen=True, slots=True)
 class Parts:
     """All parts of a loop. first: the changes that a starting agent writes to its state. The first
-    turn's transaction contains them.
+    turn's transaction contains these changes.
     """
 
     mail: Mail

@@ -1,6 +1,6 @@
 """Decides when the agent next searches the paths of all patterns for files; such a search is a
-look. The agent looks often if there are few files, and seldom if there are many. It looks soon
-after an event has shown that files may have changed.
+look. The agent looks often if there are few files, and seldom if there are many. The agent also
+looks soon after an event has shown that files may have changed.
 """
 
 from __future__ import annotations

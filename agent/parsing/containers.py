@@ -99,8 +99,8 @@ class ContainerParser:
     """Lets another parser parse the containers' texts, and adds the stream and the time to its
     rows.
 
-    The other parser's schema does not have FIELDS. If the other parser finds no event time in a
-    text, the record gets the time that the runtime wrote.
+    The other parser's schema does not have FIELDS (the fields for the stream and the time). If the
+    other parser finds no event time in a text, the record gets the time that the runtime wrote.
     """
 
     def __init__(self, kind: str, inner: Parser, schema: pa.Schema) -> None:
@@ -145,7 +145,7 @@ class ContainerParser:
 
 
 def without_fields(schema: pa.Schema) -> pa.Schema:
-    """The schema without the fields in FIELDS."""
+    """The schema without FIELDS (the fields for the stream and the time)."""
     return pa.schema([field for field in schema if field.name not in FIELDS])
 
 
@@ -208,8 +208,9 @@ def _unwrap_cri(lines: pa.BinaryArray) -> Unwrapped:
 
 
 def _unwrap_plain_cri(lines: pa.BinaryArray) -> Unwrapped | None:
-    """Does the same as `_unwrap_cri`, but without RE2, and several times faster. Returns None if a
-    line is not plain, that is, if it is in another format, or lacks the blank after its tag.
+    """Unwraps lines of a cri log like `_unwrap_cri`, but without RE2, and several times faster.
+    Returns None if a line is not plain, that is, if it is in another format, or lacks the blank
+    after its tag.
     """
     assert _PLAIN_CRI_LINE is not None  # the pattern is simple (see `delimited`)
     found = _PLAIN_CRI_LINE.find(lines.view(pa.string()))

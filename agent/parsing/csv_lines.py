@@ -8,10 +8,10 @@ begin with a quotation mark, quotation marks inside the value stand for themselv
 value does not end in its record, only this record is rejected. So a quotation mark that is never
 closed does not change the values of later records.
 
-If the setting `parser.header` is set, a line with exactly this text is a header. Otherwise a line
-is a header if its values are the names of the columns. So only a line's own bytes decide whether it
-is a header, and not its position in the file. A header is no data: it is left out, and counted as
-filtered by the rule CSV_HEADER, because the agent must account for every line.
+If the setting `parser.header` is set, a line with exactly this text is a header. Without this
+setting, a line is a header if its values are the names of the columns. So only a line's own bytes
+decide whether it is a header, and not its position in the file. A header is no data: it is left
+out, and counted as filtered by the rule CSV_HEADER, because the agent must account for every line.
 
 A line is regular if each of its quotation marks is at the edge of a value or is doubled. In such a
 line, a delimiter is inside a value if the number of quotation marks before the delimiter is odd.
@@ -45,9 +45,9 @@ AFTER_QUOTE: Final = "a quoted value has text behind its last quotation mark"
 
 class CsvParser:
     """Cuts lines into the values of named columns. header: the text of a header line; None if a
-    header consists of the names of the columns. skips_headers: whether headers are left out. If
-    not, they are rejected, as earlier versions of the agent did: intents that such a version stored
-    must still give the same records.
+    header consists of the names of the columns. skips_headers: whether headers are left out.
+    Headers that are not left out are rejected, as by earlier versions of the agent: intents that
+    such a version stored must still give the same records.
     """
 
     def __init__(

@@ -169,8 +169,8 @@ class _Scan:
 
     def next(self, stop: int) -> Int64s:
         """For each line, the first position of the byte `stop` at or after the position from which
-        the line is scanned next. A line without such a byte does not match; for it, returns the
-        line's end.
+        the line is scanned next. A line without such a byte does not match; for such a line,
+        returns the line's end.
         """
         places = self._places(stop)
         if stop != self._stop:
@@ -196,7 +196,7 @@ class _Scan:
                 self._index = self._index + 1
 
     def refuse(self, bytes_: bytes, first: Int64s, end: Int64s) -> None:
-        """Marks each line as not matching that has one of the bytes `bytes_` between `first` and
+        """Marks as not matching each line that has one of the bytes `bytes_` between `first` and
         `end`.
         """
         controls = self._controls()
@@ -233,7 +233,7 @@ class _Scan:
         return places
 
     def require_digits(self, first: Int64s, end: Int64s) -> None:
-        """Marks each line as not matching that has another byte than a digit between `first` and
+        """Marks as not matching each line that has another byte than a digit between `first` and
         `end`.
         """
         first, end = (np.where(self.good, each, self.end) for each in (first, end))

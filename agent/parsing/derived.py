@@ -8,12 +8,12 @@ csv     the same, with columns instead of groups
 logfmt  the same, with the configured columns and the keys of the time instead of groups; these
         fields may be null, because a line may lack a key. A map `_extra` has the other keys
 
-A source with `container` also has the fields of `containers.FIELDS`. A source with `path.pattern`
-has a string field for each of the pattern's named groups. A source with the setting `fields` or
-`labels` has a string field for each of its entries. Two settings add a boolean field that is false
-by default: `on_error: replace` adds the field that the module `replacing` sets, and
-`timestamp.on_error: read_time` adds TIME_MARK. Because of the default, a schema with such a field
-and a schema without it are compatible in both directions.
+A source with `container` also has fields for the stream and the time (`containers.FIELDS`). A
+source with `path.pattern` has a string field for each of the pattern's named groups. A source with
+the setting `fields` or `labels` has a string field for each of its entries. Two settings add a
+boolean field that is false by default: `on_error: replace` adds the field that the module
+`replacing` sets, and `timestamp.on_error: read_time` adds TIME_MARK. Because of the default, a
+schema with such a field and a schema without it are compatible in both directions.
 """
 
 from __future__ import annotations

@@ -8,8 +8,8 @@ remembers nothing between calls.
 
 LF and CRLF both end a line, and do not belong to its value. A blank line is a record. The last line
 of a range may lack its terminator: if the file has not changed for `idle.flush.ms`, the agent reads
-such a line too. In this case the record ends where the range ends. The length in a record's origin
-includes the terminator. So if this length equals the length of the value, the record has no
+such a line too. A record without a terminator ends where its range ends. The length in a record's
+origin includes the terminator. So if this length equals the length of the value, the record has no
 terminator. The framing of a range does not depend on other ranges. So if the agent reads a range
 again, the range yields the same records.
 
@@ -172,8 +172,8 @@ class LineFramer:
 
     def size_before_nuls(self, data: bytes) -> int:
         """For `data` that ends inside a line: how many of its bytes are before the NULs at its end.
-        These NULs may be the beginning of a hole. Half a code unit at the end of `data` is left
-        out, too.
+        These NULs may be the beginning of a hole. Half a code unit at the end of `data` is not
+        counted either.
         """
         whole = len(data) - len(data) % self.unit
         size = len(data[:whole].rstrip(b"\0"))
@@ -214,8 +214,8 @@ class LineFramer:
         return replace(frames, is_hole=np.isin(frames.first, hole))
 
     def _frames(self, data: bytes, content_end: Int64s, end: Int64s) -> Frames:
-        """Makes the `Frames` of records that follow one another. A CR belongs to the terminator
-        only if an LF of the same record follows it.
+        """Makes the `Frames` (where each record begins and ends) of records that follow one
+        another. A CR belongs to the terminator only if an LF of the same record follows it.
         """
         first = np.empty_like(end)
         first[:1], first[1:] = 0, end[:-1]

@@ -3,13 +3,14 @@ schema.
 
 A member is found by the name of its field, or by one of the field's aliases. If the schema has a
 field `_extra` (a map of strings), this field takes the members that have no field of their own.
-Otherwise such members are left out. If a value does not have the type of its field, and this field
-may be null, `_extra` takes the value, and the field becomes null. In `_extra`, strings stay as they
-are, and other values are written as JSON. If the object has no member for a field, the field gets
-its default, or null if it has no default and may be null. Values must have the field's type: the
-parser turns no string into a number, and no fraction into an integer. The value of a timestamp
-field is a number, as Avro stores it, or an RFC 3339 string. Numbers beyond JSON (NaN, Infinity) are
-refused, and so are numbers that are too large for a double (1e400).
+If the schema has no such field, these members are left out. If a value does not have the type of
+its field, and this field may be null, `_extra` takes the value, and the field becomes null. In
+`_extra`, strings stay as they are, and other values are written as JSON. If the object has no
+member for a field, the field gets its default, or null if it has no default and may be null. Values
+must have the field's type: the parser turns no string into a number, and no fraction into an
+integer. The value of a timestamp field is a number, as Avro stores it, or an RFC 3339 string.
+Numbers beyond JSON (NaN, Infinity) are refused, and so are numbers that are too large for a double
+(1e400).
 
 The parser decodes each line separately, so that the result for a line never depends on other lines.
 """
@@ -75,7 +76,7 @@ class JsonParser:
         removed: Collection[str] = (),
     ) -> None:
         """keeps_unreadable: whether a line whose time cannot be read becomes a row without an event
-        time, and is not rejected. takes_extra: whether the schema's field EXTRA takes members that
+        time, instead of a reject. takes_extra: whether the schema's field EXTRA takes members that
         fit no other field. aliases: other names of members; None if fields have no other names.
         removed: members that need no field, because a rule of the setting `shape` removes them.
         """
@@ -134,7 +135,7 @@ class JsonParser:
 
     def _unknown(self, objects: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """For each object, the members that have no field. An empty list if the schema has no field
-        EXTRA.
+        EXTRA to take them.
         """
         if self._extra is None:
             return []
@@ -219,8 +220,8 @@ def _is_shallow(text: str) -> bool:
     if text.count("[") + text.count("{") <= DEPTH_MAX:
         return True
     depth = deepest = 0
-    # Brackets inside strings are counted, too. So a line with many brackets in its strings may be
-    # rejected, but no line can overflow the stack.
+    # Brackets inside strings are counted like other brackets. So a line with many brackets in its
+    # strings may be rejected, but no line can overflow the stack.
     for char in text:
         if char in "[{":
             depth += 1
@@ -249,7 +250,8 @@ _DECODER: Any = json.JSONDecoder(parse_constant=_refuse_constant)
 _EXACT_DECODER = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite)
 _MAY_BE_INFINITE = r"[eE]\+?[0-9]{3}|[0-9]{200}"
 """Each line with a number that is too large for a double matches this pattern. Only the lines that
-match are decoded with `_finite`, because it makes the decoder slower.
+match are decoded with `_finite`, which refuses such numbers, because `_finite` makes the decoder
+slower.
 """
 
 
@@ -327,8 +329,8 @@ def _column(values: list[Any], field: pa.Field, now_ms: int) -> tuple[pa.Array, 
 
 def _one_by_one(values: list[Any], field: pa.Field, unfit: list[int]) -> tuple[pa.Array, list[int]]:
     """Converts the values one at a time, to find those that Arrow refuses: numbers that are too
-    large, and strings with an unpaired surrogate. They become null, and their indexes are added to
-    `unfit`.
+    large, and strings with an unpaired surrogate. The refused values become null, and their indexes
+    are added to `unfit`.
     """
     for index, value in enumerate(values):
         try:
@@ -340,8 +342,8 @@ def _one_by_one(values: list[Any], field: pa.Field, unfit: list[int]) -> tuple[p
 
 
 def _instants(values: list[Any], kind: pa.DataType, now_ms: int) -> list[Any]:
-    """Turns each string into a number in the type's unit, or into _UNFIT if the string is not a
-    time."""
+    """Turns each string into a number in the type's unit, or into _UNFIT (which marks values that
+    do not fit) if the string is not a time."""
     places = [index for index, value in enumerate(values) if type(value) is str]
     if not places:
         return values

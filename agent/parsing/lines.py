@@ -83,7 +83,7 @@ def sizes(values: pa.BinaryArray) -> Int64s:
 
 
 def spans(lines: pa.StringArray) -> tuple[bytes, Int64s, Int64s]:
-    """Returns three values: the bytes of all lines, followed by a line feed; for each line, the
+    """Returns three values: the bytes of all lines, and then a single line feed; for each line, the
     position in these bytes at which it begins; and for each line, the position at which it ends.
     """
     if not len(lines):

@@ -3,7 +3,7 @@
 A key belongs to the schema's field of the same name, or to the field that has the key among its
 aliases. As in `json_lines`, the last value counts if a line has a key twice. If a line has no key
 for a field, the field gets its default or null; if the field has no default and cannot be null, the
-line is rejected. The field EXTRA (a map of strings) takes the keys that have no field. It also
+line is rejected. The field EXTRA (a map of strings) takes the keys that have no field. EXTRA also
 takes a value that does not have the type of its field, if the field may be null. If a field may be
 null and is no string, an empty value becomes null.
 
@@ -211,8 +211,8 @@ class _Index:
         ).cast(kind)
 
     def _places(self, name: str) -> Int64s:
-        """For each line the index of the pair whose value a field takes; _NOBODY if the line has no
-        such pair."""
+        """For each line the index of the pair whose value a field takes; _NOBODY says that the line
+        has no such pair."""
         at = np.full(self._count, _NOBODY, np.int64)
         for key in (*self._aliases.get(name, ()), name):
             if key in self._code:

@@ -46,7 +46,7 @@ from skidway.errors import ConfigurationRefused
 
 LOOK_BACK_BYTES: Final = 1 << 16
 """To find the last record of a range, the framer first looks only at this many bytes at the range's
-end. Only if no record begins there does it look at all bytes.
+end. The framer looks at all bytes only if no record begins there.
 """
 
 CONTAINER_LINES_MAX: Final = 1_000
@@ -133,8 +133,9 @@ class JoiningFramer:
         else:
             joints = self._joints(data, lines)
         # The first of these lines counts as the beginning of a record, although the record may
-        # begin in an earlier line. This does no harm: either a later line begins a record, or the
-        # first line is the range's first.
+        # begin in an earlier line. This does no harm, because only the beginning of the last record
+        # matters: either a later line begins a record, or the first of these lines is the range's
+        # first.
         begins = joints.begins.copy()
         begins[0] = True
         last = int(np.flatnonzero(self._divided(lines, begins))[-1])
@@ -172,8 +173,9 @@ class JoiningFramer:
         )
 
     def _by_rule(self, texts: pa.BinaryArray, is_part: Booleans) -> _Joints:
-        """The `_Joints` of lines with these texts, by the rule alone. is_part: for each line,
-        whether the next part of its text is in the line after it."""
+        """Where, by the rule alone, records begin and end in lines with these texts (see
+        `_Joints`). is_part: for each line, whether the next part of its text is in the line after
+        it."""
         yes = np.ones(len(texts), np.bool_)
         if self._rule is None:
             return _Joints(yes, ~is_part, yes, ~is_part)

@@ -45,7 +45,7 @@ EXTRA: Final = "_extra"
 @dataclass(frozen=True, slots=True)
 class Reject:
     """A line from which no row can be made. row: the line's index among the parsed lines. reason:
-    one of REASONS, or CSV_HEADER. detail: a sentence.
+    one of REASONS, or CSV_HEADER. detail: a sentence about the error in the line.
     """
 
     row: int
@@ -77,8 +77,8 @@ class Parser(Protocol):
 
 
 def has_time_mark(schema: pa.Schema) -> bool:
-    """Whether the schema has the field TIME_MARK. Raises ConfigurationRefused if it is of another
-    type.
+    """Whether the schema has the field TIME_MARK, which marks records whose time could not be read.
+    Raises ConfigurationRefused if the field is not a boolean.
     """
     at = int(schema.get_field_index(TIME_MARK))
     if at >= 0 and not types.is_boolean(schema.field(at).type):

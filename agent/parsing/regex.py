@@ -68,7 +68,7 @@ class RegexParser:
     ) -> None:
         """is_multiline: whether a record may have several lines; `.` then matches line ends.
         keeps_unreadable: whether a line whose time cannot be read becomes a row without an event
-        time, and is not rejected.
+        time, instead of a reject.
         """
         self._pattern = anchored(f"(?s){pattern}" if is_multiline else pattern)
         self._delimited = delimited.compiled(pattern, dot_all=is_multiline)

@@ -4,9 +4,9 @@ their encoding.
 ReplacingParser replaces invalid bytes by U+FFFD, and marks the record. DecodingParser rejects lines
 with invalid bytes.
 
-This mark is a boolean field of the schema, and no record header, because only fields reach HDFS. It
-is true if bytes of the line were replaced. A U+FFFD that the line itself contains does not make the
-mark true.
+This mark is a boolean field of the schema, and no record header, because only fields reach HDFS.
+The mark is true if bytes of the line were replaced. A U+FFFD that the line itself contains does not
+make the mark true.
 """
 
 from __future__ import annotations
@@ -32,14 +32,16 @@ replaced.
 
 class ReplacingParser:
     """Turns lines of an encoding into UTF-8, repairs the lines that are not in this encoding, and
-    lets another parser parse all lines. That parser's schema does not have the field MARK.
+    lets another parser parse all lines. That parser's schema does not have the field MARK, which
+    says whether bytes were replaced.
     """
 
     def __init__(self, inner: Parser, encoding: str = UTF_8) -> None:
         self._inner, self._encoding = inner, encoding
 
     def parse(self, lines: pa.BinaryArray, now_ms: int) -> Parsed:
-        """Parses the repaired lines with the other parser, and adds the field MARK."""
+        """Parses the repaired lines with the other parser, and adds the field MARK, which says
+        whether bytes of a line were replaced."""
         repaired, rows = line_columns.repaired(lines, self._encoding)
         parsed = self._inner.parse(repaired, now_ms)
         marks = np.zeros(len(lines), np.bool_)

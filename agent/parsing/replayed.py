@@ -1,5 +1,6 @@
 """Reads repaired records from the files with which they are sent again (replayed). Each line of
-such a file is a JSON object. It contains a repaired record, and the origin of the rejected record:
+such a file is a JSON object. The object contains a repaired record, and the origin of the rejected
+record:
 
     {"topic": "nginx", "line": "text", "host": "web1", "path": "/var/log/a.log",
      "agent": 5, "file": 7, "first": 4096, ...}
@@ -138,7 +139,8 @@ class ReplayParser:
 
 
 def without_fields(schema: pa.Schema) -> pa.Schema:
-    """The schema without the fields in FIELDS."""
+    """The schema without FIELDS (the fields for the origin of the record that was rejected
+    first)."""
     return pa.schema([field for field in schema if field.name not in FIELDS])
 
 

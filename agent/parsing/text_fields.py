@@ -38,7 +38,7 @@ _CONVERTIBLE = (types.is_integer, types.is_floating, types.is_boolean)
 class TextTimes:
     """The names of the texts that have a line's event time, and the time's format, which is None if
     lines have no time. keeps_unreadable: whether a line whose time cannot be read becomes a row
-    without an event time, and is not rejected.
+    without an event time, instead of a reject.
     """
 
     fields: tuple[str, ...] = ()
@@ -100,8 +100,8 @@ class TextFields:
         """Makes rows of texts.
 
         found: the texts of each field, one for each line. good: which lines have texts, because the
-        parser could cut them. rejects: a reject for each other line; the result contains these
-        rejects, too.
+        parser could cut them. rejects: a reject for each of the other lines; the result also
+        contains these rejects.
         """
         columns = []
         for field in self._from_texts:
@@ -180,7 +180,7 @@ def converted(column: pa.StringArray, field: pa.Field) -> tuple[pa.Array, np.nda
 
 
 def moments(event_ms: Int64s, field: pa.Field, now_ms: int) -> pa.Array:
-    """Returns event times in the field's type. In place of NO_TIME, returns `now_ms`, the moment of
-    reading."""
+    """Returns event times in the field's type. For a line without an event time (NO_TIME), returns
+    `now_ms`, the moment of reading."""
     event_ms = np.where(event_ms == NO_TIME, np.int64(now_ms), event_ms)
     return pa.array(event_ms, pa.timestamp("ms", "UTC")).cast(field.type, safe=False)

@@ -16,7 +16,7 @@ time happens twice because clocks were changed, the parser chooses the first of 
 
 The column becomes a matrix of characters with one row per value. The parser reads each directive in
 all rows at once. As long as the next directive begins at the same position in all rows, the parser
-stores this position as one number. Otherwise it stores one number per row.
+stores this position as one number. If the positions differ, the parser stores one number per row.
 """
 
 from __future__ import annotations
@@ -60,7 +60,8 @@ EPOCHS = {
 
 DAY_MS = 86_400_000
 YEAR_GUESS_AHEAD_MS = DAY_MS
-# next year, this year and the 8 years before it; 29 February may be missing for 8 years
+# How many years are tried for a time without a year: next year, this year and the 8 years before
+# it, because 29 February may be missing for 8 years.
 _GUESSES = 10
 _SLOT_MS = 900_000  # clocks are changed at whole quarters of an hour
 
@@ -157,8 +158,8 @@ class _Scan:
         return self.at
 
     def move(self, used: int | Int64s) -> None:
-        """Moves the position in each row by `used` characters. `at` stays one number as long as all
-        rows move by the same number of characters.
+        """Moves the position in each row by `used` characters. As long as all rows move by the same
+        number of characters, `at` (the position) stays one number for all rows.
         """
         if not isinstance(used, int) and isinstance(self.at, int):
             first = int(used[0])
@@ -537,5 +538,5 @@ def _matrix(values: pa.StringArray) -> tuple[npt.NDArray[np.uint8], Int64s]:
         inside = np.arange(columns) < np.minimum(width, columns)[:, None]
         at = bounds[:-1, None].astype(np.int64) + np.arange(columns)
         matrix[:, :columns][inside] = data[at[inside]]
-    # A value that is too long is not a time. It gets a width that no format can reach.
+    # A value that is too long is not a time. Such a value gets a width that no format can reach.
     return matrix, np.where(width > WIDTH_MAX, WIDTH_MAX + _MARGIN + 1, width)

@@ -18,8 +18,8 @@ RELOADABLE: Final = frozenset(
     }
 )  # fmt: skip
 """The settings that can change while the agent runs. (The settings of the registry can change, too;
-they have the prefix REGISTRY.) A change of any other setting needs a restart. If a developer adds a
-setting to the program, it also needs a restart until it is added to this set.
+they have the prefix REGISTRY.) A change of any other setting needs a restart, and so does a change
+of a setting that developers have not added to this set yet.
 """
 
 
@@ -29,8 +29,8 @@ def needs_restart(before: AgentSettings, after: AgentSettings) -> list[str]:
 
 
 def changes(before: AgentSettings, after: AgentSettings) -> list[str]:
-    """Sentences that say which settings and sources differ. They name the keys of settings, and
-    never their values."""
+    """Sentences that say which settings and sources differ. The sentences name the keys of
+    settings, and never their values."""
     keys = [key for key in _changed(before, after) if key not in ("sources", "sources.dir")]
     return [*(f"{key} changed" for key in keys), *_of_sources(before.sources, after.sources)]
 
@@ -50,7 +50,7 @@ def _changed(before: Any, after: Any) -> list[str]:
 
 def _of_sources(before: Sequence[SourceSettings], after: Sequence[SourceSettings]) -> Iterator[str]:
     """One sentence for each source that was added, removed or changed. Sources with the same topic
-    and a common path are the same source.
+    and a common path count as the same source.
     """
     before, after = _configured(before), _configured(after)
     gone = [each for each in before if each not in after]

@@ -47,8 +47,8 @@ class Prepared:
 
     @property
     def warnings(self) -> list[str]:
-        """Sentences that warn the operator: with the new settings the agent can run, but another
-        program of Skidway cannot do its work."""
+        """Sentences that warn the operator: the agent can run with the new settings, but the loader
+        would refuse a topic, because fields have the names of the loader's columns."""
         schemas = {each.data.topic: each.recipe.schema.text for each in self.destinations}
         return [
             f"source of topic {topic}: {words}"

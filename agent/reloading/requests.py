@@ -6,9 +6,9 @@ with which the agent answers.
     <state.dir>/reload/<id>.answer    JSON; the agent writes it, and the command deletes it
     <state.dir>/reload/<id>.unsaid    the file .taken, renamed: the agent could not write an answer
 
-Unlike a signal, files need no process id. So the command cannot reach a wrong process. It also
-reaches an agent in a container if the container shares the directory. Every user who may write to
-the agent's state directory may ask for a reload.
+Unlike a signal, files need no process id. So the command cannot reach a wrong process. The command
+also reaches an agent in a container if the container shares the directory. Every user who may write
+to the agent's state directory may ask for a reload.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ ANSWER: Final = ".answer"
 UNSAID: Final = ".unsaid"
 ANSWERS_MAX: Final = 100
 """Commands that are killed leave their files in the folder of the requests. If the folder has more
-files than this, the agent deletes the answers in it.
+files than this, the agent deletes the answers in this folder.
 """
 
 
@@ -55,7 +55,7 @@ class Requests:
 
     def open(self) -> None:
         """Makes the folder, and deletes old answers. If an earlier agent has left requests without
-        an answer, makes them requests of this agent. Raises SkidwayError.
+        an answer, this agent takes them over. Raises SkidwayError.
         """
         make_directory(self._folder)
         for path in self._folder.iterdir():

@@ -1,6 +1,6 @@
 """Finds out whether the configuration files still contain the settings that the running agent uses.
-Every LOOK_EVERY_S seconds, the agent checks the sizes and modification times of the files. It reads
-the files only if a size or time has changed.
+Every LOOK_EVERY_S seconds, the agent checks the sizes and modification times of the files. The
+agent reads the files only if a size or time has changed.
 """
 
 from __future__ import annotations

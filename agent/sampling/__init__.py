@@ -22,5 +22,5 @@ message is neither lost nor doubled.
 
 Some records cannot be made again: the file was deleted, its bytes have changed, or another version
 of the program would make other records. The agent reports such a range as gone. The audit does not
-count it as a difference.
+count such a range as a difference.
 """

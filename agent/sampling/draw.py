@@ -15,7 +15,8 @@ from skidway.agent.values.intents import Intent
 
 _PLACE: Final = struct.Struct("<qqqq")
 _LOT_BITS: Final = 63
-"""How many bits a lot (see `drawn`) has. SQLite stores it as a signed number of 64 bits."""
+"""How many bits a lot (see `drawn`) has, so that SQLite can store it as a signed number of 64
+bits."""
 
 
 def period_of(now_ms: int, period_ms: int) -> int:

@@ -72,8 +72,8 @@ class Sampler:
             self._is_dropping = True
 
     def passed(self, flights: Iterable[Flight], now_ms: int, changes: Changes) -> None:
-        """Offers the intents that the checkpoint passes in this transaction for the random choice,
-        and stores those that are chosen."""
+        """Offers, for the random choice, the intents that the checkpoint passes in this
+        transaction, and stores those that are chosen."""
         if not self._limit:
             return
         period = period_of(now_ms, self._period_ms)

@@ -5,8 +5,8 @@
 
 A source's setting `shape` is a text with one rule a line. The rules are applied in the order of the
 text. What becomes of a record depends only on the record's fields, its origin (agent, file,
-position and length) and the key of `hash`. It does not depend on a clock, on chance, or on other
-records. So if the agent sends records again, the same rules leave out the same records.
+position and length) and the key of `hash`. The result does not depend on a clock, on chance, or on
+other records. So if the agent sends records again, the same rules leave out the same records.
 
 Modules in reading order:
 

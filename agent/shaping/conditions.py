@@ -1,7 +1,7 @@
 """Evaluates conditions on Arrow columns.
 
 A comparison with null is false. So `not level = "DEBUG"` is true for a record without a level, and
-`level != "DEBUG"` is false for it. Texts are compared byte by byte.
+`level != "DEBUG"` is false for such a record. Texts are compared byte by byte.
 """
 
 from __future__ import annotations

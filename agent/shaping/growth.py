@@ -2,7 +2,7 @@
 
 One rule makes a text at most GROWTH_MAX times as long: it puts at most eight characters in place of
 one character. But a second rule may also replace the characters that the first rule has put there.
-So several rules could make a text from a line of 1 MiB that needs more memory than the host has.
+So several rules could turn a line of 1 MiB into a text that needs more memory than the host has.
 Therefore a record is rejected as soon as all masks of a field together have made its text more than
 GROWTH_MAX times as long. The result depends only on the record and the rules.
 """

@@ -10,8 +10,8 @@ must not be sent. So the rules have this effect on the whole text of the line:
   `^` or `$`), because the anchor has another meaning in the whole text than in a field.
 * The text is withheld if the masks may overlook something that they would see in a field: if they
   find more in the text without its escapes, if the text has NUL characters (as in UTF-16 that was
-  read as UTF-8), or if the line is not in the encoding of its source. It is also withheld if the
-  masks make it too long (`growth`).
+  read as UTF-8), or if the line is not in the encoding of its source. The text is also withheld if
+  the masks make it too long (`growth`).
 * If only the head of a line is known, the last HEAD_BYTES_LEFT_OUT bytes of the head are left out.
   The whole head is withheld if a private text may be longer than these bytes, or if a pattern may
   need text after the head.
@@ -46,8 +46,8 @@ sent.
 """
 
 _OUTSIDE_TOKENS = re.compile(r"[^\w.%+'@=/-]")
-"""Matches the characters that no token, key or address can contain, so that each of them ends
-it."""
+"""Matches the characters that no token, key or address can contain, so a token, key or address ends
+before such a character."""
 
 _ANCHOR = re.compile(r"(?<!\\)(?:\\\\)*(?:\\[AzbB]|\$|(?<!\[)\^)")
 
@@ -104,10 +104,10 @@ class RejectedText:
         return line if self.is_whole else WITHHELD
 
     def _may_cut(self, head: bytes) -> bool:
-        """Whether leaving out the end of a head may cut a private text in two: its first part would
-        be sent, and no mask recognizes it. This is possible if a rule has a pattern, because the
-        pattern may match a text of any length. It is also possible if the end of the head has no
-        character that ends a token, such as a blank or a quote.
+        """Whether leaving out the end of a head may cut a private text in two: the first part of
+        the private text would be sent, and no mask recognizes this part. This is possible if a rule
+        has a pattern, because the pattern may match a text of any length. It is also possible if
+        the end of the head has no character that ends a token, such as a blank or a quote.
         """
         if self._patterns:
             return True

@@ -65,7 +65,7 @@ class Field:
 @dataclass(frozen=True, slots=True)
 class Comparison:
     """The condition that compares a field with a given value; false if the field is null. how: the
-    comparison, one of ORDERS or SEARCHES."""
+    comparison, one of ORDERS (such as `<`) or SEARCHES (such as `contains`)."""
 
     field: Field
     how: str

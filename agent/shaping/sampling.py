@@ -21,7 +21,7 @@ _SHIFTS = (np.uint64(30), np.uint64(27), np.uint64(31))
 
 
 def chosen(origins: Origins, name: str, kept: int, of: int) -> npt.NDArray[np.bool_]:
-    """Whether each record is chosen; `kept` of every `of` records are, on average. name: the name
+    """Whether each record is chosen: on average, `kept` of every `of` records are. name: the name
     of the rule."""
     hashes = record_hash(origins.agent, origins.file, origins.first, origins.length)
     mixed = hashes ^ np.uint64(_salt(name))

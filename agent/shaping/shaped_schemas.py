@@ -1,10 +1,11 @@
 """The schema of records before the rules and after them, as Avro documents.
 
 If a source names no schema, its schema is derived for the parser's records. Then the rules are
-applied to it: fields get their new names, and removed fields are left out. If a source names a
-schema, this schema is for the records after the rules. But the parser makes records before the
-rules are applied. So the parser gets the named schema with the rules undone: a renamed field has
-its old name again, and a removed field that the schema lacks is added as a string that may be null.
+applied to this schema: fields get their new names, and removed fields are left out. If a source
+names a schema, this schema is for the records after the rules. But the parser makes records before
+the rules are applied. So the parser gets the named schema with the rules undone: a renamed field
+has its old name again, and a removed field that the schema lacks is added as a string that may be
+null.
 """
 
 from __future__ import annotations
@@ -75,9 +76,10 @@ def unshaped(text: str, rules: Sequence[Rule]) -> str:
 def without_unused(text: str, rules: Sequence[Rule], schema: str, needed: Collection[str]) -> str:
     """The schema before the rules, without the fields that nobody needs. Nobody needs a field if
     the rules remove it, no rule reads its values, and neither the named schema nor `needed` has it.
-    A JSON parser leaves out members with such names, so these members may have any type. text: the
-    schema before the rules. schema: the schema that the source names. needed: the fields that
-    something other than the record's members fills, such as the groups of `path.pattern`.
+    A JSON parser leaves out members with the names of these fields, so such members may have any
+    type. text: the schema before the rules. schema: the schema that the source names. needed: the
+    fields that something other than the record's members fills, such as the groups of
+    `path.pattern`.
     """
     given = {each["name"] for each in json.loads(schema)["fields"]}
     seen = set().union(*map(_seen, rules))

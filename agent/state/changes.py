@@ -74,7 +74,7 @@ class LastWord(NamedTuple):
     """A topic's last word: a seal after which the audit waits for no more lines of this agent in
     the topic. epoch: the agent's epoch when it made the seal. wall_ms: the wall time up to which,
     as the seal confirms, all lines of the files are counted. at: the number of the last delta
-    (message with new counts) that the agent had made at `wall_ms`.
+    (message with new counts) or seal that the agent had made at `wall_ms`.
     """
 
     epoch: int
@@ -193,8 +193,8 @@ class Changes:
         self._do(statement, *[drawn_row(each) for each in ranges])
 
     def forget_drawn(self, ranges: Iterable[Drawn]) -> None:
-        """Deletes the given ranges. Each was reported to the audit, or another chosen range
-        replaces it."""
+        """Deletes the given ranges. Each of these ranges was reported to the audit, or another
+        chosen range replaces it."""
         self._do(
             "DELETE FROM drawn WHERE (period, period_ms, lot, file, first) = (?, ?, ?, ?, ?)",
             *[drawn_row(each)[:5] for each in ranges],
@@ -214,8 +214,8 @@ class Changes:
         self._do("DELETE FROM intents WHERE sequence = ?", *[(each,) for each in sequences])
 
     def put_sums(self, sums: Iterable[tuple[BucketKey, Sums]]) -> None:
-        """Sets the sums of each given bucket. They cover all counted records of the bucket that are
-        in no delta (message with new counts) yet.
+        """Sets the sums of each given bucket. The sums cover all counted records of the bucket that
+        are in no delta (message with new counts) yet.
         """
         given = list(sums)
         self._do(
@@ -242,8 +242,8 @@ class Changes:
 
     def forget_touched(self) -> None:
         """Deletes all numbers that `put_touched` set. Called if the size of buckets or the epoch
-        has changed. No delta has counts of a bucket of the new size yet, and no delta has the new
-        epoch.
+        has changed, because then no delta has counts of a bucket of the new size, or no delta has
+        the new epoch.
         """
         self._do("DELETE FROM touched", ())
 

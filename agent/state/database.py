@@ -128,9 +128,7 @@ class StateDatabase:
         self._connection.close()
 
     def commit(self, changes: Changes) -> None:
-        """Writes either all changes or none, and makes them durable. Raises StateFull if the disk
-        has no room.
-        """
+        """Makes all changes durable, or none of them. Raises StateFull if the disk has no room."""
         try:
             self._connection.execute("BEGIN IMMEDIATE")
             for statement, rows in changes.statements:

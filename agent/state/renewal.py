@@ -2,20 +2,20 @@
 
 An operator adopts a state, for example from a backup, with `skidway agent state adopt`. The
 adoption begins a new epoch of the agent. The backup may be an older copy of the state that the
-agent used last. Since the copy was made, the agent may have sent bytes behind the positions in the
+agent used last. Since the copy was made, the agent may have sent bytes after the positions in the
 copy, under the same file ids. If the host's logs were also restored, the files may have other bytes
 at these positions now. So each file that is still read gets a new id, which begins at the copy's
-checkpoint. Lines that the agent reads again under a new id count as new lines. So the audit gives
-each bucket that the agent counts before the first seal of the new epoch the verdict "unknown". If
-the copy has an intent for a range of a file that gets a new id, the agent drops the intent, and
+checkpoint. Lines that the agent reads again under a new id count as new lines. So each bucket that
+the agent counts before the first seal of the new epoch gets the verdict "unknown" from the audit.
+If the copy has an intent for a range of a file that gets a new id, the agent drops the intent, and
 reads the range again. The agent also drops the sums in the copy that are in no delta, because the
 agent published these sums while it used the newer state.
 
 A file id that has ended (the agent reads no more bytes under it) is not replaced, because the
 file's inode may already belong to a file with a newer id. The agent handles the intents of an ended
 file id as after any crash: if the file's bytes still have the CRC that the intent names, the agent
-sends them again. Otherwise the agent reads the brokers' log to find out which of the intent's
-records arrived.
+sends them again. If the bytes differ, the agent reads the brokers' log to find out which of the
+intent's records arrived.
 """
 
 from __future__ import annotations

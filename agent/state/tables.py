@@ -119,4 +119,4 @@ CREATE TABLE IF NOT EXISTS unbegun ( -- files without a file id: empty, or too o
 ) STRICT, WITHOUT ROWID;
 """
 """Statements that create the tables that a state of the same format may lack, because an older
-version of the agent made it."""
+version of the agent made the state."""

@@ -44,8 +44,8 @@ PREFIX_BYTES: Final = 5
 @dataclass(frozen=True, slots=True)
 class PreviewedRow:
     """The row of one record. first, length: the record's bytes in the sample. time: the record's
-    event time. row: the record's fields. A value is None if a running agent would put the moment at
-    which it reads the record there.
+    event time. row: the record's fields. A value is None where a running agent would write the
+    moment of reading.
     """
 
     first: int

@@ -35,9 +35,9 @@ BUCKET_MS: Final = 60_000
 
 @dataclass(frozen=True, slots=True)
 class Misfit:
-    """A line that is rejected. line: the line's number in the file, from 1; None if it is one of
-    the last lines. first: the position in the file at which the line begins. text: the line's first
-    characters.
+    """A line that is rejected. line: the line's number in the file, from 1; None for one of the
+    last lines, whose numbers are unknown. first: the position in the file at which the line begins.
+    text: the line's first characters.
     """
 
     path: str
@@ -80,8 +80,8 @@ class Trial:
 
 
 def find(source: SourceSettings, host: Host) -> tuple[list[Found], Trial]:
-    """Returns the files of a source, newest first, and a `Trial` in which no lines have been tried
-    yet.
+    """Returns the files of a source, newest first, and a `Trial` (the result for the source) in
+    which no lines have been tried yet.
     """
     exclude = tuple(source.exclude)
     scan = host.scan([Pattern(path, exclude) for path in source.paths])
@@ -98,7 +98,7 @@ def run(
     big_endian: Press | None = None,
 ) -> None:
     """Tries the newest files: at most lines_max first lines and lines_max last lines of each file.
-    Also adds the files that cannot be read to `trial`. big_endian: the press for files that begin
+    Also adds to `trial` the files that cannot be read. big_endian: the press for files that begin
     with a big-endian byte order mark; `press` is for all other files.
     """
     for each in files[:FILES_MAX]:

@@ -12,10 +12,10 @@ class Drawn:
     """An intent that the checkpoint has passed, so that brokers have its records.
 
     period: the beginning (ms) of the period in which the checkpoint passed it. period_ms: the
-    length of the period. rank: the range's lot; the ranges with the lowest lots of a period are
-    chosen. count: how many ranges were chosen in the period; 0 as long as the period has not ended.
-    number: the range's number among the chosen ranges, from 1; 0 as long as the period has not
-    ended.
+    length of the period. rank: the range's lot (a hash that looks random); the ranges with the
+    lowest lots of a period are chosen. count: how many ranges were chosen in the period; 0 as long
+    as the period has not ended. number: the range's number among the chosen ranges, from 1; 0 as
+    long as the period has not ended.
     """
 
     period: int
@@ -27,7 +27,7 @@ class Drawn:
 
     @property
     def order(self) -> tuple[int, int, int, int]:
-        """The key by which the ranges of a state are sorted: the oldest period first, then by
-        lot.
+        """The key by which the ranges of a state are sorted: the oldest period first, and in each
+        period the lowest lot first.
         """
         return self.period, self.rank, self.intent.file, self.intent.first

@@ -11,8 +11,8 @@ the file:
                   and the CRCs of all later marks begin after the skipped bytes
 
 Before the agent reads more of the file, it checks the fingerprint and the guard. If one of the two
-does not match, the file is not the file that was read, or was rewritten. It then gets a new id, and
-the marks show from which position on its bytes are new.
+does not match, the file is not the file that was read, or was rewritten. The file then gets a new
+id, and the marks show from which position on its bytes are new.
 """
 
 from __future__ import annotations
@@ -205,7 +205,7 @@ def with_mark(marks: tuple[Mark, ...], mark: Mark) -> tuple[Mark, ...]:
 
     If there are more than MARKS_MAX marks, the function drops one of them. For each mark except the
     first and the last, it divides the distance between the mark's two neighbours by the distance of
-    the mark from the last mark. It drops the mark with the lowest result.
+    the mark from the last mark. The mark with the lowest result is dropped.
     """
     if marks and marks[-1].position >= mark.position:
         marks = tuple(each for each in marks if each.position < mark.position)

@@ -4,9 +4,10 @@ contains the settings and schemas that decide which records the agent makes from
 An intent is durable before any of its bytes is first sent. An intent ends at the end of a whole
 record, so the agent can divide its bytes into records without the bytes of other intents. After a
 crash, the agent repeats all intents that the checkpoint has not passed: it sends the intents' bytes
-again, by the same recipes. It does so only if the bytes still have the CRC in the intent, and if
-the program still makes the same records from the bytes. The agent continues to read a file at the
-end of the file's last intent.
+again, by the same recipes. The agent repeats an intent only if the bytes still have the CRC in the
+intent, and if the versions of code in the recipe are those of the running program, so that the same
+bytes give the same records. The agent continues to read a file at the end of the file's last
+intent.
 """
 
 from __future__ import annotations
@@ -63,8 +64,8 @@ class Numbers:
 class Reading:
     """An intent and its bytes. If the intent's bytes are one over-long line (above READ_BYTES),
     `data` has only the head of the line. host, path: the host and path with which the file was
-    announced to the audit; the records of rejected lines contain both. labels: the labels of the
-    file's pod or container where the intent begins.
+    announced to the audit; the records of rejected lines contain this host and path. labels: the
+    labels of the file's pod or container where the intent begins.
     """
 
     intent: Intent

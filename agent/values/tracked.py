@@ -6,10 +6,10 @@ them.
       |  acknowledged  |  being sent (flights)   |                       |
 
 The checkpoint is `position` together with evidence, which shows later whether the file still has
-the same bytes before `position`. The bytes before `position` are settled: for example acknowledged,
-or set apart, that is, declared lost or uncertain. The state stores the checkpoint. The read
-position is the end of the last intent. The state stores the intents, and so also the read position.
-At all times, begin <= position <= read position.
+the same bytes before `position`. The bytes before `position` are accounted for: for example
+acknowledged, or set apart, that is, declared lost or uncertain. The state stores the checkpoint.
+The read position is the end of the last intent. The state stores the intents, and so also the read
+position. At all times, begin <= position <= read position.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ class FileState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Birth:
-    """The values with which a file id was announced. They never change, with two exceptions. If the
-    device gets another number, `key` changes. If the file is compressed, `key` and `born_ns`
-    change.
+    """The values with which a file id was announced. These values never change, with two
+    exceptions. If the device gets another number, `key` changes. If the file is compressed, `key`
+    and `born_ns` change.
 
     path: as text for people (bytes that are not UTF-8 are escaped). topic_id: the topic's id when
     the file id began. serial: a number that rises with every file id of this state. born_ns: when
@@ -73,7 +73,7 @@ class Birth:
 @dataclass(slots=True)
 class Tally:
     """How many bytes of a file were acknowledged, rejected, and so on. Together with the pending
-    bytes, which are not settled yet, these are all bytes of the file.
+    bytes, which are not accounted for yet, these are all bytes of the file.
     """
 
     acknowledged: int = 0
@@ -84,7 +84,7 @@ class Tally:
 
     @property
     def total(self) -> int:
-        """How many bytes are settled, that is, acknowledged, rejected, filtered, uncertain or
+        """How many bytes are accounted for, that is, acknowledged, rejected, filtered, uncertain or
         lost."""
         return self.acknowledged + self.rejected + self.filtered + self.lost + self.uncertain
 
@@ -94,7 +94,7 @@ _MARK: Final = struct.Struct("<qI")
 
 
 class Checkpoint(bytes):
-    """The position before which every byte is settled, and the evidence about these bytes.
+    """The position before which every byte is accounted for, and the evidence about these bytes.
 
     An immutable value. The agent keeps one for each file. To save memory, its parts are packed into
     one object; as separate objects they would take 370 bytes.
@@ -115,7 +115,7 @@ class Checkpoint(bytes):
 
     @property
     def position(self) -> int:
-        """The position before which every byte is settled."""
+        """The position before which every byte is accounted for."""
         return int.from_bytes(self[:8], "little", signed=True)
 
     @property
@@ -239,12 +239,12 @@ class TrackedFile:
 
     @property
     def position(self) -> int:
-        """The position before which every byte is settled."""
+        """The position before which every byte is accounted for."""
         return self.checkpoint.position
 
     @property
     def pending(self) -> int:
-        """How many of the bytes that the agent has seen are not settled yet."""
+        """How many of the bytes that the agent has seen are not accounted for yet."""
         return max(self.bytes_known - self.tally.total, 0)
 
     @property
@@ -258,21 +258,21 @@ class TrackedFile:
     @property
     def lost_promised(self) -> int:
         """How many of the lost bytes are before the position. The agent had read these bytes and
-        made intents for them. It has never read the other lost bytes.
+        made intents for them. The agent has never read the other lost bytes.
         """
         tally = self.tally
         return self.position - self.birth.begin - (tally.total - tally.lost)
 
     @property
     def last_point(self) -> Checkpoint:
-        """The checkpoint that the file will have when all its present intents are settled."""
+        """The checkpoint that the file will have when all its present intents are accounted for."""
         return self.flights[-1].after if self.flights else self.checkpoint
 
     @property
     def is_unproven(self) -> bool:
-        """Whether bytes before the read position were settled without a proof that they are the
-        bytes that were read. The brokers may have records of these bytes, and the file on the host
-        may still contain them.
+        """Whether bytes before the read position were accounted for without a proof that the file
+        still has the bytes that were read. The brokers may have records of these bytes, and the
+        file on the host may still contain them.
         """
         return self.read_position > 0 and not self.last_point.guard.length
 
@@ -296,7 +296,7 @@ class TrackedFile:
 
     def read_on(self, prefix_crc: int, tail: bytes, end: int) -> Checkpoint:
         """Moves the read position to `end`. Returns the checkpoint at `end`, which becomes valid
-        when all bytes before `end` are settled.
+        when all bytes before `end` are accounted for.
         """
         self.read_position, self.read_crc = end, prefix_crc
         self.promised = max(self.promised, end)

@@ -290,7 +290,7 @@ class _Loop:
 
     def _tell_risks(self, hosts: Sequence[HostState], policy: Policy, now_ms: int) -> None:
         """Sets the metrics of bytes and records at risk (see module risks). Does this at most once
-        in RISKS_EVERY_S, because it must read the newest notes of all senders (see module
+        in RISKS_EVERY_S seconds, because it must read the newest notes of all senders (see module
         audit.topic.notes).
         """
         if self._clock.monotonic() < self._risks_at:

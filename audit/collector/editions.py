@@ -83,8 +83,8 @@ class Edition:
         return self.step.common.policy
 
     def evidence(self, window: Window, topics: Sequence[str] | None = None) -> Evidence:
-        """Returns the evidence about these topics (None: all topics). It has the counts of the
-        buckets that start in the window; see Ledger.evidence. The caller must not change the
+        """Returns the evidence about these topics (None: all topics). The evidence has the counts
+        of the buckets that start in the window; see Ledger.evidence. The caller must not change the
         evidence.
         """
         return self.ledger.evidence_of(self.step.common.evidence, window, topics)
@@ -101,8 +101,8 @@ class Edition:
 
     def short_verdicts(self, window: Window, names: Sequence[str] | None) -> list[BucketVerdict]:
         """Returns short verdicts, which name only the agents with the gravest findings, on the same
-        buckets as `verdicts`. If the standing has the verdict on a bucket, returns that one;
-        otherwise, judges the bucket.
+        buckets as `verdicts`. If the standing has the verdict on a bucket, returns this verdict.
+        Otherwise judges the bucket.
         """
         evidence = self.evidence(window, topics_named(names))
         known = {
@@ -121,8 +121,8 @@ class Edition:
         return found
 
     def agents_of(self, names: Sequence[str] | None) -> int:
-        """Returns how many agents these topics have. An agent counts once for each topic. Each
-        topic counts one more, for records that come from no agent."""
+        """Returns how many agents these topics have. An agent counts once for each topic. One more
+        is added for each topic, for records that come from no agent."""
         topics = self.step.common.evidence.topics
         return sum(
             len(topic.agents) + 1
@@ -138,14 +138,14 @@ class Edition:
         )
 
     def known(self, evidence: Evidence) -> Known:
-        """Returns everything that the judgements of all topics share. evidence: a result of this
-        edition's `evidence`; it becomes a part of what is returned.
+        """Returns everything that the judgements of all topics share. evidence: what the method
+        `evidence` returned; the result contains it.
         """
         return Known(self.common(evidence), self.step.fleet, self.step.hosts)
 
     def common(self, evidence: Evidence) -> CommonFacts:
-        """Returns the facts that the judgements of all topics share. evidence: a result of this
-        edition's `evidence`; it becomes a part of what is returned.
+        """Returns the facts that the judgements of all topics share. evidence: what the method
+        `evidence` returned; the result contains it.
         """
         found = copy.copy(self.step.common)
         found.evidence = evidence
@@ -155,7 +155,7 @@ class Edition:
 @dataclass(slots=True)
 class _Connection:
     """One connection with its edition. is_used: a lock. An answer holds it while it uses the
-    edition, and the judging thread holds it while it makes a new one.
+    edition, and the judging thread holds it while it makes a new edition.
     """
 
     ledger: Ledger

@@ -119,7 +119,8 @@ class Kept:
         return self._counts.get(key)
 
     def put(self, key: Key, counts: Counts | None) -> None:
-        """Stores these counts of the bucket. None: only deletes the bucket's stored counts."""
+        """Stores these counts of the bucket. If `counts` is None, only deletes the bucket's stored
+        counts."""
         self._size -= len(self._counts.pop(key, {}))
         if counts is not None:
             self._counts[key] = counts

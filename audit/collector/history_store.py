@@ -55,8 +55,8 @@ class BucketHistory:
 
     @property
     def left_out(self) -> int:
-        """How many rows of this history were deleted (see REVISIONS_MAX). All of them came after
-        the first row."""
+        """How many rows of this history were deleted, because a history keeps at most REVISIONS_MAX
+        rows. All of them came after the first row."""
         return self.rows[-1].revision - len(self.rows)
 
 

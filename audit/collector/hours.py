@@ -122,9 +122,9 @@ def _lossy(edition: Edition, topic: str, hours: Iterable[int]) -> list[int]:
 
 
 def _reach(edition: Edition) -> int:
-    """A bucket may begin before an hour and end inside the hour. Returns how many hours before an
-    hour such a bucket may begin, at most. A store of an older version may have buckets that are
-    longer than LONGEST_MS; they count as if they were that long."""
+    """A bucket may begin before an hour and end inside the hour. Returns the greatest number of
+    hours by which such a bucket may begin before the hour. A store of an older version may have
+    buckets that are longer than LONGEST_MS; they count as if they were that long."""
     sizes = (x for x in edition.ledger.bucket_sizes() if BLOCK_MS % x)
     return max((-(-min(x, LONGEST_MS) // BLOCK_MS) for x in sizes), default=0)
 

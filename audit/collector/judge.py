@@ -64,8 +64,8 @@ Note = Callable[[Sequence[BucketVerdict], int], None]
 class Judge:
     """Owns the last judgement of each bucket. Only the thread that owns the ledger's connection
     uses this object; other threads may only read `blocks`. note: a function that gets verdicts that
-    may have changed. It is called only while `may_note` returns true, and not before all buckets
-    were judged once. From then on, it gets each verdict at least once."""
+    may have changed. `note` is called only while `may_note` returns true, and not before all
+    buckets were judged once. From then on, `note` gets each verdict at least once."""
 
     def __init__(
         self,
@@ -101,8 +101,8 @@ class Judge:
         return self._blocks
 
     def take_balanced(self) -> list[tuple[Source, BucketId]]:
-        """Returns the buckets that the last step found complete, or nearly so
-        (BucketColumns.is_balanced), and whose checksums are still stored in full length. The caller
+        """Returns the buckets that the last step found complete or balanced (see
+        BucketColumns.is_balanced), and whose checksums are still stored in full length. The caller
         may shorten these checksums (Ledger.narrow) before it adds further messages to the ledger.
         """
         found, self._balanced = self._balanced, []
@@ -154,8 +154,8 @@ class Judge:
 
     def _take_changes(self) -> Mapping[Source, set[BucketId]]:
         """Returns, by topic, the buckets whose counts have changed or were deleted since the last
-        step. If the ledger does not know them, marks all buckets to be judged, and returns an empty
-        mapping."""
+        step. If the ledger does not know these buckets, marks all buckets to be judged, and returns
+        an empty mapping."""
         found = self._ledger.changed_buckets()
         gone = set() if found is None else {key[0] for keys in found.gone.values() for key in keys}
         if found is None or not self._is_counted or not gone.isdisjoint(self._starts):
@@ -214,7 +214,7 @@ class Judge:
         """Passes verdicts to `note` in groups. judged: an iterator that judges one bucket at each
         step, and yields the verdict. now_ms: the time by the audit's clock; None if no verdict is
         to be passed to `note`, and the buckets are only judged. To save memory, a group is dropped
-        before the next one is made, because a verdict holds the counts of its bucket.
+        before the next group is made, because a verdict holds the counts of its bucket.
         """
         found, agents = list[BucketVerdict](), 0
         for verdict in judged:
@@ -300,7 +300,7 @@ class _Look:
 
     def left(self, size_ms: int) -> set[int]:
         """Returns the starts of the blocks that contain buckets that this step had no time to
-        judge. size_ms: the length of a block.
+        judge. size_ms: the length of a block (of event time).
         """
         starts = self.topic.rows["bucket"][self.stale]
         return set((starts - starts % size_ms).tolist())

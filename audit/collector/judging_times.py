@@ -25,7 +25,7 @@ when they are judged."""
 
 class Due(NamedTuple):
     """When buckets become due. next_s: in how many seconds the next known bucket becomes due.
-    every_s: the length of this bucket in seconds; the bucket after it becomes due so many seconds
+    every_s: the length of this bucket in seconds; the bucket after it becomes due `every_s` seconds
     later.
     """
 

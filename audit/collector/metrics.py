@@ -37,7 +37,7 @@ OTHER_REASONS: Final = "other reasons"
 
 Name = tuple[str, str]
 """The cluster and the name of a topic. A topic that was deleted and created again keeps its name,
-but becomes another `Source`."""
+but becomes another `Source` (a topic with its id)."""
 
 Labels = tuple[str, ...]
 """The values of a metric's labels: the cluster, the topic, and the values of the other labels."""
@@ -353,8 +353,9 @@ def _with_reasons_bounded(
 def _family(
     name: str, words: str, values: Mapping[Any, int | None], *labels: str, scale: int = 1
 ) -> GaugeMetricFamily:
-    """Returns a family (a metric with its name, help text and samples). It has one sample for each
-    value that is not None. values: by the values of the labels: cluster, topic, and `labels`."""
+    """Returns a family (a metric with its name, help text and samples). The family has one sample
+    for each value that is not None. values: the values of the samples, by the values of their
+    labels (cluster, topic, and the labels in `labels`)."""
     made = GaugeMetricFamily(name, words, labels=["cluster", "topic", *labels])
     for key, value in values.items():
         if value is not None:

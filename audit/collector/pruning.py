@@ -2,13 +2,13 @@
 `keep.days`, and are complete or accepted.
 
 `OldBuckets` judges old buckets on a thread of its own: first all buckets with the oldest start,
-then all buckets with the next start, and so on. It has its own connection to the ledger, and only
-reads. The collecting thread, which is the ledger's only writer, takes a few of the buckets that
-were found, and deletes them. A late line may change a bucket after it was judged. So the collecting
-thread deletes a bucket only if the bucket's counts have not changed since then.
+then all buckets with the next start, and so on. The thread has its own connection to the ledger,
+and only reads. The collecting thread, which is the ledger's only writer, takes a few of the buckets
+that were found, and deletes them. A late line may change a bucket after it was judged. So the
+collecting thread deletes a bucket only if the bucket's counts have not changed since then.
 
 A bucket that is neither complete nor accepted stays until somebody accepts it. Until then, reports
-say that its topic is complete only up to this bucket. If it is a bucket of a topic of rejects
+say that its topic is complete only up to this bucket. If the bucket belongs to a topic of rejects
 (`<topic>.rejected`), the bucket of `<topic>` with the same start stays, too, because the share of
 rejects depends on both buckets.
 """
@@ -36,7 +36,8 @@ from skidway.errors import SkidwayError
 
 DAY_MS = 86_400_000
 SETTLED_AFTER_MS = 2 * DAY_MS
-"""Messages older than this are settled: their digests and most of their seals can be deleted."""
+"""The digests (short hashes) of messages older than this can be deleted, and most seals older than
+this."""
 
 DELETED_MAX = 20
 """The collecting thread deletes at most this many buckets at a time."""
@@ -50,9 +51,9 @@ may have accepted them."""
 
 PAUSE_S = 10.0
 CLOCK_S = 600.0
-"""At this interval, in seconds, the thread computes the time before which buckets are old. It does
-this for the first time when this interval has passed since the start of the collector, because by
-then the collector knows whether its own clock is right.
+"""At this interval, in seconds, the thread computes the time before which buckets are old. The
+thread does this for the first time when this interval has passed since the start of the collector,
+because by then the collector knows whether its own clock is right.
 """
 
 SHARE = 20
@@ -64,8 +65,9 @@ _log = log.get(__name__)
 class OldBuckets:
     """Finds old buckets that may be deleted. One thread calls `look`, and owns the connection
     `ledger`. Another thread calls `take`. before_ms: buckets that end before this time are old;
-    None as long as the time is not known. settled_ms: the digests and most seals of messages before
-    this time can be deleted. stopping: an event that is set when the program ends."""
+    None as long as the time is not known. settled_ms: the digests (short hashes) of messages before
+    this time can be deleted, and most seals before this time. stopping: an event that is set when
+    the program ends."""
 
     def __init__(
         self,
@@ -119,10 +121,11 @@ class OldBuckets:
         return True
 
     def _now_ms(self) -> int:
-        """Returns the time from which the age of buckets and messages is counted. This is never
-        later than the newest time in the messages of the senders, so that nothing is deleted only
-        because the audit's clock is ahead. The result lies within FOREVER, so that it can be stored
-        after some days are subtracted."""
+        """Returns the time from which the age of buckets and messages is counted. The returned time
+        is never later than the newest time in the messages of the senders, so that nothing is
+        deleted only because the audit's clock is ahead. The result is never less than the start of
+        FOREVER (the window of all buckets), so that it can be stored after some days are
+        subtracted."""
         evidence = self._ledger.evidence(NO_BUCKETS)
         present = present_ms(evidence, self._policy(), self._clock.time_ms())
         heard = max(evidence.last_seen.values(), default=FOREVER[0])

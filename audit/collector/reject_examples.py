@@ -1,14 +1,15 @@
 """Reads examples of the rejected lines and records of each topic for the pages, on a thread of its
 own.
 
-An agent's rules (`shape`) mask, hash or remove fields before it sends anything. This module shows
-only what the agent has sent: a rejected line as it is in `<topic>.rejected`, and a record that the
-loader rejected as it is in the topic (see loader_rejects). Texts are short and printable (see
-rejected_examples in package schemas.consuming). The thread reads from the brokers whose audit
+An agent's rules (`shape`) mask, hash or remove fields before the agent sends anything. This module
+shows only what the agent has sent: a rejected line as it is in `<topic>.rejected`, and a record
+that the loader rejected as it is in the topic (see loader_rejects). Texts are short and printable
+(see rejected_examples in package schemas.consuming). The thread reads from the brokers whose audit
 topics the collector reads. Every LOOK_EVERY_S seconds, it reads one line of each topic that has got
-a newer bucket with rejected lines. It also reads one record of each topic of which a newer load has
-rejected records. It does each for at most TOPICS_MAX topics. If the brokers cannot be reached, the
-pages show the earlier examples. Judging and answers never wait for this thread.
+a newer bucket with rejected lines. It also reads one record of each topic if a newer load has
+rejected records of the topic. In one look, it reads at most TOPICS_MAX lines and at most TOPICS_MAX
+records. If the brokers cannot be reached, the pages show the earlier examples. Judging and answers
+never wait for this thread.
 """
 
 from __future__ import annotations
@@ -114,12 +115,12 @@ def reading(examples: RejectExamples, stopping: threading.Event) -> Iterator[Non
         yield
     finally:
         stopping.set()
-        thread.join(STOP_WITHIN_S)  # after that, it may still wait for a broker: it stores nothing
+        thread.join(STOP_WITHIN_S)  # it may still wait for a broker, but it stores nothing
 
 
 def _wanted_lines(standing: Standing) -> dict[Source, BucketKey]:
-    """Returns the newest bucket with rejects of each topic of rejects. Takes at most TOPICS_MAX
-    topics: those with the most rejects."""
+    """For each topic of rejects, returns the newest bucket that has rejects. Takes at most
+    TOPICS_MAX topics: those with the most rejects."""
     found: dict[Source, BucketKey] = {}
     rejects = [x for x in standing.topics if x.source.topic.endswith(REJECTED_SUFFIX) and x.records]
     for topic in sorted(rejects, key=lambda x: -x.records)[:TOPICS_MAX]:

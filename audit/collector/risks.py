@@ -50,9 +50,10 @@ class HostRisk:
 class TierRisk:
     """The records of a topic that tiers lack, in the newest buckets. since: the start of the oldest
     bucket of which a tier lacks records. tiers: the tiers that lack records of this bucket, in the
-    order of tiers. records, bytes: how much one of these tiers lacks in all newest buckets: the
-    tier that lacks most. holder: the last place before these tiers that has records of the oldest
-    bucket. loss_ms: when these records expire at `holder`; None if this is not known.
+    order of tiers. records, bytes: how many records and bytes are lacking in all newest buckets
+    together, in the tier that lacks most. holder: the last place before these tiers that has
+    records of the oldest bucket. loss_ms: when these records expire at `holder`; None if this is
+    not known.
     """
 
     source: Source
@@ -73,8 +74,8 @@ def backlogs(notes: Iterable[Note]) -> dict[int, tuple[Note, Backlog]]:
 
 
 def _is_agent(producer: str) -> bool:
-    """Returns whether this is an agent's id as agents write their ids: a decimal number of at most
-    20 digits.
+    """Returns whether the name of a producer is the id of an agent, which is a decimal number of at
+    most 20 digits.
     """
     is_number = producer.isascii() and producer.isdecimal() and len(producer) <= 20
     return is_number and str(int(producer)) == producer

@@ -25,7 +25,7 @@ another stamp."""
 
 
 class RosterFile:
-    """A roster's file. It is read when the program starts, and again whenever the file changes.
+    """A roster's file. The file is read when the program starts, and again whenever it changes.
     Only one thread uses this object."""
 
     def __init__(self, path: Path, clock: Clock) -> None:

@@ -41,7 +41,7 @@ _ROW: Final = np.dtype(
         ("late", np.uint64),
         ("rest", np.int64),
         ("is_stale", np.bool_),
-        ("stale_since", np.int64),  # the first call of `look` (from 1) that found it stale
+        ("stale_since", np.int64),  # the first call of `look` that asked to judge it
         ("is_judged", np.bool_),
         ("is_noted", np.bool_),
         # the values of the verdict
@@ -160,7 +160,8 @@ class TopicBuckets:
 
     def waiting(self) -> npt.NDArray[np.int64]:
         """Returns, for each row, for how many calls of `look` the bucket has waited to be judged
-        again. 0: it need not be judged, or the last call was the first that found that it must be.
+        again. 0 if the bucket need not be judged, or if the last call was the first to find that it
+        must be judged.
         """
         since = self.rows["stale_since"]
         return np.where(since > 0, self._looks - since, 0)

@@ -29,7 +29,7 @@ from skidway.schemas.topic_reading import read_ranges
 LIMIT = 20
 LIMIT_MAX = 10_000
 STAMPED_EARLIER_MS = 5_000
-"""A record's timestamp may be earlier than the time at which its line was written, by at most so
+"""A record's timestamp may be earlier than the time at which its line was written, by at most this
 many ms. Some shippers (rsyslog) round the time down to a second, and some take the time that is in
 the line.
 """
@@ -169,9 +169,9 @@ def reach(first: Offsets, begin: Offsets, end: Offsets, since_ms: int | None) ->
 
 
 def _reach(client: Client, topic: str, since_ms: int | None, slack_ms: int) -> Reach:
-    """Looks up which offsets the records of lines have that were written since `since_ms` (None:
-    all records). slack_ms: by how much a record's timestamp may be earlier than the time at which
-    its line was written."""
+    """Looks up the offsets of the records whose lines were written since `since_ms` (None: of all
+    records). slack_ms: by how much a record's timestamp may be earlier than the time at which its
+    line was written."""
     (found,) = existing(client, [topic])
     tps = [TopicPartition(topic, each.index) for each in found.partitions]
     first = client.list_offsets(dict.fromkeys(tps, EARLIEST))
@@ -204,10 +204,12 @@ def _read(client: Client, reach: Reach, shape: Shape, records: Records) -> int:
 
 
 def certain_after(reach: Reach, firsts: Mapping[TopicPartition, int]) -> int:
-    """Returns the time (ms) after which no record of any partition has expired. firsts: the
-    timestamp of the first record of each partition. If the topic has one partition, or if nothing
-    has expired, returns NO_TIME, which is earlier than every record. If all records of a partition
-    have expired, returns LAST_TIME, which is later than every record."""
+    """Returns the time (ms) after which no record of any partition has expired. If nothing has
+    expired, returns NO_TIME, which is earlier than every record. If all records of a partition have
+    expired, returns LAST_TIME, which is later than every record. If the topic has only one
+    partition, returns NO_TIME, too: a partition loses its records in their order, so the records of
+    all lines after a file's first line with a record are still there. firsts: the timestamp of the
+    first record of each partition."""
     if len(reach.ranges) == 1 or not reach.cut:
         return NO_TIME
     return max(firsts.get(tp, LAST_TIME) for tp in reach.cut)

@@ -1,7 +1,7 @@
 """`skidway audit why` shows the first line that is missing, doubled, changed or rejected. This
-module reads the line from its file, if the command runs on the file's host. Otherwise it reads the
-line's record from the brokers. The text of a rejected line is read only from the topic of rejects,
-because the agent has masked it there."""
+module reads the line from its file, if the command runs on the file's host. If the file cannot be
+read, the module reads the line's record from the brokers. The text of a rejected line is read only
+from the topic of rejects, because only there the rules of the agent (`shape`) have masked it."""
 
 from __future__ import annotations
 

@@ -15,9 +15,9 @@ from skidway.kafka.client import Client, Fetcher
 
 
 class LiveLedger:
-    """If the options name a collector's store, reads the ledger in this store, which the collector
-    updates. Otherwise keeps a ledger in memory, to which `catch_up` adds the new messages of the
-    cluster's audit topics. Only one thread uses this object."""
+    """If the options or settings name a collector's store, reads the ledger in this store, which
+    the collector updates. Without such a store, keeps a ledger in memory, to which `catch_up` adds
+    the new messages of the cluster's audit topics. Only one thread uses this object."""
 
     def __init__(
         self, args: argparse.Namespace, settings: AuditSettings | None, clock: Clock

@@ -1,8 +1,8 @@
 """The common options of the commands that query the audit. The options say where to read evidence,
 and what the audit expects: which hosts and tiers must report, and how soon.
 
-If there is a collector's store, evidence comes from this store. Otherwise the command reads the
-audit topics of a cluster into a ledger in memory.
+If there is a collector's store, evidence comes from this store. If there is no store, the command
+reads the audit topics of a cluster into a ledger in memory.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def _installed() -> Path:
 def policy_of(args: argparse.Namespace, given: AuditSettings | None) -> Policy:
     """Returns the policy (what the audit expects), from settings, roster and options. Prints a note
     if there are no settings. Raises ConfigurationRefused if the roster's file has a mistake, and
-    UsageError if an option has one."""
+    UsageError if an option has a mistake."""
     policy = given.policy(listed(given)) if given is not None else Policy()
     if args.tiers is not None:
         policy = replace(policy, tiers=tiers_of(args.tiers), exemptions=())
@@ -101,7 +101,8 @@ def listed(given: AuditSettings) -> tuple[roster.RosterEntry, ...]:
 
 
 def tiers_of(text: str) -> tuple[Tier, ...]:
-    """Parses comma-separated names of tiers. Raises UsageError if a name is not a tier's."""
+    """Parses comma-separated names of tiers. Raises UsageError if a name is not the name of a
+    tier."""
     names = [name.strip().lower() for name in text.split(",")]
     try:
         check_tiers(names)
@@ -111,8 +112,8 @@ def tiers_of(text: str) -> tuple[Tier, ...]:
 
 
 def ledger_of(args: argparse.Namespace, given: AuditSettings | None, clock: Clock) -> Ledger:
-    """Returns the ledger in the collector's store if there is a store. Otherwise returns a ledger
-    in memory, filled from the audit topics."""
+    """Returns the ledger in the collector's store if there is a store. If there is no store,
+    returns a ledger in memory, filled from the audit topics."""
     folder = store_of(args, given)
     if folder is not None:
         return _stored(folder / DATABASE, clock)
@@ -123,8 +124,8 @@ def ledger_of(args: argparse.Namespace, given: AuditSettings | None, clock: Cloc
 
 
 def access_of(args: argparse.Namespace, given: AuditSettings | None) -> Access:
-    """Returns what the commands that a report prints need, so that they read the same evidence:
-    this command's options, and the addresses of brokers and registry."""
+    """A report prints commands to run next. Returns what these commands need to read the same
+    evidence as this command: its options, and the addresses of brokers and registry."""
     brokers = args.bootstrap_server or ("" if given is None else given.bootstrap_servers)
     named = (("--config", args.config), ("--store", args.store))
     options = [word for name, value in named if value is not None for word in (name, str(value))]

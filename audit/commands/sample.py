@@ -75,7 +75,7 @@ def _sample(args: argparse.Namespace) -> int:
 
 
 def _span(day: str | None, now_ms: int) -> tuple[int, int]:
-    """Returns a span of time: this day or, if `day` is None, yesterday and today up to now. The
+    """Returns a span of time: the day `day` or, if it is None, yesterday and today up to now. The
     command compares the samples whose periods begin in this span. Raises UsageError if `day` is not
     a day."""
     if day is None:

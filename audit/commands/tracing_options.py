@@ -66,10 +66,10 @@ def opened(
     host: str | None,
     topics_of: Callable[[Ledger], Collection[str]],
 ) -> Iterator[Site]:
-    """Opens everything that the options name, and yields it as a `Site`. host: the host from which
-    the line came. Files are read if the command runs on this host, or if --agent-config is given.
-    topics_of: a function that gets the ledger, and returns the names of the source topics whose
-    partitions must be read.
+    """Opens everything that the options name, and yields it as a `Site` (everything in which lines
+    are looked for). host: the host from which the line came. Files are read if the command runs on
+    that host, or if --agent-config is given. topics_of: a function that gets the ledger, and
+    returns the names of the source topics whose partitions must be read.
     """
     settings = options.settings_of(args)
     output = None if args.output is None else _output(args.output)
@@ -89,8 +89,8 @@ def opened(
 
 
 def decoder(args: argparse.Namespace) -> Callable[[bytes], str]:
-    """Returns a function that returns a record's value as text: as JSON if its schema is known, or
-    as plain text."""
+    """Returns a function that turns a record's value into text: into JSON if its schema is known,
+    or into plain text."""
     client, is_named = registry(args)
     values = Values(client, _note, is_named=is_named)
 
@@ -139,8 +139,8 @@ def _tiers(
     settings: AuditSettings | None, clusters: list[SiteCluster], output: Output | None
 ) -> tuple[str, ...]:
     """Returns the tiers that must have the line, without the tier agent. If there are settings,
-    these are the tiers in the settings. Otherwise they are broker and hdfs if --output is given;
-    without --output, there are none.
+    these are the tiers in the settings. Without settings, the tiers are broker and hdfs if --output
+    is given; without --output, there are none.
     """
     if settings is not None:
         return tuple(tier for tier in settings.tiers if tier != "agent")

@@ -146,7 +146,7 @@ def any_may_have_copy(paths: Iterable[str], shipped: str) -> bool:
 
 def may_have_been(path: str, shipped: str) -> bool:
     """Whether the file that is at `path` now may have been at `shipped` (the path in a record) when
-    its lines were sent. This is so if the paths are equal, or if rotation may have renamed
+    its lines were sent. The answer is yes if the paths are equal, or if rotation may have renamed
     `shipped` to `path`: for example app.log to app.log.1, app.log-20260131.gz or app-20260131.log.
     """
     if path == shipped:
@@ -167,7 +167,7 @@ def may_have_been(path: str, shipped: str) -> bool:
 
 def _is_copy(copy: str, path: str) -> bool:
     """Whether the name of `copy` is the name of `path` to which a number, a date, a word such as
-    bak, or nothing is added. A suffix such as .gz does not count."""
+    bak, or nothing is added. A suffix such as .gz is ignored."""
     name, base = os.path.basename(copy), os.path.basename(path)
     name = name.removesuffix(os.path.splitext(name)[1]) if name.endswith(PACKED) else name
     stem, extension = os.path.splitext(base)

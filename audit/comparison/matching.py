@@ -24,7 +24,7 @@ from skidway.errors import UsageError
 RECORDS_MAX: Final = 20_000_000
 PATHS_MAX: Final = 100_000
 """Records may have paths that belong to none of the files. Memory holds at most this many of these
-paths. A further one is compared with the files' paths again for each record that has it.
+paths. Any further path is compared with the files' paths again for each record that has it.
 """
 NO_OFFSET: Final = -1
 NO_TIME: Final = -(1 << 63)
@@ -141,8 +141,8 @@ class Records:
 @dataclass(frozen=True, slots=True)
 class Span:
     """Consecutive lines of a file with the same result (`fate`), in the bytes [first, end). place:
-    partition and offset of a record. If the lines are doubled, it is the first surplus record of
-    these lines; if they are changed, the first record with another text; otherwise None.
+    partition and offset of one record: of the first surplus record if the lines are doubled, and of
+    the first record with another text if the lines are changed; otherwise None.
     """
 
     file: int
@@ -345,16 +345,16 @@ def _logs(files: Sequence[FileLines], records: Records) -> Array:
 
 
 def _is_of_later(lines: FileLines, since_ms: int | None) -> bool:
-    """Whether all lines of a file were written after `since_ms`. If so, none of the records of
-    these lines is older than `since_ms`."""
+    """Whether all lines of a file were written after `since_ms`. None of the records of such lines
+    is older than `since_ms`."""
     return since_ms is not None and lines.after_ms is not None and lines.after_ms >= since_ms
 
 
 def _fates(join: _Join, file: int, shipped: Array, *, is_passed: bool, is_whole: bool) -> Array:
-    """Returns the result for each line of a file, as the number of a `Fate`. shipped: for each
-    line, whether it has a record. is_passed: whether the file is gone, or lines of a newer file of
-    the same log were shipped, so that the shipper has finished this file. is_whole: whether all
-    records of this file that the topic ever had were read."""
+    """Returns the result for each line of a file, as the number of a `Fate` (shipped, missing and
+    so on). shipped: for each line, whether it has a record. is_passed: whether the file is gone, or
+    lines of a newer file of the same log were shipped, so that the shipper has finished this file.
+    is_whole: whether all records of this file that the topic ever had were read."""
     rows = join.rows(file)
     fates = np.full(len(shipped), _NUMBERS[Fate.MISSING], np.int8)
     before = Fate.MISSING if is_whole else Fate.NOT_COMPARED

@@ -41,14 +41,14 @@ DATABASE: Final = "count.db"
 FORMAT: Final = 1
 FORMAT_KEY: Final = "notes_format"
 COUNTED_FROM: Final = "counted_from"
-"""In the table `meta`, the key of the time (ms) since when all lines that the agent has read are
+"""This key of the table `meta` has the time (ms) since when all lines that the agent has read are
 noted."""
 
 NOT_COMPARED: Final = hash_of(b"")
 LAG_MS: Final = 3_600_000
 """The comparison expects a shipper to send a line at most this many ms after the agent has noted
-it. So if it compares records since some time, it also takes lines that were noted up to this long
-before this time."""
+it. So if the comparison takes only the records since a given time, it also takes the lines that
+were noted at most LAG_MS before that time."""
 
 UNNOTED_MAX: Final = 10_000
 
@@ -93,7 +93,7 @@ IsAt = Callable[[str, int, int], bool]
 @dataclass(frozen=True, slots=True)
 class Unnoted:
     """Bytes of a file that the agent could not read, so that their lines are not noted. end: None
-    if it is unknown."""
+    if the end is unknown."""
 
     path: str
     first: int
@@ -104,9 +104,10 @@ class Unnoted:
 @dataclass(slots=True)
 class Counted:
     """The lines that one directory of notes has. files: the file that the agent found first comes
-    first. from_ms: since when all lines that the agent has read are noted. until_ms: when the agent
-    last looked for files and could read all that it found; 0 if it never did. unnoted: bytes whose
-    lines are not noted. uncertain: bytes whose lines may be noted twice (see `_leave_out_repeats`).
+    first. from_ms: since when all lines that the agent has read are noted. until_ms: the time of
+    the last look at which the agent could read all files that it found; 0 if there was no such
+    look. unnoted: bytes whose lines are not noted. uncertain: bytes whose lines may be noted twice
+    (see `_leave_out_repeats`).
     """
 
     from_ms: int
@@ -302,8 +303,8 @@ class Notes:
 
 
 def _until_ms(connection: sqlite3.Connection) -> int:
-    """Returns when the agent last looked for files and could read all that it found; 0 if it never
-    did."""
+    """Returns the time of the last look at which the agent could read all files that it found; 0 if
+    there was no such look."""
     statement = "SELECT coalesce(max(sealed_until), 0) FROM topics"
     return int(connection.execute(statement).fetchone()[0])
 

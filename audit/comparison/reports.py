@@ -16,8 +16,8 @@ TEXT_CHARACTERS_MAX: Final = 100
 LATE_SHOWN: Final = 20
 UNNOTED_SHOWN: Final = 5
 STOPPED_AFTER_MS: Final = 300_000
-"""`skidway agent count` normally notes at least once a minute that it looked for files. If it has
-not done so for this long, it has stopped, or cannot read all files."""
+"""`skidway agent count` normally notes at least once a minute that it looked for files. If the
+command has noted no look for this long, it has stopped, or cannot read all files."""
 
 _NO_LINE: Final = "records have no line in these files: their lines were deleted or changed"
 _NOT_NOTED: Final = (
@@ -28,7 +28,8 @@ _NOT_NOTED: Final = (
 
 def is_good(result: Result) -> bool:
     """Whether the comparison found nothing wrong: lines are shipped, none is missing, doubled or
-    changed, and each line that is not shipped yet was written so lately that this is normal."""
+    changed, and each line that is not shipped yet was written only recently, so the shipper is not
+    late."""
     counts = [each.counts for each in result.files]
     compared = sum(x[Fate.SHIPPED] for x in counts)
     is_late = any(each.late for each in result.files)

@@ -106,8 +106,8 @@ def _text(value: Any) -> str | None:
 
 
 def _number(value: Any) -> int | None:
-    """Returns the value as a position in a file, or None if it cannot be one. A text that contains
-    a number is accepted, because templates of shippers write numbers as text."""
+    """Returns the value as a position in a file, or None if the value cannot be a position. A text
+    that contains a number is accepted, because templates of shippers write numbers as text."""
     if isinstance(value, bool) or not isinstance(value, int | str):
         return None
     try:

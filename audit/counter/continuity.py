@@ -1,11 +1,11 @@
 """Checks, without I/O, that the counter misses no batch of a partition. Each batch must begin where
-the previous batch ended. If it begins later, the offsets in between are a gap: the counter never
-skips a gap silently, but reports it as missing in the next delta.
+the previous batch ended. If a batch begins later, the offsets in between are a gap: the counter
+never skips a gap silently, but reports it as missing in the next delta.
 
 After an interruption, the counter first reads the last counted batch of a partition again, and
 compares its CRC and leader epoch with those in the state. If one of the two differs, the log has
-diverged from the log that was counted. In this case the counter stops counting the partition, and
-/health gives the reason.
+diverged from the log that was counted. If the log has diverged, the counter stops counting the
+partition, and /health gives the reason.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ class Following:
     @property
     def fetch_offset(self) -> int:
         """The offset to fetch: normally the next offset to count. If the last counted batch must be
-        compared first, it is that offset minus 1, because this batch contains it."""
+        compared first, the offset to fetch is one less, because the last counted batch contains
+        this offset."""
         return self.position.next_offset - (1 if self.comparing else 0)
 
 

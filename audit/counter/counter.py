@@ -120,8 +120,8 @@ class Counter:
         return encode(Heartbeat(self.sender, self._state.number, self._clock.time_ms()))
 
     def refresh(self) -> None:
-        """Begins to count new partitions, and stops counting those that were deleted. If a topic
-        was deleted and created again, does both."""
+        """Begins to count new partitions, and stops counting deleted partitions. The partitions of
+        a topic that was deleted and created again count as deleted, and then as new."""
         found = self._client.metadata().topics
         usable = [name for name, topic in found.items() if topic.error is ErrorCode.NONE]
         chosen = topic_patterns.choose(self._settings.topics, usable)
@@ -281,8 +281,8 @@ class Counter:
 
     def _take(self, tp: TopicPartition, counted: _Counted, step: Step) -> None:
         """Applies a step to its partition. If the step says that the partition cannot be counted
-        further, stops it. Otherwise notes, for the next commit, the step's gap, the range of
-        offsets that the step covers, and the partition's new position."""
+        further, stops counting it. Otherwise notes, for the next commit, the step's gap, the range
+        of offsets that the step covers, and the partition's new position."""
         if step.stop:
             self._stop(tp, counted, step.stop)
             return
@@ -321,8 +321,8 @@ class Counter:
             self._fetcher.seek(error.tp, counted.following.fetch_offset)
 
     def _failed(self, error: KafkaError | CorruptBatch | Unreachable) -> None:
-        """Notes that the fetcher has stopped fetching a partition. As a result, the next refresh
-        tells the fetcher again from which offset to fetch each partition."""
+        """Notes that the fetcher has stopped fetching a partition. Therefore the next refresh tells
+        the fetcher again from which offset to fetch each partition."""
         _log.error("partition_failed", reason=str(error))
         self._seek_again, self._failure = True, str(error)
 

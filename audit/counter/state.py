@@ -2,7 +2,7 @@
 
     partitions   per source topic and partition: the next offset, and the last batch before it
     marks        per partition and (agent, file): the highest end of the counted records
-    touched      per (source topic, agent, bucket): the number of the last delta with its counts
+    touched      per (source topic, agent, bucket): the number of the bucket's last delta
     outbox       deltas that are not published yet
     meta         the epoch, the last message number that was used, and the size of the buckets
 
@@ -145,8 +145,8 @@ class CounterState:
         return {(agent, file): end for agent, file, end in rows}
 
     def touched(self, keys: Iterable[BucketKey]) -> dict[BucketKey, int]:
-        """Returns, for each of these buckets that a delta has touched, the number of the last delta
-        that touched it.
+        """Returns, for each of these buckets, the number of the last delta with counts of the
+        bucket. Leaves out buckets of which no delta has counts.
         """
         found = {}
         for key in keys:
@@ -188,7 +188,8 @@ class CounterState:
     # The outbox, for the publisher.
 
     def pending(self, after: int, limit: int) -> list[tuple[int, bytes]]:
-        """The (sequence number, message) of at most `limit` messages after `after`, in order."""
+        """At most `limit` messages with a sequence number above `after`, in order, each as
+        (sequence number, message)."""
         return self._connection.execute(
             "SELECT sequence, message FROM outbox WHERE sequence > ? ORDER BY sequence LIMIT ?",
             (after, limit),

@@ -2,8 +2,8 @@
 
 Every tier counts with this module, so that equal records give equal counts. A record with an origin
 counts for the agent in its origin. A record without an origin counts for agent 0; reports say that
-it is "audited from the broker on". Partition and offset identify such a record, because mirrors
-keep both. The record counts under the origin file = partition, first = offset, length = 0.
+such a record is "audited from the broker on". Partition and offset identify such a record, because
+mirrors keep both. The record counts under the origin file = partition, first = offset, length = 0.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ that also makes the progress durable. Each count in a delta names, as `previous`
 delta of the sender that counted the same bucket, so the deltas of a bucket form a chain. If one
 call makes several deltas, each (source topic, agent, bucket) is in only one of them. A loss
 concerns the buckets that its own delta and all deltas with lower numbers touch. So losses come
-last.
+after all counts.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from skidway.dataclass import dataclass
 from skidway.kafka.source import Source
 
 LIMIT_BYTES = 900_000
-"""The greatest size of one message in bytes. It is less than the smallest usual max.message.bytes
-(1 MiB), so that the record batch with the message also fits."""
+"""The greatest size of one message in bytes. This size is less than the smallest usual
+max.message.bytes (1 MiB), so that the record batch with the message also fits."""
 
-# A long takes at most this many bytes in Avro. Before its bytes, a string has its length as a long.
+# A long takes at most this many bytes in Avro. A string begins with its length, which is a long.
 _LONG_BYTES = 10
 _ESCAPED_BYTES = 6
 """A character takes at most this many bytes in JSON. Messages contain the names of source topics as

@@ -83,7 +83,7 @@ def walk(
 
 
 def advance(marks: dict[FileKey, int], highest: Mapping[FileKey, int]) -> dict[FileKey, int]:
-    """Raises marks to `highest`, in place. Returns the marks that it raised."""
+    """Raises marks to `highest`, in place. Returns the raised marks."""
     moved = {key: end for key, end in highest.items() if end > marks.get(key, NO_MARK)}
     marks.update(moved)
     return moved

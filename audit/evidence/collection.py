@@ -34,7 +34,7 @@ CATCHING_UP_BYTES_MAX = 40 * 1024 * 1024
 wait until TAKE_SHARE times the duration of the ledger's last transaction has passed. The ledger
 gets them earlier if REFRESH_S has passed, or if WAITING_BYTES_MAX are waiting. In a small fleet,
 transactions are short, so the ledger gets each record almost at once. While the ledger catches up,
-nothing is judged, so more memory is free: then CATCHING_UP_BYTES_MAX may wait."""
+nothing is judged, so more memory is free: then up to CATCHING_UP_BYTES_MAX may wait."""
 
 
 class Collection:
@@ -61,8 +61,8 @@ class Collection:
         self._refresh_at = clock.monotonic()
 
     def turn(self, timeout_ms: int, *wake: int) -> int:
-        """Reads the records that have arrived, and returns their number. Puts them into the ledger
-        if it is time to do so."""
+        """Reads the records that have arrived, and returns their number. Puts the records into the
+        ledger if it is time to do so."""
         if self._clock.monotonic() >= self._refresh_at:
             self._refresh_at = self._clock.monotonic() + REFRESH_S
             self.refresh()
@@ -133,8 +133,8 @@ class Collection:
     def _forget_deleted(self, found: Mapping[str, TopicMetadata]) -> None:
         """Forgets the partitions that the cluster has not named for GONE_AFTER_S, so that nobody
         waits for their messages. If such a partition comes back, it is read from its beginning. If
-        the cluster names no audit topic at all, nothing is forgotten, because the cluster may not
-        know its topics yet."""
+        the cluster names no audit topic, nothing is forgotten, because the cluster may not know its
+        topics yet."""
         now = self._clock.monotonic()
         followed = self._begins.keys() | self._ledger.partitions_to_rebuild()
         absent = {tp for tp in followed if _is_absent(tp, found)}

@@ -51,7 +51,8 @@ class SealNote(NamedTuple):
     """One seal of one topic by one agent: the agent vouches that it has counted all lines up to
     `sealed_until`. Seals are sorted by (epoch, number), so the oldest seal comes first. taken_ms:
     the time at which the seal arrived, by the reader's clock or the broker's clock, if this time is
-    before `sealed_until` (then the agent's clock was ahead); otherwise NEVER_AHEAD_MS."""
+    before `sealed_until` (then the agent's clock was ahead); otherwise NEVER_AHEAD_MS, which is
+    later than every seal."""
 
     epoch: int
     number: int
@@ -227,8 +228,8 @@ class Evidence:
         return self.last_seen.get((Tier.AGENT, str(agent)), 0)
 
     def heard_ms(self, sender: SenderName) -> int:
-        """The time of a sender's last message: by the sender's clock, or by the reader's clock when
-        it read the message, whichever is earlier. 0 if no message of the sender arrived."""
+        """The time of a sender's last message: the time by the sender's clock, or the time at which
+        the reader read the message, whichever is earlier. 0 if no message of the sender arrived."""
         return self.heard.get(sender, self.last_seen.get(sender, 0))
 
     def first_heard(self, agent: int) -> int | None:
@@ -254,13 +255,15 @@ def agents_in(message: Delta | Seal) -> Iterator[tuple[Source, int]]:
 
 
 def agent_of(sender: Sender) -> int:
-    """The agent that sent a message; NO_AGENT if the producer's name is not an agent id."""
+    """The agent that sent a message; NO_AGENT (the id 0) if the producer's name is not an agent
+    id."""
     return agent_named(sender.producer)
 
 
 @lru_cache(maxsize=1 << 16)
 def agent_named(producer: str) -> int:
-    """The agent id whose decimal digits are the producer's name; NO_AGENT for any other name."""
+    """The agent id whose decimal digits are the producer's name; NO_AGENT (the id 0) for any other
+    name."""
     if not (producer.isascii() and producer.isdigit() and len(producer) <= _ID_DIGITS_MAX):
         return NO_AGENT
     agent = int(producer)
@@ -274,8 +277,8 @@ def sender_key(sender: Sender) -> SenderKey:
 
 def loss_note(sender: SenderKey, number: int, time_ms: int, loss: Loss) -> LossNote:
     """Returns the loss with the epoch, number and time of its message. If a sender other than the
-    loss's agent declared it, it is unknown which of the agent's seals came before the loss. So the
-    loss then gets an epoch and a number that are lower than those of any seal.
+    loss's agent declared the loss, nobody knows which of the agent's seals came before the loss. So
+    the loss then gets an epoch and a number that are lower than those of any seal.
     """
     if sender[:2] != (Tier.AGENT, str(loss.agent)):
         return LossNote(0, 0, time_ms, loss)

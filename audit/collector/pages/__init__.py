@@ -18,6 +18,6 @@
 
 The pages take verdicts from the standing (the last verdicts on all buckets), which the collector's
 judging thread has made. Only two pages judge buckets themselves: the page of a bucket, and the list
-of buckets. They judge at most PAGE_BUCKETS buckets of one topic, or the newest buckets of all
-topics.
+of buckets. These pages judge at most PAGE_BUCKETS buckets of one topic, or the newest buckets of
+all topics.
 """

@@ -17,8 +17,7 @@ from skidway.audit.judgement.verdict import Status
 from skidway.audit.reports import clock_report, host_report, report
 
 SHOWN = 6
-"""A table on the first page shows at most this many rows. Another page shows all rows of this
-table."""
+"""A table on the first page shows at most this many rows. Another page shows all rows."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -166,7 +166,7 @@ def _left(loss_ms: int | None, now_ms: int) -> Cell:
 
 def _unsafe_words(facts: Facts) -> str:
     """Returns a sentence about all bytes that no broker has acknowledged, as agents have reported
-    them. These include the bytes of the last seconds, which the table leaves out.
+    them. These bytes include those of the last seconds, which the table leaves out.
     """
     expected = {x.agent for state in facts.hosts if state.expected for x in state.agents}
     told = [found.bytes for agent, (_, found) in facts.backlogs.items() if agent in expected]

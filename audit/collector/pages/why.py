@@ -51,8 +51,8 @@ def whys(verdict: BucketVerdict, found: Sequence[Explanation]) -> tuple[Why, ...
 
 
 def accepted(verdict: BucketVerdict) -> tuple[str, ...]:
-    """Returns sentences about the findings and warnings that people accepted. Each says who
-    accepted it, and why.
+    """Returns sentences about the findings and warnings that people accepted. Each sentence says
+    who accepted the finding or warning, and why.
     """
     return tuple(dict.fromkeys(x.words for x in _findings(verdict) if x.acceptance is not None))
 

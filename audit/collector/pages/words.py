@@ -10,7 +10,7 @@ from skidway.audit.judgement.verdict import BucketVerdict, Status
 from skidway.audit.reports import report
 
 WARNED = "warned"
-"""The key of GLYPHS for a bucket that is complete with a warning."""
+"""The key of GLYPHS (the symbols of verdicts) for a bucket that is complete with a warning."""
 
 GLYPHS = {
     "complete": "✓", WARNED: "△", "open": "…", "incomplete": "✗", "unknown": "?", "lost": "!"

@@ -213,7 +213,7 @@ class Dashboard:
     def _bucket(
         self, verdict: BucketVerdict, name: str, evidence: Evidence, run: Sequence[BucketVerdict]
     ) -> BucketPage:
-        """Returns the page of a bucket. run: the result of `_run`: bad buckets, which may have the
+        """Returns the page of a bucket. run: bad buckets (the result of `_run`), which may have the
         same causes as this bucket.
         """
         now_ms, noted = self._clock.time_ms(), self._noted(verdict)
@@ -240,7 +240,7 @@ class Dashboard:
     def _run(self, found: Sequence[BucketVerdict], topic: str | None) -> list[BucketVerdict]:
         """Returns the verdicts on the bad buckets that come after the first bad bucket in `found`.
         A bucket is bad if somebody should look at it. Judges only the next buckets: the more agents
-        the topic has, the fewer.
+        the topic has, the fewer buckets.
         """
         names = None if topic is None else [topic]
         bad = [x for x in found if is_bad(x)]
@@ -249,7 +249,7 @@ class Dashboard:
             return []
         first = min(x.bucket for x in bad)
         longest = max(x.bucket_ms for x in bad)
-        end = first + count * min(longest, LONGEST_MS)  # an old store may have longer ones
+        end = first + count * min(longest, LONGEST_MS)  # an old store may have longer buckets
         return [x for x in self._edition.verdicts((first + 1, end), names)[0] if is_bad(x)]
 
     def _noted(self, verdict: BucketVerdict) -> BucketHistory | None:
