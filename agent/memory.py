@@ -97,7 +97,8 @@ class _LibraryPages:
         self._found: list[str] | None = None
 
     def now(self) -> list[tuple[int, int]]:
-        """The address ranges now; none if there is no /proc."""
+        """Returns the present address ranges of the libraries' unchanged pages; none if there is no
+        /proc."""
         try:
             if self._found is None:
                 with open("/proc/self/smaps") as lines:

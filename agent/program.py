@@ -88,7 +88,7 @@ class Status:
     pending: Callable[[], int] | None = None
 
     def answer(self) -> Health:
-        """The present health, with the number of bytes that are not settled now."""
+        """Returns the present health, to which it adds the number of bytes that are not settled."""
         health, pending = self.health, self.pending
         if pending is None:
             return health
@@ -393,8 +393,9 @@ class RunningAgent:
         return self._loop.pending_bytes
 
     def _settle(self) -> None:
-        """Reads no more bytes. For at most SETTLE_S seconds, settles and counts the bytes that have
-        an intent, and publishes the counts.
+        """Reads no more bytes. For at most SETTLE_S seconds, makes turns until all bytes that have
+        an intent are settled (acknowledged, declared lost and so on) and counted, and the counts
+        are published.
         """
         self._loop.is_stopping = True
         deadline = self._clock.monotonic() + SETTLE_S

@@ -263,7 +263,7 @@ class Press:
         )
 
     def _shown(self, refused: list[tuple[int, RejectedLine]]) -> list[tuple[int, RejectedLine]]:
-        """The rejected lines, without the values that the rules mask, hash or remove (see
+        """Takes out of the rejected lines the values that the rules mask, hash or remove (see
         `RejectedText`).
         """
         assert self._shape is not None

@@ -158,6 +158,6 @@ def fills_by_name(parser: str, json_field: str | None) -> bool:
 
 
 def of_source(recipe: Recipe, error: ConfigurationRefused) -> ConfigurationRefused:
-    """The error, with the name of the recipe's data topic at the beginning of its text."""
+    """Returns an error with the same text after the name of the recipe's data topic."""
     which = f"source of topic {recipe.data.name}: "
     return ConfigurationRefused(which + str(error).removeprefix(which))

@@ -113,7 +113,8 @@ class Topics:
         return self.named(topic, "" if known is None else known.topic_id)
 
     def source_of(self, tracked: TrackedFile) -> Source:
-        """The topic of a file's lines, with the topic id that the file's announcement names."""
+        """Returns the topic of a file's lines. Its topic id is the one that the file's announcement
+        names."""
         return self.named(tracked.birth.topic, tracked.birth.topic_id)
 
     def named(self, topic: str, topic_id: str) -> Source:

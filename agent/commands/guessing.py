@@ -94,8 +94,8 @@ def document(found: Guess) -> dict[str, Any]:
 
 
 def _with_notes(found: Guess, sample: Sample, encoding: str | None) -> Guess:
-    """The proposal, with sentences about its paths, about texts that look like secrets, and about
-    the encoding of the lines if they are not UTF-8.
+    """Returns the proposal with further notes, which are sentences for its reader: about the paths,
+    about texts that look like secrets, and about the encoding of lines that are not UTF-8.
     """
     notes = list(sample.notes)
     secrets = secret_texts.secrets([each.row for each in found.preview.rows])
@@ -211,8 +211,8 @@ def _time_members(
 
 
 def _as_format(sample: Sample) -> Guess | None:
-    """The proposal with the named format that fits best; None if no named format can be used
-    together with the other settings that this file needs (such as `container`).
+    """Returns the proposal with that format of the catalog that fits best. Returns None if no
+    format can be used together with the other settings that this file needs (such as `container`).
     """
     best: Guess | None = None
     for name, form in catalog.formats().items():
@@ -247,8 +247,8 @@ def _is_of(form: catalog.Format, sample: Sample) -> bool:
 
 
 def _as_unnamed(sample: Sample) -> Guess | None:
-    """The best of the proposals for values with a delimiter, for key=value pairs, and for JSON
-    objects after a prefix; None if the log looks like none of these.
+    """Returns the best of three proposals: for values with a delimiter, for key=value pairs, and
+    for JSON objects after a prefix. Returns None if the log looks like none of these.
     """
     texts = sample.strings
     proposals = [
@@ -265,8 +265,8 @@ def _as_unnamed(sample: Sample) -> Guess | None:
 
 
 def _about_names(found: Guess) -> list[str]:
-    """Sentences for the reader of the proposal, about the names of the fields, and about the header
-    that gives the names."""
+    """Returns sentences for the reader of the proposal: what to do about the names of the fields,
+    and what becomes of a header."""
     parser = found.block["parser"]
     notes = [_LOOK if parser["type"] == "csv" else f"{_LOOK} {_OTHERS}"]
     if found.preview.by_rule.get(CSV_HEADER):

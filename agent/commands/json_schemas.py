@@ -56,7 +56,8 @@ class JsonSchema:
         return next(named, member)
 
     def with_fields(self, fields: Sequence[tuple[str, str, object]]) -> str:
-        """The schema as text, with further fields, each given as name, type and default."""
+        """Returns the schema as text, after adding these fields, each given as name, type and
+        default."""
         names = {each["name"] for each in self.document["fields"]}
         further = [
             {"name": name, "type": kind, "default": default}
@@ -130,11 +131,11 @@ class _Members:
 
 
 def _branch(kind: Any, name: str | None) -> Any:
-    """The Avro type of a field whose values mostly have the type `name`. kind: the type that was
-    inferred for all values of the field, perhaps a union. For a record or an array, returns the
-    definition in `kind`, or None if `kind` has none. Any other name is itself an Avro type and is
-    returned unchanged. The name may be missing in `kind`, because a union may have `double` instead
-    of `long`.
+    """Returns the Avro type of a field whose values mostly have the type `name`. kind: the type
+    that was inferred for all values of the field, perhaps a union. If `name` is `record` or
+    `array`, returns the definition of this type in `kind`, or None if `kind` has none. Any other
+    `name` is returned unchanged, because it is an Avro type itself; it need not be in `kind`,
+    because a union with `double` has no `long`.
     """
     branches = [each for each in (kind if isinstance(kind, list) else [kind]) if each != "null"]
     names = _OBJECTS if name == "record" else (name,)

@@ -52,8 +52,8 @@ def traces(texts: Sequence[str]) -> str | None:
 
 
 def joined(texts: Sequence[str]) -> dict[str, Any]:
-    """The settings for lines without times, with `multiline` if a record has several lines; empty
-    if each line is a record."""
+    """Returns the settings for a log whose lines have no times: `multiline` if some records have
+    several lines, and nothing if each line is a record."""
     language = traces(texts)
     indented = sum(text[:1] in (" ", "\t") for text in texts)
     if language is None and indented >= INDENTED_LEAST * len(texts):

@@ -199,8 +199,8 @@ def _envelope(text: str, number: int) -> Envelope:
 
 
 def _encoded(given: Envelope, encoding: str) -> Envelope:
-    """The envelope (a repaired line with its origin), with the line in the encoding of the source.
-    So the parser makes the same row from it as from a line in a file of the source.
+    """Converts the line of an envelope (a repaired line with its origin) to the encoding of the
+    source. So the parser makes the same row from it as from a line in a file of the source.
     """
     which = f"the line of {given.path} at byte {given.key[2]}"
     if encoding == UTF_16 and not given.is_text and not has_order(given.line):

@@ -156,9 +156,9 @@ def _distinction(tracked: TrackedFile, host: Host, *, is_newest: bool) -> str:
 
 
 def _declared(loss: Loss, paths: Mapping[int, str]) -> dict[str, Any]:
-    """A declared range, described as in the audit. In the result, `end` is None if the end is
-    unknown, and `path` is None for files that never got an id of their own (then `reason` names
-    these files).
+    """Describes a range that the agent declared lost or uncertain, as the audit does. In the
+    result, `end` is None if the end is unknown, and `path` is None for files that never got an id
+    of their own (then `reason` names these files).
     """
     return {
         "file": loss.file,
@@ -252,8 +252,8 @@ def _size_on_host(tracked: TrackedFile, host: Host) -> int:
 
 
 def _found_on_host(tracked: TrackedFile, host: Host) -> Found | None:
-    """The file, found by its key (device and inode) in its directory, perhaps under another name;
-    None if the directory does not have it.
+    """Finds the file in its directory by its key (device and inode), even if it has another name
+    now. Returns None if the directory does not have it.
     """
     found = host.look(tracked.location)
     if found is None or found.key != tracked.birth.key:

@@ -141,11 +141,11 @@ def _has_object(line: str) -> bool:
 
 
 def _columns(first: Sequence[str], header: str | None) -> dict[str, Any]:
-    """The settings with the names of the columns. If the first line looks like a header, it gives
+    """Returns the settings that name the columns. If the first line looks like a header, it gives
     the names; otherwise the names are `column_1`, `column_2` and so on. header: the text of the
     first line; None if the first line cannot be a header.
     """
-    texts = first[:-1] if first[-1] == "" else first  # a line may end with a delimiter
+    texts = first[:-1] if first[-1] == "" else first  # no value follows the last delimiter
     is_header = header is not None and all(
         len(value) <= 40
         and not _NUMBER.fullmatch(value)

@@ -122,7 +122,7 @@ class Inquiry:
         """past_at: the monotonic time after which a batch that was sent before the agent started
         can no longer arrive.
         """
-        # There are eight arguments, because a decision about an intent changes several other
+        # There are eight arguments, because what becomes of an intent changes several other
         # objects: those that own files, recipes and the progress of partitions.
         self._tracker = tracker
         self._handles = handles
@@ -330,9 +330,9 @@ class Inquiry:
         tracked: TrackedFile,
         evidence: Evidence | None,
     ) -> list[_Verdict]:
-        """Returns the verdict on each part of an intent, in the order of the bytes. If a part is
-        missing from the logs, `_plans` may divide it into smaller parts; then each of these has a
-        verdict.
+        """Returns what the agent does with each part of an intent, in the order of the bytes. If a
+        part is missing from the logs, `_plans` may divide it into smaller parts, which the result
+        then has in its place.
         """
         why, unsure = asked.reason, Certainty.UNCERTAIN
         missing = [part for part in parts if part.fate is Fate.MISSING]

@@ -24,8 +24,9 @@ turn of its loop.
 
 
 class FetchedLogs:
-    """Implements `skidway.agent.delivery.search.Logs`. Its fetch responses arrive while the
-    producer's client waits for its own responses, because both use the same connections.
+    """Implements `skidway.agent.delivery.search.Logs`. The responses to fetch requests arrive while
+    the producer waits for the responses to its own requests, because both use the connections of
+    one client.
     """
 
     def __init__(self, sending: Client, asking: Client) -> None:

@@ -193,8 +193,9 @@ class Outbound:
 
     def settle(self, deliveries: Iterable[Delivery]) -> Settled:
         """Notes the result of each delivery (the producer's answer about one batch). Some parcels
-        have to be sent again: those that the producer gave back, and the halves of refused ones.
-        Puts them at the head of the queue, in their order.
+        (batches with their flights) have to be sent again: those that the producer gave back, and
+        the halves of those that a broker refused. These parcels go to the head of the queue, in
+        their order.
         """
         settled = Settled({}, [])
         again: list[Parcel] = []

@@ -335,7 +335,7 @@ def _runs(records: Records, first: int, end: int) -> Iterator[tuple[int, int, bo
         return
     tops = np.maximum.accumulate(ends)
     apart = np.concatenate(([True], begins[1:] >= tops[:-1]))
-    at = np.flatnonzero(apart)  # where each cluster of overlapping records begins
+    at = np.flatnonzero(apart)  # where each group of overlapping records begins
     cluster_begin, cluster_end = begins[at], np.append(tops[at[1:] - 1], tops[-1])
     sound = np.diff(np.append(at, len(begins))) == 1
     sound &= (cluster_begin >= first) & (cluster_end <= end)

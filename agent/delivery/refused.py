@@ -173,8 +173,8 @@ class Refused:
             self._search.end()
 
     def passed(self, intents: Iterable[int]) -> list[SetApart]:
-        """Returns the byte ranges of refused records in these intents that must be declared lost or
-        uncertain now, because the checkpoint passes the intents.
+        """Called when the checkpoint passes these intents. Returns the byte ranges of the intents'
+        refused records, if these ranges must be declared lost or uncertain.
         """
         return [each for intent in intents for each in self._apart.pop(intent, [])]
 

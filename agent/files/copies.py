@@ -151,7 +151,7 @@ class Copies:
 
 
 def origins(tracked: TrackedFile) -> set[str]:
-    """The paths at which a file may have been written, as text."""
+    """Returns the paths, as text, at which a file may have been written."""
     path = tracked.birth.path
     return {path, shown(tracked.meant), *copied_from(path)}
 

@@ -246,7 +246,7 @@ class History:
                 if int(found["number"]) < int(said["number"]):
                     there = self._host.look(os.path.join(look.directory, other))
                     if there is None or not self._is_born_after(there, before):
-                        return False  # these names are not numbered from the newest on
+                        return False  # the numbers do not begin at the newest generation
         younger = range(1, int(said["number"]))
         return bool(numbers.intersection(younger)) and not numbers.issuperset(younger)
 
@@ -339,8 +339,8 @@ class History:
         return strays
 
     def _others(self, look: Look, directory: str) -> list[Found]:
-        """Unknown files in a directory. The files have changed since the last look, and their names
-        do not show from which path they come. Each look collects these files only once for a
+        """Returns the unknown files of a directory that have changed since the last look and whose
+        names do not show from which path they come. Each look collects these files only once for a
         directory.
         """
         known = look.others.get(directory)

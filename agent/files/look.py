@@ -78,8 +78,8 @@ class Place:
     unknown: frozenset[int] = frozenset()
 
     def seen(self) -> Seen:
-        """The names, inodes and times of birth (as in `Look.seen`) at the last look during which no
-        names in the directory changed.
+        """Returns what the last look saw during which no names in the directory changed (see
+        `Look.seen`).
         """
         return _seen({**self.members, **self.unjudged}, self.lay)
 

@@ -129,7 +129,7 @@ class OperatingSystem:
                 return None
         if has_gone:
             raise BlockingIOError(errno.EAGAIN, "it is being renamed", directory)
-        return None  # another file system is mounted at the entry with this inode
+        return None  # the entry with this inode number is where another file system is mounted
 
     def list(self, directory: str) -> list[tuple[str, int]]:
         """(name, inode) of each entry of the directory, without a call of stat for each entry."""

@@ -344,7 +344,7 @@ class Recognition:
             self._unreadable.add(sighting.source.topic, found.path, error)
             return None
         if answer is Answer.UNKNOWN and not begins_like(self._host, found.real_path, tracked):
-            # as for a rewritten file, the CRCs in `tracked.marks` show which bytes are new
+            # treated as a rewritten file: the CRCs in `tracked.marks` show which bytes are new
             return Answer.SAME
         return answer
 

@@ -259,8 +259,8 @@ class Rotations:
     def _name(
         self, directory: str, here: Mapping[str, Found], moment: Moment, error: OSError
     ) -> None:
-        """Reports a directory that cannot be listed: once for each topic with paths in it that lead
-        to other files than at the last look.
+        """Reports a directory that cannot be listed. Makes one report for each path in the
+        directory that leads to another file than at the last look, for the path's topic.
         """
         place = self._places.get(directory)
         if place is None:
@@ -411,9 +411,9 @@ class Rotations:
                 moment.findings.generations.append((there, index, base))
 
     def _found_again(self, found: Found, sources: Sequence[TailedSource]) -> Found | None:
-        """The found file, at its present path. None if the file is gone; a new file with its inode
-        does not count. Also None if a pattern matches the present path, because a file at such a
-        path is no generation.
+        """Returns the found file as it is at its present path. Returns None if the file is gone,
+        even if a new file has its inode. Also returns None if a pattern matches the present path,
+        because a file at such a path is no generation.
         """
         there = self._host.look(found.real_path)
         if there is None or there.key != found.key:

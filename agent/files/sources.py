@@ -121,8 +121,9 @@ class Views:
     def member(
         self, directory: str, name: str, inode: int, sources: Sequence[TailedSource]
     ) -> Member | None:
-        """The log of which a name in the directory is a generation, as a `Member`. None if a
-        pattern matches or excludes the name itself.
+        """Returns which log a file of the directory was rotated from, according to the file's name.
+        Returns None if the name is not that of a rotated file, or if a pattern matches or excludes
+        it.
         """
         paths = [os.path.join(each, name) for each in self.directories]
         if any(is_meant(path, sources) for path in paths):
@@ -145,7 +146,7 @@ class Views:
 
 
 def shape(name: str) -> str:
-    """A name without its numbers, which is called the name's shape. The names of a program's
+    """Returns the shape of a file's name: the name without its numbers. The names of a program's
     successive logs have the same shape."""
     return _DIGITS.sub("#", name)
 
@@ -156,7 +157,8 @@ def is_meant(path: str, sources: Sequence[TailedSource]) -> bool:
 
 
 def index_of(path: str, sources: Sequence[TailedSource]) -> int | None:
-    """The index of the first source with a pattern that matches a path."""
+    """Returns the index of the first source that has a pattern that matches the path; None if there
+    is none."""
     return next((index for index, each in enumerate(sources) if means(each, path)), None)
 
 
@@ -171,8 +173,9 @@ def source_of(tracked: TrackedFile, sources: Sequence[TailedSource]) -> int | No
 
 
 def member_of(path: str, sources: Sequence[TailedSource]) -> Member | None:
-    """The log from which the file at a path was rotated, and the log's source, as a `Member`. None
-    if a pattern matches or excludes the path itself.
+    """Returns from which log the file at a path was rotated, according to the path, and the log's
+    source. Returns None if the path is not that of a rotated file, or if a pattern matches or
+    excludes it.
     """
     directory, name = os.path.split(path)
     said = generation(name)

@@ -1,8 +1,8 @@
 """Remembers files that were found but could not be opened yet. The agent reads each of these files
 later, or declares it lost. A look is one search for the host's files.
 
-The state stores these files. If one of them is deleted before it can be read, only the state shows
-that it existed.
+The state stores these files. If such a file is deleted before it can be read, only the state shows
+that the file existed.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ class Unopened:
         return list(self._files.values())
 
     def add(self, file: UnopenedFile) -> None:
-        """Adds a file that was found and cannot be opened. If the file was added before,
-        `may_begin` stays true if it was true, even if the file seems too old by now, and `skip`
-        keeps its first value.
+        """Adds a file that was found and cannot be opened. If the file was added before, `skip`
+        keeps its first value, and `may_begin` (whether the agent may begin a file id for the file)
+        stays true if it was true, even if the file seems too old by now.
         """
         before = self._files.get(file.found.key)
         if before is not None and before.found.born_ns == file.found.born_ns:

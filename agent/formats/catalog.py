@@ -109,17 +109,17 @@ def formats() -> dict[str, Format]:
 
 
 def applied(settings: AgentSettings) -> AgentSettings:
-    """The settings, with the changes that `of_source` makes in each source. Raises
-    ConfigurationRefused if there is no such format.
+    """Returns the settings after `of_source` has changed each source. Raises ConfigurationRefused
+    if there is no such format.
     """
     return replace(settings, sources=[of_source(each) for each in settings.sources])
 
 
 def of_source(source: SourceSettings) -> SourceSettings:
-    """The source, with the settings `parser`, `timestamp` and `multiline` that its format or its
-    conversion pattern stands for. If the source itself sets `timestamp` or `multiline`, these
-    settings stay. Raises ConfigurationRefused if there is no such format, or if lines written with
-    the pattern cannot be parsed.
+    """Returns the source with the settings `parser`, `timestamp` and `multiline` in place of its
+    format or conversion pattern, which stands for them. If the source itself sets `timestamp` or
+    `multiline`, these settings stay. Raises ConfigurationRefused if there is no such format, or if
+    lines written with the pattern cannot be parsed.
     """
     if source.parser.type in ("log4j", "python"):
         return _of_layout(source)
@@ -140,7 +140,7 @@ def of_source(source: SourceSettings) -> SourceSettings:
 
 
 def _of_layout(source: SourceSettings) -> SourceSettings:
-    """The source, with a regular expression in place of its conversion pattern."""
+    """Returns the source with a regular expression in place of its conversion pattern."""
     from skidway.agent.formats import log4j, python_logging  # imported here: few sources use them
 
     assert source.parser.pattern is not None  # `ParserSettings` has checked it

@@ -101,8 +101,9 @@ def check_order(groups: Groups, pieces: Sequence[Piece]) -> None:
 
 
 def padded(piece: Piece, width: int, *, is_left: bool) -> list[Piece]:
-    """The piece, and a piece for the blanks that fill its text up to the directive's least width.
-    is_left: whether the text comes first, and the blanks after it.
+    """Returns two pieces: the given one, and one for the blanks that are added if the directive's
+    text is shorter than its least width. is_left: whether the text comes first, and the blanks
+    after it.
     """
     if is_left:
         return [piece, Piece(piece.at, "", _BLANKS, "mark")]
@@ -115,7 +116,8 @@ def padded(piece: Piece, width: int, *, is_left: bool) -> list[Piece]:
 
 
 def settled(pieces: Sequence[Piece]) -> list[Piece]:
-    """The pieces, changed so that the blanks that pad a text never become a part of the next text.
+    """Returns the pieces, changed so that the blanks that pad a text never become a part of the
+    next text.
 
     Otherwise, `INFO  Cart - a - b` could be read in two ways by the pattern `%-5p %X{id} %c - %m`:
     with the id `Cart -`, or with an empty id. So after such blanks, a text that may be empty does
@@ -140,8 +142,8 @@ def settled(pieces: Sequence[Piece]) -> list[Piece]:
 
 
 def _text_follows(pieces: Sequence[Piece]) -> bool:
-    """Whether the first piece that does not stand for blanks is a text that may be empty, and is
-    not the last piece.
+    """Whether the next piece that does not stand for blanks is a text that may be empty, and more
+    such pieces follow it.
     """
     read = [piece for piece in pieces if piece.kind != "mark" and piece.name != " "]
     return len(read) > 1 and read[0].kind == "text" and TEXT in read[0].regex

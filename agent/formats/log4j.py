@@ -96,8 +96,8 @@ def _bracket_end(text: str, at: int) -> int:
 
 
 def _without_tail(pieces: list[Piece]) -> list[Piece]:
-    """The pieces without the line end and the stack trace if the pattern ends with them. The
-    message takes their text.
+    """Leaves out the line end and the stack trace, if the pattern ends with them. The message takes
+    their text.
     """
     end = len(pieces)
     while end and pieces[end - 1].kind in ("mark", "trace", "newline"):
@@ -226,8 +226,8 @@ def _mark(at: int) -> Piece:
 
 
 def _padded(pieces: list[Piece], match: re.Match[str]) -> list[Piece]:
-    """The pieces of a directive, with a piece for the blanks that fill their text up to the
-    directive's least width."""
+    """Returns the pieces of a directive. If the directive has a least width, one more piece is for
+    the blanks that are added to a shorter text."""
     if not match["width"]:
         return pieces
     width, is_left = int(match["width"]), bool(match["left"])

@@ -236,7 +236,7 @@ def _odd_lines(data: bytes, quotes: Int64s, first: Int64s, end: Int64s, delimite
 def _with_rows(
     found: Mapping[str, pa.StringArray], rows: Mapping[int, Sequence[str]]
 ) -> dict[str, pa.StringArray]:
-    """The columns, with the values of some rows replaced. rows: the new values, by row."""
+    """Replaces the values of some rows in the columns. rows: the new values, by row."""
     result = {}
     for index, (name, column) in enumerate(found.items()):
         mask = np.zeros(len(column), np.bool_)

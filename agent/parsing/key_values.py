@@ -201,8 +201,8 @@ class _Scan:
 def _faults(
     line: Int64s, has_value: Booleans, lacks_key: Booleans, valid: pa.Array, is_odd: Booleans
 ) -> dict[int, str]:
-    """Of the lines that are cut together: those that cannot be cut into pairs, each with a sentence
-    that says why."""
+    """Returns, by line, a sentence that says why the line cannot be cut into pairs. Leaves out the
+    lines that are cut one by one."""
     count = len(is_odd)
     is_cut = np.asarray(valid) & ~is_odd
     without = is_cut & (np.bincount(line[has_value], minlength=count) == 0)
@@ -214,8 +214,8 @@ def _faults(
 def _with_meanings(
     values: pa.StringArray, is_quoted: Booleans, is_flag: Booleans
 ) -> pa.StringArray:
-    """The values as they are meant: in quoted values, each escape is replaced by its character;
-    flags (keys without `=`) get the value `true`.
+    """Returns what the values stand for: in quoted values, each escape is replaced by its
+    character; keys without `=` get the value `true`.
     """
     if is_flag.any():
         values = pc.if_else(pa.array(is_flag), _FLAG, values)
@@ -230,7 +230,7 @@ def _with_meanings(
 
 
 def _with_lines(found: Pairs, lines: dict[int, list[tuple[str, str]] | str]) -> Pairs:
-    """The pairs in `found`, together with the pairs of the lines that were cut one by one."""
+    """Adds the pairs of the lines that were cut one by one to the pairs in `found`."""
     faults = found.faults | {row: each for row, each in lines.items() if type(each) is str}
     pairs = [(row, *pair) for row, each in lines.items() if type(each) is list for pair in each]
     line = np.concatenate((found.line, np.array([row for row, _, _ in pairs], np.int64)))

@@ -27,8 +27,8 @@ def detail(value: Any, field: pa.Field) -> str:
 
 
 def plain_types(kind: pa.DataType) -> set[type]:
-    """The Python types of the JSON values that fit `kind`. If `kind` contains other types, as a
-    list does, returns only the type of None, because the other values must be checked part by
+    """Returns the Python types of the JSON values that fit `kind`. If `kind` contains other types,
+    as a list does, returns only the type of None, because the other values must be checked part by
     part."""
     none = type(None)
     if types.is_integer(kind) or types.is_timestamp(kind):

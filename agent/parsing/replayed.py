@@ -71,7 +71,7 @@ class Envelope:
             return None
 
     def text(self) -> bytes:
-        """This value as one line of a replay's file. Equal values give the same bytes."""
+        """Returns the repaired record, with its origins, as one line of a replay's file."""
         document: dict[str, Any] = {
             "topic": self.topic,
             "line_base64": base64.b64encode(self.line).decode(),

@@ -23,8 +23,9 @@ Path = tuple[str, ...]
 def path_of(
     name: str, schema: pa.Schema, removed: Collection[str], aliases: Aliases | None
 ) -> Path:
-    """The path to the member that an entry of `timestamp.fields` means. The path names fields, not
-    aliases. removed: members that need no field. Raises ConfigurationRefused if the schema has no
+    """Returns the path to the member that an entry of `timestamp.fields` names. If the entry has
+    aliases of fields, the path has the fields' names in their place. removed: members that need no
+    field, because a rule of `shape` removes them. Raises ConfigurationRefused if the schema has no
     such member.
     """
     for parts in ([name], name.split(".")):

@@ -25,8 +25,8 @@ def period_of(now_ms: int, period_ms: int) -> int:
 
 
 def drawn(agent: int, period: int, period_ms: int, intent: Intent) -> Drawn:
-    """The intent with its lot (a hash that decides whether it is chosen) in this period. The lot
-    does not depend on other intents.
+    """Returns the intent, and its lot: a hash that decides whether the intent is chosen in this
+    period. The lot does not depend on other intents.
     """
     place = _PLACE.pack(agent, period, intent.file, intent.first)
     lot = int.from_bytes(blake2b(place, digest_size=8).digest(), "little")

@@ -86,7 +86,8 @@ class RejectedText:
         return line if masked == text else self._encoded(masked)
 
     def detail(self, detail: str) -> str:
-        """The detail of a reject, as it may be sent."""
+        """Returns the text that may be sent in place of a reject's detail (a sentence about the
+        error)."""
         if self.is_whole:
             return detail
         if self.is_withheld:

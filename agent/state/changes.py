@@ -241,9 +241,9 @@ class Changes:
         self._do("DELETE FROM filtered_sums", ())
 
     def forget_touched(self) -> None:
-        """Deletes all numbers that `put_touched` set. Called if the size of buckets or the epoch
-        has changed, because then no delta has counts of a bucket of the new size, or no delta has
-        the new epoch.
+        """Deletes the numbers that `put_touched` has stored: for each bucket, the number of its
+        last delta. Called if the size of buckets or the epoch has changed, because the next delta
+        of a bucket then continues no earlier delta.
         """
         self._do("DELETE FROM touched", ())
 

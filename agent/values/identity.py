@@ -128,7 +128,7 @@ def guard_of(tail: bytes) -> Guard:
 def doubt(
     read: Read, size: int, position: int, fingerprint: Fingerprint, guard: Guard
 ) -> str | None:
-    """The reason why the file cannot be the file that was read up to `position`; None if the file
+    """Returns the reason why the file cannot be the file that was read up to `position`; None if it
     can be that file.
     """
     if size < position:
@@ -145,8 +145,9 @@ def doubt(
 
 
 def doubt_beginning(read: Read, marks: tuple[Mark, ...]) -> str | None:
-    """The reason why the first bytes cannot be the bytes that were read; None if they can be these
-    bytes. Checks the highest mark whose position is at most PROOF_BYTES.
+    """Returns the reason why the file's first bytes cannot be the bytes that were read; None if
+    they can be these bytes. Checks only the CRC of one of the `marks`: the last one whose position
+    is at most PROOF_BYTES.
     """
     base = _base(marks)
     near = [mark for mark in marks if base < mark.position <= PROOF_BYTES]
@@ -189,8 +190,8 @@ def _base(marks: tuple[Mark, ...]) -> int:
 
 
 def _proven(read: Read, mark: Mark, fingerprint: Fingerprint, size: int) -> Proven:
-    """The proof that the bytes before a mark are those that were read. If the file's first bytes
-    may be those that were read, the bytes after the mark may be, too, although this is not proven.
+    """Returns the proof that the bytes before a mark are those that were read. The proof also says
+    whether the file's first bytes may still be those that were read.
     """
     if size < fingerprint.length:
         same = size > 0
@@ -200,8 +201,8 @@ def _proven(read: Read, mark: Mark, fingerprint: Fingerprint, size: int) -> Prov
 
 
 def with_mark(marks: tuple[Mark, ...], mark: Mark) -> tuple[Mark, ...]:
-    """The marks, with `mark` added at the end. The function drops marks so that the gaps between
-    the remaining marks double towards the start of the file.
+    """Adds a mark at the end, and drops earlier marks, so that the gaps between the remaining marks
+    double towards the start of the file.
 
     If there are more than MARKS_MAX marks, the function drops one of them. For each mark except the
     first and the last, it divides the distance between the mark's two neighbours by the distance of

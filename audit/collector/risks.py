@@ -1,5 +1,5 @@
 """Finds what is at risk: bytes that only a host has, and records that only the first tiers have.
-For each of them, says when they will be lost if nothing changes.
+Also says when these bytes and records will be lost if nothing changes.
 
     on a host     each agent reports in notes (messages that change no verdict) how many unsafe
                   bytes it has (bytes that no broker has acknowledged yet), and when the files with
@@ -66,8 +66,8 @@ class TierRisk:
 
 
 def backlogs(notes: Iterable[Note]) -> dict[int, tuple[Note, Backlog]]:
-    """Returns the newest backlog of each agent (its report about unsafe bytes), with the note that
-    contains the backlog. The key is the agent's id.
+    """Returns, by agent id, the note with the agent's newest backlog (its report about unsafe
+    bytes), and the backlog itself.
     """
     told = (x for x in notes if x.kind == backlog.KIND and _is_agent(x.producer))
     return {int(x.producer): (x, backlog.backlog_of(x)) for x in told}

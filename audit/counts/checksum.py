@@ -56,7 +56,8 @@ def add(left: int, right: int) -> int:
 
 
 def narrow(checksum: int) -> int:
-    """The narrow form of a checksum."""
+    """Makes a checksum narrow: the result depends only on its low 24 bits (see the module's
+    docstring)."""
     return signed(checksum << _NARROW_SHIFT)
 
 

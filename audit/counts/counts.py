@@ -274,7 +274,8 @@ def count_message(key: BucketKey, sums: Sums, bucket_ms: int, previous: int) -> 
 
 
 def _either(keep: Bools | None, straddle: Bools | None, count: int) -> Bools | None:
-    """A mask that is true for the records that are counted; None if all records are counted."""
+    """Returns an array that is true for each record that is counted; None if all records are
+    counted."""
     if keep is None:
         return None
     counted = keep if straddle is None else keep | straddle

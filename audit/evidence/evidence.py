@@ -96,7 +96,8 @@ class Numbers:
 
 @dataclass(frozen=True, slots=True)
 class LossNote:
-    """A loss, with the number and the sender's time of the message that declared it."""
+    """A loss, and the message that declared it: the message's epoch and number, and its time by the
+    sender's clock."""
 
     epoch: int
     number: int
@@ -286,8 +287,9 @@ def loss_note(sender: SenderKey, number: int, time_ms: int, loss: Loss) -> LossN
 
 
 def only_claimed(cluster: str, host: str, number: int, time_ms: int) -> Numbers:
-    """The facts about a sender of which only a heartbeat is left, because its numbered messages are
-    gone. number: the last number, as the heartbeat names it."""
+    """Returns what is known about a sender whose numbered messages are all gone: only a heartbeat
+    shows that the sender exists. number: the last number of the sender, as the heartbeat names
+    it."""
     return Numbers(cluster, host, number + 1, number, time_ms)
 
 

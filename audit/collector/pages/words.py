@@ -64,7 +64,7 @@ def clock(time_ms: int) -> str:
 
 
 def date(time_ms: int) -> str:
-    """The day (UTC) of a time, as on the pages."""
+    """Returns the day (UTC) of a time, as the pages show it."""
     return report.time_text(time_ms)[:10]
 
 
