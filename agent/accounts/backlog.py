@@ -193,8 +193,8 @@ class Lives:
             self._found.popitem(last=False)
 
     def shortest(self, directory: str) -> int | None:
-        """The shortest life (ms) of the files of this directory that were deleted last; None if the
-        agent saw no file of the directory vanish."""
+        """Returns how long (ms) the shortest-lived of the last deleted files of this directory
+        lived; None if the agent saw no file of the directory vanish."""
         found: Sequence[int] = self._found.get(directory, ())
         return min(found, default=None)
 
@@ -202,10 +202,10 @@ class Lives:
 def then(
     before: list[tuple[int, int]] | None, tracked: TrackedFile, end: int, now_ms: int
 ) -> list[tuple[int, int]]:
-    """The sizes that a file with unsafe bytes had, each with the time (ms) at which the agent saw
-    this size, the oldest first. All sizes are above the file's durable position (the position up to
-    which all bytes are safe). before: the result at the previous report; None at the file's first
-    report. end: the size now.
+    """Returns the sizes that a file with unsafe bytes had, each with the time (ms) at which the
+    agent first saw this size, the oldest first. All sizes are above the file's durable position
+    (the position up to which all bytes are safe). before: the result at the previous report; None
+    at the file's first report. end: the size now.
     """
     if before is None:
         changed_ns = tracked.changed_ns

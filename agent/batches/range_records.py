@@ -24,8 +24,8 @@ audit message stays below 20 KiB.
 
 @dataclass(frozen=True, slots=True)
 class RangeRecords:
-    """The records of a range that belong to one topic. values: each has the schema's id before the
-    datum.
+    """Those records of a range that belong to one topic. values: each has the schema's id before
+    the datum.
     """
 
     source: Source

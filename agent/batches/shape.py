@@ -72,8 +72,8 @@ class LeftOut:
 
 
 def filters_of(recipe: Recipe, shape: RecordShape | None) -> tuple[str, ...]:
-    """The names of all rules of a recipe that leave records out, including CSV_HEADER, which leaves
-    out headers of CSV."""
+    """Returns the names of all those rules of a recipe that leave records out, including
+    CSV_HEADER, which leaves out headers of CSV."""
     rules = () if shape is None else tuple(shape.filters)
     return (*rules, CSV_HEADER) if recipe.skips_headers and CSV_HEADER not in rules else rules
 

@@ -131,8 +131,8 @@ def read(file: TextIO) -> list[Envelope]:
 
 
 def keys_in(state_dir: Path, topic: str) -> set[Key]:
-    """The origins of the rejected lines of a topic that were replayed. Raises SkidwayError if a
-    file cannot be read, because then nobody knows what was replayed.
+    """Returns the origins of those rejected lines of a topic that were replayed. Raises
+    SkidwayError if a file cannot be read, because then nobody knows what was replayed.
     """
     keys: set[Key] = set()
     for path in sorted(replay_directory(state_dir, topic).glob(f"*{REPLAY_SUFFIX}")):
@@ -145,9 +145,9 @@ def keys_in(state_dir: Path, topic: str) -> set[Key]:
 
 
 def status(settings: AgentSettings, topic: str) -> list[dict[str, Any]]:
-    """One entry for each reason for which lines of a topic were rejected: how many lines were
-    rejected, how many of these are replayed lines that were rejected again, how many were replayed,
-    and how many were not replayed. Raises SkidwayError, KafkaError.
+    """Returns one entry for each reason for which lines of a topic were rejected: how many lines
+    were rejected, how many of these are replayed lines that were rejected again, how many were
+    replayed, and how many were not replayed. Raises SkidwayError, KafkaError.
     """
     keys = keys_in(settings.state_dir, topic)
     counts: dict[str, Counter[str]] = {}

@@ -35,7 +35,7 @@ from skidway.kafka.types import TopicPartition
 
 
 class Sink(Protocol):
-    """The methods of a producer that the agent needs. Tests and models have their own
+    """Those methods of a producer that the agent calls. Tests and models have their own
     implementations.
     """
 

@@ -143,9 +143,9 @@ class Progress:
 
 
 class Passed:
-    """What one checkpoint passed: the flights (intents that were sent), the numbers of their
-    intents, the counts of their records, and the files, each with its position before the
-    checkpoint.
+    """What the checkpoint passed in one call of `pass_flights`: the flights (intents that were
+    sent), the numbers of their intents, the counts of their records, and the files, each with its
+    position before the checkpoint.
     """
 
     def __init__(self) -> None:

@@ -91,12 +91,12 @@ class Records:
     places: tuple[TopicPartition, ...]
 
     def of(self, part: Part) -> Records:
-        """Those of the records that lie inside the part's byte range."""
+        """Returns those of the records that lie inside the part's byte range."""
         begin, end = np.searchsorted(self.first, [part.first, part.end])
         return self._chosen(slice(int(begin), int(end)))
 
     def in_topic(self, topic: str) -> Records:
-        """Those of the records that were found in partitions of the topic."""
+        """Returns those of the records that were found in partitions of the topic."""
         mine = [index for index, tp in enumerate(self.places) if tp.topic == topic]
         return self._chosen(np.isin(self.place, mine))
 
@@ -149,12 +149,13 @@ class Marks:
         self._gaps.add(tp)
 
     def top(self, file: int, tp: TopicPartition) -> int:
-        """The mark of a file in a partition; 0 if there is no mark."""
+        """Returns the mark of a file in a partition: the highest end of the file's records that
+        were read there; 0 if none were read."""
         return self._tops.get((file, tp), 0)
 
     def move(self, file: int, tp: TopicPartition, end: Int64s) -> Int64s:
-        """Moves a file's mark past records with these ends. Returns the position of the mark before
-        each of the records, or zeros if the partition has a gap.
+        """Moves a file's mark past records with these ends. Returns, for each of the records, where
+        the mark was before it, or 0 if the partition has a gap.
         """
         tops = np.maximum.accumulate(np.concatenate(([self.top(file, tp)], end)))
         self._tops[file, tp] = int(tops[-1])
@@ -233,7 +234,7 @@ class Found:
         )
 
     def records(self, file: int) -> Records:
-        """The records of a file that were found in the topics so far."""
+        """Returns those records of a file that were found in the topics so far."""
         found = self._rows.get(file, {})
         places = tuple(found)
         pieces = [(index, _distinct(found[tp])) for index, tp in enumerate(places)]
@@ -259,9 +260,9 @@ def _distinct(pieces: Sequence[Columns]) -> Columns:
 
 
 def divide(intent: Intent, records: Records) -> list[Part]:
-    """Divides an intent's byte range into parts, in order. Neighbouring parts have a different
-    `Fate` (arrived, missing or doubtful). records: the records of the intent's file in this range
-    or in a longer range.
+    """Divides an intent's byte range into parts, in order. All bytes of a part have the same `Fate`
+    (arrived, missing or doubtful). records: the records of the intent's file in this range or in a
+    longer range.
     """
     parts: list[Part] = []
     at = intent.first
@@ -278,8 +279,8 @@ def divide(intent: Intent, records: Records) -> list[Part]:
 def outcome_of(
     records: Records, agent: int, file: int, sources: tuple[Source, Source], bucket_ms: int
 ) -> ReadingOutcome:
-    """The outcome (counts of records and bytes) of records that were found in the logs. The outcome
-    is the same as if the brokers had acknowledged these records.
+    """Returns the outcome (counts of records and bytes) of records that were found in the logs. It
+    is the same outcome as if the brokers had acknowledged these records.
 
     sources: the data topic and the topic of its rejected lines.
     """

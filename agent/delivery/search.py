@@ -44,7 +44,7 @@ from skidway.kafka.types import TopicPartition
 
 @dataclass(frozen=True, slots=True)
 class Hole:
-    """Records of a partition that cannot be read. is_over: whether the records after them cannot be
+    """Records that cannot be read in a partition. is_over: whether the records after them cannot be
     read either, so that the search of the partition ends.
     """
 

@@ -145,6 +145,6 @@ class Endings:
 
 
 def cut_reason(tracked: TrackedFile, size: int) -> str:
-    """The reason, in words for people, for ending the id of a file that is shorter than it was at
-    the last look."""
+    """Returns, in words for people, why the file's id ends: the file is shorter than it was at the
+    last look."""
     return f"it was cut to {size} bytes, {tracked.size} were there"

@@ -144,8 +144,8 @@ class FirstLooks:
 
 
 def _both(one: Pattern, other: Pattern) -> Pattern:
-    """A pattern that excludes only the paths that both patterns exclude. The two patterns must have
-    the same text."""
+    """Merges two patterns that have the same text. The result excludes only the paths that both
+    patterns exclude."""
     return replace(one, exclude=tuple(each for each in one.exclude if each in other.exclude))
 
 

@@ -233,8 +233,9 @@ class Rotations:
     def _led_before(
         self, lay: Mapping[str, Found], sources: Sequence[TailedSource]
     ) -> Iterator[tuple[str, Found]]:
-        """For each path that a pattern matches, if it leads to another real path now or to no file:
-        yields the directory of the file to which it led before, and that file.
+        """Looks at each path that a pattern matches. If the path now leads to another real path
+        than before, or to no file, yields the directory of the file to which the path led before,
+        and that file.
         """
         for path, before in self._lay.items():
             found = lay.get(path)

@@ -81,9 +81,9 @@ class DateRefused(SkidwayError):
 @dataclass(frozen=True, slots=True)
 class Date:
     """A compiled date pattern. pattern: a regular expression (RE2) for the time. rest: a regular
-    expression for the digits of the fraction of a second that come after the time and are not used.
-    format: the time's format, as in the setting `timestamp`; None if the date pattern has no day,
-    because a time without a day names no moment.
+    expression for further digits of the second's fraction, which come after the time and are not
+    used. format: the time's format, as in the setting `timestamp`; None if the date pattern has no
+    day, because a time without a day names no moment.
     """
 
     pattern: str

@@ -78,11 +78,12 @@ class Groups:
         return f"(?P<{group}>{regex})"
 
     def refuse(self, at: int, why: str) -> NoReturn:
-        """Raises ConfigurationRefused. The error marks the place `at` in the pattern."""
+        """Raises ConfigurationRefused. The error points at the character `at` of the pattern."""
         self.refuse_setting("pattern", why, self.text, at)
 
     def refuse_setting(self, setting: str, why: str, text: str, at: int) -> NoReturn:
-        """Raises ConfigurationRefused. The error marks the place `at` in the text of a setting."""
+        """Raises ConfigurationRefused. The error points at the character `at` of the setting's
+        text."""
         raise ConfigurationRefused(f"parser.{setting}: {why}\n    {text}\n    {' ' * at}^")
 
 

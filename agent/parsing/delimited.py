@@ -142,8 +142,8 @@ def _literal(text: str, at: int) -> tuple[bytes, int]:
 
 
 def _stop(kind: str, after: bytes) -> int | None:
-    """The index of the first character of a literal that a group cannot contain; None if the group
-    can contain all of them."""
+    """Finds the first character of the literal `after` that a group of this kind cannot contain.
+    Returns its index; None if the group can contain all characters of the literal."""
     if kind == _NOT_BLANK:
         stops = _BLANK
     elif kind == _DIGITS:

@@ -173,11 +173,11 @@ class _Scan:
         return equals[np.searchsorted(equals, begin)]
 
     def odd_lines(self, quoted: Int64s) -> Booleans:
-        """Which lines must be cut one by one, because of their quotation marks or backslashes.
-        quoted: the positions of the quotation marks with which values begin.
+        """Returns which lines must be cut one by one, because of their quotation marks or
+        backslashes. quoted: the positions of the quotation marks with which values begin.
 
-        In all other lines, the first, third, fifth quotation mark and so on begin a value. The mark
-        after each of them ends the value, and a blank or the line's end follows it.
+        In each other line, the first, third, fifth quotation mark and so on begin a value; the
+        second, fourth, sixth and so on end this value, and a blank or the end of the line follows.
         """
         quotes = self._quotes
         odd: Booleans = (np.searchsorted(quotes, self.end) - self._before) % 2 == 1

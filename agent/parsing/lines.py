@@ -83,8 +83,9 @@ def sizes(values: pa.BinaryArray) -> Int64s:
 
 
 def spans(lines: pa.StringArray) -> tuple[bytes, Int64s, Int64s]:
-    """Returns three values: the bytes of all lines, and then a single line feed; for each line, the
-    position in these bytes at which it begins; and for each line, the position at which it ends.
+    """Returns the bytes of all lines, one after the other, with a single line feed after the last
+    line; and, for each line, the position in these bytes at which the line begins, and the position
+    at which it ends.
     """
     if not len(lines):
         return b"\n", np.zeros(0, np.int64), np.zeros(0, np.int64)

@@ -32,8 +32,8 @@ _log = log.get(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """New settings, and everything that the loop needs to apply them. ends: the log end offsets of
-    the partitions of topics that are new to the agent.
+    """New settings, and everything that the loop needs to apply them. ends: for topics that are new
+    to the agent, the log end offsets of their partitions.
     """
 
     loaded: Loaded

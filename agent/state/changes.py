@@ -381,8 +381,8 @@ def drawn_row(each: Drawn) -> Row:
 
 
 def marks_blob(marks: tuple[Mark, ...]) -> bytes:
-    """Encodes a file's marks (see `Mark` in values/identity). Each mark becomes its position (i64)
-    and its CRC (u32), little-endian."""
+    """Encodes a file's marks: some positions, each with the CRC of all bytes before it (see
+    values/identity). Each mark becomes its position (i64) and its CRC (u32), little-endian."""
     return b"".join(_MARK.pack(*mark) for mark in marks)
 
 

@@ -157,9 +157,9 @@ def doubt_beginning(read: Read, marks: tuple[Mark, ...]) -> str | None:
 
 
 def prove(read: Read, size: int, fingerprint: Fingerprint, marks: tuple[Mark, ...]) -> Proven:
-    """Finds the highest mark for which all bytes of the file before the mark's position are still
-    those that were read. The positions of `marks` must rise. Reads no more of the file than is
-    needed.
+    """Finds the highest position in `marks` before which all bytes of the file are still those that
+    were read: their CRC is the one in the mark. The positions of `marks` must rise. Reads no more
+    of the file than is needed.
     """
     position = base = _base(marks)
     crc = 0
@@ -182,7 +182,8 @@ def prove(read: Read, size: int, fingerprint: Fingerprint, marks: tuple[Mark, ..
 
 
 def _base(marks: tuple[Mark, ...]) -> int:
-    """The position at which the marks' CRCs begin: the first mark's position if its CRC is 0,
+    """Returns the position from which on the CRCs in `marks` were computed: the first mark's
+    position if its CRC is 0, because the agent then skipped the bytes before this position;
     otherwise 0. A mark may also have the CRC 0 although no bytes were skipped. Then the result is
     still right, because a CRC-32C that continues from 0 equals one that begins anew.
     """
@@ -190,8 +191,8 @@ def _base(marks: tuple[Mark, ...]) -> int:
 
 
 def _proven(read: Read, mark: Mark, fingerprint: Fingerprint, size: int) -> Proven:
-    """Returns the proof that the bytes before a mark are those that were read. The proof also says
-    whether the file's first bytes may still be those that were read.
+    """Returns the proof that the bytes before the position of `mark` are those that were read. The
+    proof also says whether the file's first bytes may still be those that were read.
     """
     if size < fingerprint.length:
         same = size > 0
@@ -201,8 +202,8 @@ def _proven(read: Read, mark: Mark, fingerprint: Fingerprint, size: int) -> Prov
 
 
 def with_mark(marks: tuple[Mark, ...], mark: Mark) -> tuple[Mark, ...]:
-    """Adds a mark at the end, and drops earlier marks, so that the gaps between the remaining marks
-    double towards the start of the file.
+    """Adds a mark (a position, and the CRC of all bytes before it) at the end, and drops earlier
+    marks, so that the gaps between the remaining marks double towards the start of the file.
 
     If there are more than MARKS_MAX marks, the function drops one of them. For each mark except the
     first and the last, it divides the distance between the mark's two neighbours by the distance of

@@ -36,8 +36,8 @@ Kept = Mapping[tuple[Tier, str, Source], int]
 
 @dataclass(frozen=True, slots=True)
 class HostRisk:
-    """The bytes of a topic that only one host has. told_ms: when the agent reported these bytes, by
-    the agent's clock.
+    """Bytes that only one host has, of lines of one topic. told_ms: when the agent reported these
+    bytes, by the agent's clock.
     """
 
     host: HostState
@@ -48,12 +48,12 @@ class HostRisk:
 
 @dataclass(frozen=True, slots=True)
 class TierRisk:
-    """The records of a topic that tiers lack, in the newest buckets. since: the start of the oldest
-    bucket of which a tier lacks records. tiers: the tiers that lack records of this bucket, in the
-    order of tiers. records, bytes: how many records and bytes are lacking in all newest buckets
-    together, in the tier that lacks most. holder: the last place before these tiers that has
-    records of the oldest bucket. loss_ms: when these records expire at `holder`; None if this is
-    not known.
+    """Those records in the newest buckets of a topic that some tiers lack. since: the start of the
+    oldest bucket of which a tier lacks records. tiers: the tiers that lack records of this bucket,
+    in the order of tiers. records, bytes: how many records and bytes are lacking in all newest
+    buckets together, in the tier that lacks most. holder: the last place before these tiers that
+    has records of the oldest bucket. loss_ms: when these records expire at `holder`; None if this
+    is not known.
     """
 
     source: Source

@@ -132,7 +132,7 @@ class Records:
         self, path: str | None, file: tuple[str, ...], *, with_copies: bool = True
     ) -> bool:
         """Whether a record with this path may have a line of a file that had the paths `file`.
-        None, the path of a record without a path, fits every file."""
+        A record without a path (`path` is None) may have a line of any file."""
         if path is None or any_may_have_been(file, path):
             return True
         return with_copies and self.are_noted and any_may_have_copy(file, path)

@@ -92,7 +92,7 @@ IsAt = Callable[[str, int, int], bool]
 
 @dataclass(frozen=True, slots=True)
 class Unnoted:
-    """Bytes of a file that the agent could not read, so that their lines are not noted. end: None
+    """Bytes that the agent could not read in a file, so that their lines are not noted. end: None
     if the end is unknown."""
 
     path: str

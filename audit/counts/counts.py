@@ -201,10 +201,10 @@ class Counts:
         self._sums.clear()
 
     def to_messages(self, previous: Mapping[BucketKey, int]) -> tuple[Count, ...]:
-        """The counts as entries of deltas. previous: for each bucket that an earlier delta of this
-        producer touched, the number of the last delta that touched it. These numbers stay correct
-        if deltas.number_deltas splits the entries into several deltas, because each bucket has only
-        one entry."""
+        """Returns the counts as entries of deltas. previous: for each bucket of which an earlier
+        delta of this sender has counts, the number of the last such delta. These numbers stay
+        correct if deltas.number_deltas splits the entries into several deltas, because each bucket
+        has only one entry."""
         return tuple(
             count_message(key, sums, self.bucket_ms, previous.get(key, 0))
             for key, sums in self._sums.items()
