@@ -61,7 +61,7 @@ def open_database(
 
 @contextmanager
 def failures(path: Path | str) -> Iterator[None]:
-    """Raises StateRefused if SQLite reports in the block that the database is damaged, and
+    """Raises StateRefused if SQLite reports in the `with` block that the database is damaged, and
     DatabaseFailed if SQLite cannot use the disk, for example because it is full. Does not change
     other errors.
     """

@@ -158,6 +158,6 @@ def fills_by_name(parser: str, json_field: str | None) -> bool:
 
 
 def of_source(recipe: Recipe, error: ConfigurationRefused) -> ConfigurationRefused:
-    """Returns an error with the same text after the name of the recipe's data topic."""
+    """Returns the error, but with the name of the recipe's data topic before its text."""
     which = f"source of topic {recipe.data.name}: "
     return ConfigurationRefused(which + str(error).removeprefix(which))

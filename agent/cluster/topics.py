@@ -60,8 +60,8 @@ class Topics:
         return frozenset(self._known)
 
     def made_again(self, destinations: Sequence[Destination]) -> list[str]:
-        """The topics of these destinations whose id differs from the id that the state has, because
-        they were deleted and made again."""
+        """Returns those topics of these destinations that were deleted and made again: their ids
+        differ from the ids in the state."""
         sources = (source for each in destinations for source in (each.data, each.rejected))
         return sorted(
             {

@@ -154,7 +154,7 @@ def _objects(lines: Sequence[bytes]) -> Iterator[dict[str, Any]]:
 
 
 def _types_in(kind: Any) -> Iterator[Any]:
-    """A type, and all types inside it."""
+    """Yields a type, and all types inside it."""
     yield kind
     match kind:
         case list():

@@ -137,8 +137,8 @@ def _path(shown: Mapping[str, Any]) -> str:
 
 
 def _distinction(tracked: TrackedFile, host: Host, *, is_newest: bool) -> str:
-    """The inode of a file, the first byte of the file id, and where the file is now. is_newest:
-    whether no later file id has the same inode.
+    """Returns, in words, the inode of a file, the position at which the file id begins, and where
+    the file is now. is_newest: whether no later file id has the same inode.
     """
     parts = [f"inode {tracked.birth.key.inode}"]
     if tracked.birth.begin:

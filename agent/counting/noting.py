@@ -103,5 +103,5 @@ def put_set_apart(apart: SetApart, now_ms: int, changes: CountChanges) -> None:
 
 
 def put_unseen(unseen: Unseen, now_ms: int, changes: CountChanges) -> None:
-    """Adds to `changes` rotated files that were not read, so that no note has their lines."""
+    """Adds to `changes` the rotated files that were not read: no note has their lines."""
     changes.put_unnoted(None, Unnoted(unseen.path, 0, None, unseen.reason), now_ms)

@@ -17,8 +17,8 @@ ROW_BYTES: Final = 96
 
 
 class Segment(NamedTuple):
-    """A list of notes. first_ms, newest_ms: when the oldest and the newest of the notes were
-    made."""
+    """Notes that were made one after the other, and are deleted together. first_ms, newest_ms: when
+    the oldest and the newest of these notes were made."""
 
     number: int
     first_ms: int

@@ -228,7 +228,8 @@ class Inquiry:
             self._divided, self._kept = {}, []
 
     def status(self, now: float) -> dict[str, object] | None:
-        """What the inquiry waits for, as sentences for operators; None if it waits for nothing."""
+        """Returns, for /health, how many bytes the inquiry has not decided about yet, and what its
+        search waits for; None if it waits for nothing."""
         if self.is_over:
             return None
         size = sum(each.intent.length for each in (*self._searching, *self._asked))

@@ -304,8 +304,8 @@ def dropped(
     """Yields the position of each record that the agent would send, but that readers would drop as
     a repeat or as an overlap.
 
-    rows: for each batch that would be sent, its partition and the first bytes of its records. tops:
-    the mark of each partition (see `Marks`).
+    rows: for each batch that would be sent, its partition, and the positions at which its records
+    begin. tops: the mark of each partition (see `Marks`).
     """
     for tp, first in rows:
         yield from first[first < tops.get(tp, 0)].tolist()

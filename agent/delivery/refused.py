@@ -179,8 +179,8 @@ class Refused:
         return [each for intent in intents for each in self._apart.pop(intent, [])]
 
     def status(self, now: float) -> dict[str, object] | None:
-        """What the search for refused records waits for, as sentences for operators; None if it
-        waits for nothing."""
+        """Returns, for /health, how many refused records are undecided, and what the search for
+        them waits for; None if it waits for nothing."""
         if self.is_over:
             return None
         count = len(self._searching) + len(self._asked)

@@ -162,8 +162,9 @@ class Search(Generic[W]):
         return Certainty.LOST, ", and the brokers do not have it"
 
     def status(self, past_at: float, now: float) -> dict[str, object]:
-        """What the search waits for, as sentences for operators. past_at: the time after which
-        batches that were sent before the agent started can no longer arrive.
+        """Returns, for /health, what the search waits for: the partitions that are not read yet,
+        and the seconds until a batch that was sent earlier can no longer arrive. past_at: the time
+        after which no such batch can arrive.
         """
         if self.is_over:
             return {}

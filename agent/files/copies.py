@@ -81,8 +81,8 @@ class Copies:
         return True
 
     def _bytes_there(self, original: TrackedFile, base: str) -> int:
-        """If the original's file id has ended, the number of its bytes that were read. If the file
-        id has not ended, the number of the original's bytes that can be read at the path.
+        """Returns how many bytes the original has: if its file id has ended, the number of bytes
+        that were read; if not, the size of the file that is at the path now.
         """
         if original.length is not None:
             return original.length
@@ -157,8 +157,8 @@ def origins(tracked: TrackedFile) -> set[str]:
 
 
 def _is_short(original: TrackedFile) -> bool:
-    """Whether so few bytes of the original were read that they are all among its remembered first
-    bytes."""
+    """Whether so few bytes of the original were read that the fingerprint (a hash of the file's
+    first bytes) covers all of them."""
     return original.promised <= original.birth.fingerprint.length
 
 

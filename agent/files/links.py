@@ -40,8 +40,8 @@ class Links:
         self._led: dict[str, str] = {}
 
     def load(self, found: Iterable[tuple[str, str]]) -> None:
-        """Takes over the paths of files that were known before the agent started. found: (path of
-        the link, real path) of each file. The newest file comes last.
+        """Takes over to which files links led before the agent started. found: for each file, the
+        path of the link and the real path. The newest file comes last.
         """
         self._led = dict(found)
 

@@ -118,7 +118,7 @@ class Rotations:
 
     def take_sources(self, sources: Sequence[TailedSource]) -> None:
         """Replaces the sources when the agent reloads its settings. Keeps what the last look found
-        at the paths that the new sources mean, and lists all directories again.
+        at the paths that patterns of the new sources match, and lists all directories again.
         """
         for place in self._places.values():
             place.changed_ns = None
@@ -331,7 +331,7 @@ class Rotations:
     def _is_restless(self, look: Look, changed_ns: int) -> bool:
         """Whether names were changing while the directory was listed. If names were changing, the
         scan of the patterns and the listing show different moments. Then the agent keeps what the
-        last look found, and leaves the decision to the next look.
+        last look found, and the next look decides.
         """
         moment, place = look.moment, look.place
         left = [path for path in look.elsewhere if path in place.lay]

@@ -1,5 +1,5 @@
 """What the compilers of log4j's patterns and of Python's formats have in common: the pieces and
-groups of a regular expression, and errors that mark the refused place in the pattern.
+groups of a regular expression, and errors that point at the refused part of the pattern.
 """
 
 from __future__ import annotations

@@ -196,8 +196,8 @@ class _Scan:
                 self._index = self._index + 1
 
     def refuse(self, bytes_: bytes, first: Int64s, end: Int64s) -> None:
-        """Marks as not matching each line that has one of the bytes `bytes_` between `first` and
-        `end`.
+        """Notes that a line does not match if one of the bytes `bytes_` is between its `first` and
+        its `end`.
         """
         controls = self._controls()
         if len(controls):
@@ -233,8 +233,8 @@ class _Scan:
         return places
 
     def require_digits(self, first: Int64s, end: Int64s) -> None:
-        """Marks as not matching each line that has another byte than a digit between `first` and
-        `end`.
+        """Notes that a line does not match if a byte between its `first` and its `end` is not a
+        digit.
         """
         first, end = (np.where(self.good, each, self.end) for each in (first, end))
         texts = slices(self._text, first, end).view(pa.string())

@@ -214,8 +214,8 @@ def _decoded(text: str) -> Any:
 
 
 def _is_shallow(text: str) -> bool:
-    """Whether objects and arrays in the text are nested at most DEPTH_MAX deep. The decoder can
-    recurse so deep even if the caller's stack is already deep.
+    """Whether objects and arrays in the text are nested at most DEPTH_MAX deep. Down to this depth,
+    the decoder can recurse even if the caller's stack is already deep.
     """
     if text.count("[") + text.count("{") <= DEPTH_MAX:
         return True

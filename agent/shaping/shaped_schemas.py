@@ -27,8 +27,8 @@ def changes_fields(rules: Sequence[Rule]) -> bool:
 
 
 def shaped(text: str, rules: Sequence[Rule]) -> str:
-    """The schema after the rules. text: the schema before the rules, which has all fields that the
-    rules name.
+    """Returns the schema that records have after the rules. text: the schema that they have before
+    the rules; it has all fields that the rules name.
     """
     document = json.loads(text)
     for rule in rules:
@@ -43,8 +43,9 @@ def shaped(text: str, rules: Sequence[Rule]) -> str:
 
 
 def unshaped(text: str, rules: Sequence[Rule]) -> str:
-    """The schema before the rules. text: the schema after them. Raises ConfigurationRefused if a
-    rule renames a field to a name that the schema does not have.
+    """Returns the schema that records have before the rules. text: the schema that they have after
+    the rules. Raises ConfigurationRefused if a rule renames a field to a name that the schema does
+    not have.
     """
     document = json.loads(text)
     if type(document) is not dict or "fields" not in document:

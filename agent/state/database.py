@@ -171,8 +171,8 @@ class StateDatabase:
 
         Sequence numbers alone do not give this order: if an intent was divided, its parts have
         higher sequence numbers than the intents of later bytes. So the list is first sorted by
-        sequence number. Then the intents of each file are sorted by their bytes, but only among the
-        places of this file in the list, so that the other files' intents do not move.
+        sequence number. Then the intents of each file are sorted by their bytes, but only among
+        this file's positions in the list, so that the other files' intents do not move.
         """
         found = [self._intent(row) for row in self._rows("SELECT * FROM intents ORDER BY sequence")]
         of_file: dict[int, list[Intent]] = {}

@@ -32,7 +32,8 @@ FINGERPRINT_BYTES: Final = 1024
 GUARD_BYTES: Final = 256
 MARKS_MAX: Final = 24
 PROOF_BYTES: Final = 1 << 20
-"""How many bytes are read at a time when the agent checks the CRCs of marks."""
+"""To check the CRC of all bytes before a position, the agent reads at most this many bytes at a
+time."""
 
 _LENGTH_BYTES: Final = 4
 _MACHINE_IDS = (Path("/etc/machine-id"), Path("/var/lib/dbus/machine-id"))

@@ -132,8 +132,8 @@ class Checkpoint(bytes):
 
     @property
     def marks(self) -> tuple[Mark, ...]:
-        """The marks (see the module `identity`), by rising positions: CRCs of the bytes before
-        them."""
+        """The marks (see the module `identity`): positions, in rising order, each with the CRC of
+        the bytes before it."""
         return tuple(Mark(*fields) for fields in _MARK.iter_unpack(self[_POINT.size :]))
 
 

@@ -36,7 +36,7 @@ Kept = Mapping[tuple[Tier, str, Source], int]
 
 @dataclass(frozen=True, slots=True)
 class HostRisk:
-    """Bytes that only one host has, of lines of one topic. told_ms: when the agent reported these
+    """Bytes of one topic's lines, which only one host has. told_ms: when the agent reported these
     bytes, by the agent's clock.
     """
 
@@ -48,7 +48,7 @@ class HostRisk:
 
 @dataclass(frozen=True, slots=True)
 class TierRisk:
-    """Those records in the newest buckets of a topic that some tiers lack. since: the start of the
+    """The records that some tiers lack in the newest buckets of a topic. since: the start of the
     oldest bucket of which a tier lacks records. tiers: the tiers that lack records of this bucket,
     in the order of tiers. records, bytes: how many records and bytes are lacking in all newest
     buckets together, in the tier that lacks most. holder: the last place before these tiers that

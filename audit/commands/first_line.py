@@ -52,8 +52,8 @@ _OF_REJECTS = (Cause.REJECTED, Cause.WRONG_PATTERN)
 
 @dataclass(frozen=True, slots=True)
 class FirstLine:
-    """A line. kind: missing, doubled, differing or rejected. where: in words, path and byte, or
-    topic, partition and offset."""
+    """A line. kind: missing, doubled, differing or rejected. where: in words, either path and byte,
+    or topic, partition and offset."""
 
     kind: str
     where: str

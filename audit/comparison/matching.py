@@ -220,7 +220,7 @@ def compare(
 class _Join:
     """Joins lines and records. counts: how many records each line has. line_of: the line of each
     record, or -1 if it has none. too_many: for each line with surplus records, the first surplus
-    record. changed: for each changed line, the record that has the same first byte but another
+    record. changed: for each changed line, the record that begins at the same byte but has another
     text.
     """
 

@@ -92,8 +92,8 @@ IsAt = Callable[[str, int, int], bool]
 
 @dataclass(frozen=True, slots=True)
 class Unnoted:
-    """Bytes that the agent could not read in a file, so that their lines are not noted. end: None
-    if the end is unknown."""
+    """Bytes that the agent could not read in a file: their lines are not noted. end: None if the
+    end is unknown."""
 
     path: str
     first: int
@@ -158,8 +158,8 @@ def checksum(file: int, first: int, end: int, read_ms: int, lines: bytes) -> int
 
 
 def columns(first: int, lines: bytes) -> tuple[Any, Any, Any]:
-    """Returns the first bytes, the lengths and the hashes of a note's lines, as arrays of NumPy.
-    first: the first byte of the note's range."""
+    """Returns, for each line of a note, the position of its first byte, its length and its hash, as
+    arrays of NumPy. first: the position of the first byte of the note's range."""
     count = len(lines) // LINE_BYTES
     lengths = np.frombuffer(lines, "<u4", count).astype(np.int64)
     hashes = np.frombuffer(lines, "<u8", count, count * 4)

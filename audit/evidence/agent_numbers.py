@@ -19,7 +19,8 @@ class AgentNumbers:
     that were ever counted. If this object made numbers in a transaction that failed, the caller
     must make a new object.
 
-    bases: arrays with a value for each of these numbers (see number_bases).
+    bases: for each of these numbers, the values from which the numbers of the agent's deltas are
+    stored as differences (see number_bases).
     """
 
     def __init__(self, connection: sqlite3.Connection) -> None:
