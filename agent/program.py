@@ -310,7 +310,7 @@ class RunningAgent:
         status: Status,
         found: Found,
     ) -> None:
-        """clients: the two clients of `connected`."""
+        """clients: the two clients that `connected` yields."""
         # There are seven arguments, because the caller makes these objects before the brokers
         # answer, and still uses them when it no longer uses this object.
         self._settings = settings

@@ -26,7 +26,8 @@ class Noted:
 
     doubts: how often the agent had found by then that a file of the topic no longer has the bytes
     that were read. targets: by file id, the position up to which the file's bytes must be accounted
-    for. final: whether the seal is the last word of an agent that leaves for good (see leaving).
+    for. final: whether the seal is the last word of an agent that leaves for good (see module
+    leaving).
     """
 
     topic: str

@@ -101,10 +101,10 @@ def shape_of(recipe: Recipe, codec: Codec) -> RecordShape | None:
 
 
 class RecordShape:
-    """Applies a recipe's rules. parsing: the recipe with the schema that records have before the
-    rules. before: the codec of that schema. filters: the names of the rules that leave records out.
-    rejected: applies the rules to rejected lines. Raises ConfigurationRefused if the rules do not
-    fit the records.
+    """Applies a recipe's rules. parsing: the same recipe, but with the schema that records have
+    before the rules. before: the codec of that schema. filters: the names of the rules that leave
+    records out. rejected: the object that applies the rules to rejected lines. Raises
+    ConfigurationRefused if the rules do not fit the records.
     """
 
     def __init__(self, recipe: Recipe, codec: Codec) -> None:

@@ -35,8 +35,8 @@ complete only for the time after the deleted rows.
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """The lines of the bytes [first, end) of a file. lines: their lengths and hashes, as
-    `notes.lines_of` makes them."""
+    """The lines of the bytes [first, end) of a file. lines: the lengths of these lines and the
+    hashes of their texts, encoded by `notes.lines_of`."""
 
     file: int
     first: int

@@ -89,7 +89,8 @@ class Adopts(Protocol):
         """Returns SAME if the compressed file has the bytes of a file that the agent knows; from
         then on, the agent reads the rest of that file from the compressed file. Returns UNKNOWN if
         only a later look can find out whose bytes the compressed file has, and OTHER if it has the
-        bytes of no known file. index: the index of the file's source. may_begin: as in `Sighting`.
+        bytes of no known file. index: the index of the file's source. may_begin: whether the agent
+        may begin a new file id for the file.
         """
         ...
 

@@ -21,7 +21,7 @@ from skidway.agent.values.tracked import TrackedFile
 # dictionaries.
 class KnownFiles:
     """Owns every TrackedFile. replaced: by path, the old file id of each file that has got a new id
-    since the last look, and that the agent did not have open then.
+    since the last look; only of files that the agent did not have open when they got the new id.
     """
 
     def __init__(self, host: Host, handles: Handles, directories: Directories) -> None:

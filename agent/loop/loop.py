@@ -154,7 +154,8 @@ class Loop:
         patterns before it reads, and its transaction stores the new destinations. Bytes that
         already have an intent are sent as the intent says.
 
-        ends: the log end offsets of the partitions of new topics, which are not in `topics` yet.
+        ends: for new topics (those that are not in `topics` yet), the log end offsets of their
+        partitions.
         """
         changes = self._first or Changes()
         self._settings = settings

@@ -70,8 +70,8 @@ class Reloader:
         return self._preparation is None and (self._is_asked or bool(self._waiting))
 
     def begin(self, work: Callable[[], Prepared]) -> None:
-        """Begins a preparation, which answers all requests that wait now. work: prepares the
-        settings; runs on a thread of its own."""
+        """Begins a preparation, which answers all requests that wait now. work: a function that
+        prepares the settings; it runs on a thread of its own."""
         self._is_asked = False
         self._answering, self._waiting = self._waiting, []
         self._preparation = Preparation(work)

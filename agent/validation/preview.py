@@ -43,9 +43,9 @@ PREFIX_BYTES: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class PreviewedRow:
-    """The row of one record. first, length: the record's bytes in the sample. time: the record's
-    event time. row: the record's fields. A value is None where a running agent would write the
-    moment of reading.
+    """The row of one record. first, length: where the record's bytes begin in the sample, and how
+    many they are. time: the record's event time. row: the record's fields. A value is None where a
+    running agent would write the moment of reading.
     """
 
     first: int
@@ -56,7 +56,8 @@ class PreviewedRow:
 
 @dataclass(frozen=True, slots=True)
 class PreviewedFiltered:
-    """A record that a rule of shape leaves out. first, length: its bytes in the sample."""
+    """A record that a rule of `shape` leaves out. first, length: where its bytes begin in the
+    sample, and how many they are."""
 
     first: int
     length: int

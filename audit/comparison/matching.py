@@ -141,8 +141,8 @@ class Records:
 @dataclass(frozen=True, slots=True)
 class Span:
     """Consecutive lines of a file with the same result (`fate`), in the bytes [first, end). place:
-    partition and offset of one record: of the first surplus record if the lines are doubled, and of
-    the first record with another text if the lines are changed; otherwise None.
+    if the lines are doubled, the partition and offset of the first surplus record; if they are
+    changed, those of the first record with another text; otherwise None.
     """
 
     file: int

@@ -43,9 +43,9 @@ class GridCell:
 
 @dataclass(frozen=True, slots=True)
 class GridColumn:
-    """One column. age: 0 for the newest column; narrow windows leave out old columns. gap: in
-    words, for how long before this column no topic has a bucket; "" if the column before it follows
-    without a gap.
+    """One column. age: how many columns are newer than this one; narrow browser windows leave out
+    old columns. gap: in words, for how long before this column no topic has a bucket; "" if the
+    column before it follows without a gap.
     """
 
     start: int
