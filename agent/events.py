@@ -195,8 +195,8 @@ def set_apart(range_: SetApart, lines: int | None = None) -> None:
 
 
 def _bytes_known(range_: SetApart) -> int:
-    """How many bytes a range has, as far as this is known. For a range without an end, returns the
-    number of all lost bytes of the file (`tally.lost`).
+    """Returns how many bytes a range has, as far as this is known. For a range without an end,
+    returns the number of all lost bytes of the file (`tally.lost`).
     """
     if range_.end is None:
         return range_.tracked.tally.lost

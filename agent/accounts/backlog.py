@@ -154,8 +154,8 @@ class Backlogs:
         return max(begin_ms + kept_ms, now_ms)
 
     def _kept_ms(self, topic: str, path: str) -> int | None:
-        """How long (ms) the agent expects a file at this path to exist after its birth; None if
-        neither a setting says this nor a file of the directory was deleted.
+        """Returns how long (ms) the agent expects a file at this path to exist after its birth;
+        None if neither a setting says this nor a file of the directory was deleted.
         """
         said = [
             each.deleted_after_ms
@@ -231,8 +231,8 @@ def _topic(
 
 
 def _ends(tracked: TrackedFile) -> tuple[int, int]:
-    """Two positions in a file: up to where the agent has read it, and up to where the agent has to
-    read it.
+    """Returns two positions in a file: up to where the agent has read it, and up to where the agent
+    has to read it.
     """
     read = max(tracked.read_position, tracked.promised, tracked.position)
     if tracked.state is FileState.CLOSED:

@@ -52,8 +52,9 @@ def framer_of(recipe: Recipe) -> Framer:
 
 
 def build_parser(recipe: Recipe, codec: Codec) -> Parser:
-    """The recipe's parser, which fills all fields of the schema except those that the result of
-    `added_fields` adds. Raises ConfigurationRefused if the parser does not fit the schema.
+    """Returns the recipe's parser, which fills all fields of the schema except those that the
+    result of `added_fields` adds. Raises ConfigurationRefused if the parser does not fit the
+    schema.
     """
     try:
         schema = _schema_of_parser(recipe, codec)

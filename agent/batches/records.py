@@ -50,7 +50,7 @@ class Records:
 
 
 def sizes_of(values: Pieces, keys: pa.BinaryArray | None) -> Int64s:
-    """The number of bytes of each value together with its key."""
+    """Returns the number of bytes of each value together with its key."""
     size = values.sizes
     return size if keys is None else size + line_columns.sizes(keys)
 

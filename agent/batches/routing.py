@@ -25,7 +25,8 @@ def of_file(file: int, partitions: int) -> int:
 
 
 def of_position(file: int, first: Int64s, partitions: int) -> Int64s:
-    """The partition of each record of a file. The position of the record's first byte decides."""
+    """Returns the partition of each record of a file. The position of the record's first byte
+    decides."""
     steps = first >> SPREAD_BITS
     found, where = np.unique(steps, return_inverse=True)
     table = [_mix(_mix(file) ^ int(step)) % partitions for step in found]

@@ -61,7 +61,7 @@ class LeftOut:
     rule: Int64s
 
     def joined(self, other: LeftOut) -> LeftOut:
-        """The records of this object and of `other`, in the order of their lines."""
+        """Returns the records of this object and of `other`, in the order of their lines."""
         if not len(self.rows):
             return other
         rows = np.concatenate((self.rows, other.rows))
@@ -90,7 +90,7 @@ def without_headers(parsed: Parsed, filters: Sequence[str]) -> tuple[Parsed, Lef
 
 
 def shape_of(recipe: Recipe, codec: Codec) -> RecordShape | None:
-    """The object that applies the recipe's rules; None if the recipe has no rules. Raises
+    """Returns the object that applies the recipe's rules; None if the recipe has no rules. Raises
     ConfigurationRefused."""
     if not recipe.shape:
         return None

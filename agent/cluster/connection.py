@@ -120,8 +120,8 @@ def resolve(
     settings: AgentSettings,
     cluster: Cluster,
 ) -> list[Destination]:
-    """One destination for each source: the source with its topics and schemas. Raises Unreachable,
-    ConfigurationRefused."""
+    """Returns one destination for each source: the source with its topics and schemas. Raises
+    Unreachable, ConfigurationRefused."""
     topics = _topics_now(client, _topics(settings.sources))
     sources = {
         name: Source(cluster.name, cluster.id, name, topic_id)

@@ -103,12 +103,12 @@ class Topics:
         self._put(topic, TopicState(topic_id, until_ms), changes)
 
     def sealed_until(self, topic: str) -> int | None:
-        """The wall time (ms) up to which the topic is sealed; None if it has no seal."""
+        """Returns the wall time (ms) up to which the topic is sealed; None if it has no seal."""
         known = self._known.get(topic)
         return None if known is None else known.sealed_until
 
     def source(self, topic: str) -> Source:
-        """The topic as audit messages name it."""
+        """Returns the topic as audit messages name it."""
         known = self._known.get(topic)
         return self.named(topic, "" if known is None else known.topic_id)
 
@@ -118,7 +118,7 @@ class Topics:
         return self.named(tracked.birth.topic, tracked.birth.topic_id)
 
     def named(self, topic: str, topic_id: str) -> Source:
-        """The topic with this name and id, as audit messages name a topic of the agent's
+        """Returns the topic with this name and id, as audit messages name a topic of the agent's
         cluster.
         """
         return Source(self._cluster.name, self._cluster.id, topic, topic_id)

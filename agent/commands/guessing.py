@@ -83,7 +83,7 @@ def guess(path: Path, lines_max: int, encoding: str | None = None) -> Guess:
 
 
 def document(found: Guess) -> dict[str, Any]:
-    """The proposal as the object that `guess --json` prints as JSON."""
+    """Returns the proposal as the object that `guess --json` prints as JSON."""
     return {
         "what": found.what,
         "share": round(found.preview.share, 4),
@@ -119,7 +119,7 @@ def _with_notes(found: Guess, sample: Sample, encoding: str | None) -> Guess:
 
 
 def _as_json(sample: Sample) -> Guess | None:
-    """A proposal for a log whose lines are JSON objects; None if too few lines look like
+    """Returns a proposal for a log whose lines are JSON objects; None if too few lines look like
     objects."""
     objects = sum(text.lstrip().startswith(b"{") for text in sample.texts)
     if objects < SHARE_LEAST * len(sample.texts):
@@ -197,8 +197,8 @@ def _times(texts: list[bytes]) -> list[tuple[str, str]]:
 def _time_members(
     value: dict[str, Any], above: tuple[str, ...] = ()
 ) -> Iterator[tuple[tuple[str, ...], object]]:
-    """The members of an object that have a value and whose name is in TIMES (the usual names of
-    times), each with its path."""
+    """Yields the members of an object that have a value and whose name is in TIMES (the usual names
+    of times), each with its path."""
     for name, each in value.items():
         path = (*above, name)
         if isinstance(each, dict) and len(path) < DEPTH_MAX and "." not in name:
@@ -312,8 +312,8 @@ _UNKNOWN: Final = (
 
 
 def _as_raw(sample: Sample) -> Guess:
-    """The proposal for a log of unknown format: its parser `raw` does not divide the records into
-    fields."""
+    """Returns the proposal for a log of unknown format: its parser `raw` does not divide the
+    records into fields."""
     found = tried(sample, "text", leading_texts.joined(sample.strings))
     assert found is not None  # a raw parser takes all lines
     notes = (_UNKNOWN,)

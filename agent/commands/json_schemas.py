@@ -49,8 +49,8 @@ class JsonSchema:
     numbered: tuple[str, ...] = ()
 
     def field_of(self, member: str) -> str:
-        """The name of the field that takes a JSON member. If the two names differ, the field has
-        the member's name as an alias."""
+        """Returns the name of the field that takes a JSON member. If the two names differ, the
+        field has the member's name as an alias."""
         fields = self.document["fields"]
         named = (each["name"] for each in fields if member in each.get("aliases", ()))
         return next(named, member)
@@ -69,8 +69,8 @@ class JsonSchema:
 
 
 def proposed(lines: Sequence[bytes], name: str) -> JsonSchema:
-    """The schema for those lines that are JSON objects; other lines do not change it. name: the
-    name of the schema's record."""
+    """Returns the schema for those lines that are JSON objects; other lines do not change it. name:
+    the name of the schema's record."""
     found = infer(iter(lines), name=name, kind=Format.JSON)
     members = _Members(lines)
     shares = {each.place: each.share for each in found.fields}
@@ -96,9 +96,9 @@ def proposed(lines: Sequence[bytes], name: str) -> JsonSchema:
 
 
 def _numbered(shares: Mapping[str, float]) -> list[str]:
-    """The members whose names differ only in numbers or ids, such as `user_123` and `user_124`, if
-    there are at least FAMILY_LEAST of them and each is in few lines. shares: for each member, the
-    share of the lines that have it.
+    """Returns the members whose names differ only in numbers or ids, such as `user_123` and
+    `user_124`, if there are at least FAMILY_LEAST of them and each is in few lines. shares: for
+    each member, the share of the lines that have it.
     """
     families: dict[str, list[str]] = {}
     for name, share in shares.items():
@@ -117,7 +117,7 @@ class _Members:
         self._objects: list[dict[str, Any]] | None = None
 
     def kind_of_most(self, name: str) -> str | None:
-        """The type that most values of a member have; None if there are no values."""
+        """Returns the type that most values of a member have; None if there are no values."""
         if self._objects is None:
             self._objects = list(_objects(self._lines))
         kinds = Counter(

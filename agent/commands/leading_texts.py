@@ -42,8 +42,8 @@ _APART: Final = r"[ \t:,;|-]+"
 
 
 def traces(texts: Sequence[str]) -> str | None:
-    """The language of the stack traces in these lines of a log; None if the lines have no stack
-    trace."""
+    """Returns the language of the stack traces in these lines of a log; None if the lines have no
+    stack trace."""
     for language, sign in _SIGNS.items():
         pattern = re.compile(sign)
         if any(pattern.match(text) for text in texts):
@@ -89,8 +89,8 @@ def behind(texts: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def timed(texts: Sequence[str]) -> list[dict[str, Any]]:
-    """Several proposals of settings for lines that begin with a time, the most exact one first.
-    Returns an empty list if the lines do not begin with a time.
+    """Returns several proposals of settings for lines that begin with a time, the most exact one
+    first. Returns an empty list if the lines do not begin with a time.
     """
     found = written_times.leading(texts)
     if found is None:

@@ -73,8 +73,9 @@ def zone_notes(time: tuple[Sequence[str], str] | None, made: Preview) -> tuple[s
 
 
 def tried(sample: Sample, what: str, block: dict[str, Any]) -> Guess | None:
-    """The proposal whose source has the settings in `block`; None if these settings cannot be used
-    for this file. If the time of a record cannot be read, the record gets the time of reading.
+    """Returns the proposal whose source has the settings in `block`; None if these settings cannot
+    be used for this file. If the time of a record cannot be read, the record gets the time of
+    reading.
     """
     made = _made(sample, what, block)
     if made is None or not misses_times(made):

@@ -64,11 +64,11 @@ def show(directory: Path, host: Host | None = None) -> dict[str, Any]:
 
 
 def rows(shown: Mapping[str, Any]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """The two tables that the command prints for people: one of the files, and one of the files'
-    ranges that were declared lost or uncertain. shown: the result of `show`. Ids are written as in
-    the audit's sentences. If the end of a lost or uncertain range is unknown, "or more" follows the
-    number of the file's lost or uncertain bytes. If several file ids have the same path, each path
-    is followed by what distinguishes its file id.
+    """Returns the two tables that the command prints for people: one of the files, and one of the
+    files' ranges that were declared lost or uncertain. shown: the result of `show`. Ids are written
+    as in the audit's sentences. If the end of a lost or uncertain range is unknown, "or more"
+    follows the number of the file's lost or uncertain bytes. If several file ids have the same
+    path, each path is followed by what distinguishes its file id.
     """
     more = {(each["file"], each["fate"]) for each in shown["declared"] if each["end"] is None}
     files = [
@@ -244,8 +244,8 @@ def given_up(state: StateDatabase, topic: str) -> list[Intent]:
 
 
 def _size_on_host(tracked: TrackedFile, host: Host) -> int:
-    """The file's size now. If the file is not found, returns the position up to which the agent has
-    promised (in its intents) to deliver the file's bytes.
+    """Returns the file's size now. If the file is not found, returns the position up to which the
+    agent has promised (in its intents) to deliver the file's bytes.
     """
     found = _found_on_host(tracked, host)
     return tracked.promised if found is None else max(found.size, tracked.promised)

@@ -110,9 +110,10 @@ def as_logfmt(texts: Sequence[str]) -> dict[str, Any] | None:
 
 
 def as_prefixed_json(texts: Sequence[str]) -> list[tuple[str, dict[str, Any]]]:
-    """Several proposals of settings for JSON objects after a prefix, each with a description of the
-    lines, the most exact one first. Empty if the log does not have such objects. If many lines have
-    other text in place of an object, the patterns of the proposals also have a group for this text.
+    """Returns several proposals of settings for JSON objects after a prefix, each with a
+    description of the lines, the most exact one first. The result is empty if the log does not have
+    such objects. If many lines have other text in place of an object, the patterns of the proposals
+    also have a group for this text.
     """
     lines = texts[:LOOKED_AT_MAX]
     good = sum(_has_object(line) for line in lines)

@@ -24,8 +24,8 @@ class Evidence:
 
 
 def proven_bytes(handles: Handles, tracked: TrackedFile, intent: Intent) -> Evidence | None:
-    """The intent's bytes; None if they were changed or cut off. Raises Moved if the file is not at
-    the path where the agent last saw it, and OSError if the bytes cannot be read right now.
+    """Returns the intent's bytes; None if they were changed or cut off. Raises Moved if the file is
+    not at the path where the agent last saw it, and OSError if the bytes cannot be read right now.
     """
     if intent.first != tracked.read_position:
         return None  # the bytes before the intent are not proven

@@ -266,9 +266,9 @@ class Inquiry:
         self._search.begin(Found(self._agent, wanted), floors, now)
 
     def _recipe_now(self, tracked: TrackedFile) -> Recipe | None:
-        """The recipe by which the agent now sends bytes of the file. None if no source has the
-        file, or if the topic's id is not known or is no longer the id that the file's announcement
-        names.
+        """Returns the recipe by which the agent now sends bytes of the file. Returns None if no
+        source has the file, or if the topic's id is not known or is no longer the id that the
+        file's announcement names.
         """
         if tracked.source is None:
             return None
@@ -311,8 +311,8 @@ class Inquiry:
         return taken
 
     def _evidence(self, tracked: TrackedFile, intent: Intent) -> Evidence | None:
-        """The intent's bytes; None if they are gone. Raises OSError if the file cannot be read now,
-        for example because it was renamed again while the agent searched for it.
+        """Returns the intent's bytes; None if they are gone. Raises OSError if the file cannot be
+        read now, for example because it was renamed again while the agent searched for it.
         """
         try:
             return proven_bytes(self._handles, tracked, intent)
@@ -392,9 +392,9 @@ class Inquiry:
         return plans
 
     def _sendable(self, asked: _Asked, tracked: TrackedFile) -> Recipe | None:
-        """The recipe by which missing records are sent: the intent's settings with the versions of
-        the present program, or else the file's present settings. None if the present program can
-        use neither of these settings.
+        """Returns the recipe by which missing records are sent: the intent's settings with the
+        versions of the present program, or else the file's present settings. Returns None if the
+        present program can use neither of these settings.
         """
         assert asked.recipe is not None
         for recipe in (at_present(asked.recipe), self._recipe_now(tracked)):
@@ -465,8 +465,8 @@ class Inquiry:
     def _intent_of(
         self, whole: Intent, verdict: _Verdict, evidence: Evidence | None, *, is_whole: bool
     ) -> Intent:
-        """The intent of a part: `whole` itself if the part is the whole intent, or else a new
-        intent. The new intents of all parts together replace `whole`."""
+        """Returns the intent of a part: `whole` itself if the part is the whole intent, or else a
+        new intent. The new intents of all parts together replace `whole`."""
         part = verdict.part
         if verdict.sending is not None:
             intent = verdict.sending.intent
@@ -487,8 +487,8 @@ class Inquiry:
 
 
 def _record_bounds(intent: Intent, evidence: Evidence, framer: Framer) -> Int64s:
-    """The positions, in the byte range of an intent, at which the present program begins or ends a
-    record."""
+    """Returns the positions, in the byte range of an intent, at which the present program begins or
+    ends a record."""
     if intent.length > READ_BYTES:
         return np.array([intent.first, intent.end])
     frames = framer.frame(evidence.data, np.array([len(evidence.data)]))

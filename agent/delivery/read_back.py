@@ -124,8 +124,8 @@ def reach(recipe: Recipe, intent: Intent) -> set[TopicPartition]:
 
 
 def reach_of_any(recipe: Recipe) -> set[TopicPartition]:
-    """All partitions of the topics to which a recipe sends. If nobody knows by which recipe records
-    were made, the records can be in any of these partitions.
+    """Returns all partitions of the topics to which a recipe sends. If nobody knows by which recipe
+    records were made, the records can be in any of these partitions.
     """
     topics = (recipe.data, recipe.rejected)
     return {TopicPartition(t.name, partition) for t in topics for partition in range(t.partitions)}

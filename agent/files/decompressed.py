@@ -74,8 +74,8 @@ class Decompressor:
         self._stream: Any = None
 
     def read(self, count: int) -> bytes:
-        """The next decompressed bytes: `count` bytes, or fewer at the end of the file. Raises
-        OSError if the file cannot be decompressed.
+        """Returns the next decompressed bytes: `count` bytes, or fewer at the end of the file.
+        Raises OSError if the file cannot be decompressed.
         """
         try:
             if self._stream is None:
@@ -140,7 +140,7 @@ class Decompressed:
         return data[:count]
 
     def status(self) -> Status:
-        """The file's present status, but with the number of its plain bytes as the size."""
+        """Returns the file's present status, but with the number of its plain bytes as the size."""
         return self._handle.status()._replace(size=self._size)
 
     def where(self) -> str:

@@ -136,8 +136,8 @@ class Endings:
         return unseen_s >= 0 and still_s >= max(STILL_S, STILL_FACTOR * unseen_s)
 
     def _seen_ms(self, tracked: TrackedFile) -> int | None:
-        """The time (ms) of the last look that found the file. If no look has found the file since
-        the agent started, returns the time of the topic's last seal.
+        """Returns the time (ms) of the last look that found the file. If no look has found the file
+        since the agent started, returns the time of the topic's last seal.
         """
         if tracked.is_seen:
             return self._looked_ms

@@ -162,10 +162,10 @@ def _bases(name: str) -> tuple[str, ...]:
 
 
 def last_record_begin(handle: Handle, size: int, framer: Framer) -> int:
-    """If the file's last record may not be whole yet, the position at which this record begins;
-    otherwise `size`. Looks only at the last READ_BYTES of the file. If the file is longer, and all
-    of these bytes belong to one line, returns the position of the first of these bytes; the part of
-    the line from there on is too long to become a record. Raises OSError.
+    """If the file's last record may not be whole yet, returns the position at which this record
+    begins; otherwise returns `size`. Looks only at the last READ_BYTES of the file. If the file is
+    longer, and all of these bytes belong to one line, returns the position of the first of these
+    bytes; the part of the line from there on is too long to become a record. Raises OSError.
     """
     unit = framer.lines.unit
     window = max(size - READ_BYTES, 0) // unit * unit

@@ -62,12 +62,12 @@ class Known(Protocol):
         ...
 
     def where(self, key: FileKey, born_ns: int | None) -> str:
-        """The path at which a known file is now, in any directory; "" if unknown."""
+        """Returns the path at which a known file is now, in any directory; "" if unknown."""
         ...
 
     def rotated_from(self, base: str) -> list[str]:
-        """The present paths of the newest known files that were written at the path `base` and have
-        been renamed since.
+        """Returns the present paths of the newest known files that were written at the path `base`
+        and have been renamed since.
         """
         ...
 
@@ -76,8 +76,8 @@ class Known(Protocol):
         ...
 
     def first_born(self, base: str) -> int | None:
-        """The time of birth of the oldest known file that was written at a path and still exists;
-        None if there is no such file, or if its time of birth is unknown.
+        """Returns the time of birth of the oldest known file that was written at a path and still
+        exists; None if there is no such file, or if its time of birth is unknown.
         """
         ...
 
@@ -319,7 +319,7 @@ class History:
                 look.miss(index, found.path, AGED)
 
     def _strays(self, look: Look, base: str, index: int) -> list[Found]:
-        """The files that may be generations of the path `base` although they are in another
+        """Returns the files that may be generations of the path `base` although they are in another
         directory, or have a name that no known rotation program gives.
         """
         known = self._known.rotated_from(base)
@@ -395,7 +395,8 @@ class History:
         return False
 
     def _name_of(self, look: Look, before: Found) -> str | None:
-        """The present name, in the directory, of the file that was at a path at the last look."""
+        """Returns the present name, in the directory, of the file that was at a path at the last
+        look."""
         name = self._directories.name_of(look.directory, before.key.inode)
         found = None if name is None else self._host.look(os.path.join(look.directory, name))
         births = (before.born_ns, None if found is None else found.born_ns)
@@ -410,7 +411,7 @@ class History:
 
 
 def by_path(members: Mapping[str, Member]) -> dict[str, dict[str, Member]]:
-    """The files of a directory by name, grouped by the path from which each was rotated."""
+    """Returns the files of a directory by name, grouped by the path from which each was rotated."""
     groups: dict[str, dict[str, Member]] = {}
     for name, member in members.items():
         groups.setdefault(member.base, {})[name] = member

@@ -105,8 +105,8 @@ class KnownFiles:
     # --- where known files are ----------------------------------------------------------------
 
     def status_if_held(self, tracked: TrackedFile) -> Status | None:
-        """The file's status; None if the agent does not have the file open, or cannot read its
-        status."""
+        """Returns the file's status; None if the agent does not have the file open, or cannot read
+        its status."""
         handle = self._handles.held(tracked.file)
         if handle is None:
             return None
@@ -117,9 +117,9 @@ class KnownFiles:
             return None
 
     def find(self, tracked: TrackedFile, *, is_held: bool) -> str | None:
-        """The path where the file is; None if the file is gone. If the agent does not have the file
-        open, this method reads the file's directory once more before it returns None. Raises
-        OSError if nobody can know whether the file is gone.
+        """Returns the path where the file is; None if the file is gone. If the agent does not have
+        the file open, this method reads the file's directory once more before it returns None.
+        Raises OSError if nobody can know whether the file is gone.
         """
         directory = os.path.dirname(tracked.location)
         path = self._directories.find(directory, tracked.birth.key)
@@ -159,7 +159,8 @@ class KnownFiles:
         self.note(tracked)
 
     def lies_at(self, tracked: TrackedFile) -> str:
-        """The path of the file according to this look's listings of directories; "" if unknown."""
+        """Returns the path of the file according to this look's listings of directories; "" if
+        unknown."""
         if not self.is_newest(tracked) or tracked.is_deleted:
             return ""
         try:
@@ -182,7 +183,7 @@ class KnownFiles:
         return tracked.birth.born_ns == found.born_ns
 
     def where(self, key: FileKey, born_ns: int | None) -> str:
-        """The path at which the known file with this key and time of birth is now, in any
+        """Returns the path at which the known file with this key and time of birth is now, in any
         directory; "" if unknown.
 
         A compressed file is also found by the key and time of birth that it had before its
@@ -204,8 +205,8 @@ class KnownFiles:
         return path
 
     def rotated_from(self, base: str) -> list[str]:
-        """The present paths of the newest known files that were written at the path `base` and have
-        been renamed since.
+        """Returns the present paths of the newest known files that were written at the path `base`
+        and have been renamed since.
         """
         places = {self.lies_at(each) for each in self.copies.born_at(shown(base))}
         return sorted(places - {"", base})
@@ -242,8 +243,8 @@ class KnownFiles:
         return bool(old.position) and not any(begins_like(self._host, path, old) for path in beside)
 
     def changed_times(self, directory: str) -> set[int]:
-        """For each known file in a directory, the newest time of change (ns) that the agent has
-        seen.
+        """Returns, for each known file in a directory, the newest time of change (ns) that the
+        agent has seen.
         """
         times = set()
         for tracked in self.files.values():

@@ -102,8 +102,8 @@ def begins_like(host: Host, path: str, old: TrackedFile) -> bool:
 
 
 def renumbered(host: Host, old: TrackedFile) -> FileKey | None:
-    """The known file's new key, if the file is still at its path and only the device number of its
-    file system has changed.
+    """Returns the known file's new key, if the file is still at its path and only the device number
+    of its file system has changed.
 
     The kernel numbers disks in the order in which it finds them, and numbers some file systems anew
     at each mount. So a restart of the machine may change the device number in the key of every

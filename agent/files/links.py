@@ -109,14 +109,15 @@ class Links:
 
 
 def _bases(name: str) -> list[str]:
-    """The file name `name`, and the names of the logs of which this file may be a generation."""
+    """Returns the file name `name`, and the names of the logs of which this file may be a
+    generation."""
     said = generation(name)
     return [name, *(() if said is None else said.bases)]
 
 
 def _shape(directory: str, name: str) -> str:
-    """A file name without its numbers. If the name contains the name of the file's directory, as in
-    Docker's `<id>/<id>-json.log`, this part is removed, too.
+    """Returns a file name without its numbers. If the name contains the name of the file's
+    directory, as in Docker's `<id>/<id>-json.log`, this part is removed, too.
     """
     id_ = os.path.basename(directory)
     return shape(name.replace(id_, "/") if len(id_) >= ID_LENGTH_MIN else name)

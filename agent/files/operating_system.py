@@ -45,8 +45,8 @@ class OpenFile:
         return Status(_key(found), found.st_size, found.st_nlink, found.st_mtime_ns, born_ns)
 
     def where(self) -> str:
-        """The path at which the file is now, according to the kernel; "" if the file has no name
-        any more.
+        """Returns the path at which the file is now, according to the kernel; "" if the file has no
+        name any more.
         """
         try:
             path = os.readlink(f"/proc/self/fd/{self.descriptor}")
@@ -106,12 +106,13 @@ class OperatingSystem:
         return scan
 
     def look(self, path: str) -> Found | None:
-        """The regular file at a path; None if there is none, or if it cannot be examined."""
+        """Returns the regular file at a path; None if there is none, or if it cannot be
+        examined."""
         return self._found(path, os.path.islink(path), {}, Scan())
 
     def find(self, directory: str, key: FileKey) -> str | None:
-        """The path in `directory` at which the file with this key is; None if there is none. If an
-        entry is renamed during the search, searches again."""
+        """Returns the path in `directory` at which the file with this key is; None if there is
+        none. If an entry is renamed during the search, searches again."""
         for _ in range(_FIND_TRIES):
             try:
                 with os.scandir(directory) as entries:
@@ -147,7 +148,7 @@ class OperatingSystem:
         return os.path.realpath(directory)
 
     def device_of(self, directory: str) -> int | None:
-        """The device of the directory, or of the nearest parent directory that exists."""
+        """Returns the device of the directory, or of the nearest parent directory that exists."""
         for above in [directory, *map(str, PurePosixPath(directory).parents)]:
             try:
                 return _key(os.stat(above)).device
@@ -198,7 +199,7 @@ class OperatingSystem:
         return found
 
     def _plain_size(self, file: OpenFile, path: str) -> int | None:
-        """The plain size of a compressed file; None if only its name looks compressed."""
+        """Returns the plain size of a compressed file; None if only its name looks compressed."""
         status = os.fstat(file.descriptor)
         if not begins_compressed(path, file.read(_MAGIC_BYTES, 0)):
             self._plain_sizes.learn(Content.of(status), status.st_size)

@@ -163,8 +163,8 @@ def index_of(path: str, sources: Sequence[TailedSource]) -> int | None:
 
 
 def source_of(tracked: TrackedFile, sources: Sequence[TailedSource]) -> int | None:
-    """The index of the source whose patterns match a file's path, or the path from which the file
-    was rotated.
+    """Returns the index of the source whose patterns match a file's path, or the path from which
+    the file was rotated.
     """
     for index, source in enumerate(sources):
         if source.topic == tracked.birth.topic and means(source, tracked.meant):
@@ -193,8 +193,8 @@ def member_of(path: str, sources: Sequence[TailedSource]) -> Member | None:
 def topics_of(
     members: Mapping[str, Member], left: Iterable[str], sources: Sequence[TailedSource]
 ) -> set[str]:
-    """The topics of the generations in a directory, and the topics whose patterns match the paths
-    in `left`. These paths lead to another file than at the last look.
+    """Returns the topics of the generations in a directory, and the topics whose patterns match the
+    paths in `left`. These paths lead to another file than at the last look.
     """
     topics = {sources[each.source].topic for each in members.values()}
     return topics | {each.topic for each in sources for path in left if means(each, path)}

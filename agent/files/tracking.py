@@ -197,11 +197,12 @@ class Tracker:
         return self._known.take_changed()
 
     def take_unopened(self) -> list[UnopenedFile] | None:
-        """The files that could not be opened yet; None if they are the same as at the last call."""
+        """Returns the files that could not be opened yet; None if they are the same as at the last
+        call."""
         return self._unopened.take_changed()
 
     def take_unbegun(self) -> tuple[list[str], list[UnbegunFile]] | None:
-        """What has changed in the list of files without a file id since the last call (see
+        """Returns what has changed in the list of files without a file id since the last call (see
         `Unbegun.take_changed`)."""
         return self._unbegun.take_changed()
 
@@ -352,8 +353,8 @@ class Tracker:
             self._rotations.wait_for(found, sighting.number, base, sighting.now)
 
     def _without_id(self) -> Iterator[UnbegunFile]:
-        """The files that have no file id and could be opened: empty files, and files that are too
-        old."""
+        """Yields the files that have no file id and could be opened: empty files, and files that
+        are too old."""
         for each in self._rotations.places():
             if not self._known.knows(each.found) and not self._unopened.has(each.found.key):
                 yield each

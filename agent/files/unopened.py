@@ -25,7 +25,8 @@ class Unopened:
         self._files = {each.found.key: each for each in files}
 
     def take_changed(self) -> list[UnopenedFile] | None:
-        """All files that could not be opened yet; None if they are the same as at the last call."""
+        """Returns all files that could not be opened yet; None if they are the same as at the last
+        call."""
         is_changed, self._is_changed = self._is_changed, False
         return list(self._files.values()) if is_changed else None
 
@@ -67,8 +68,8 @@ class Unopened:
         return True
 
     def skip_of(self, sighting: Sighting) -> int | None:
-        """How many of a file's first bytes are skipped; None if no bytes are skipped. If the file
-        could not be opened at an earlier look, returns the number that was noted then.
+        """Returns how many of a file's first bytes are skipped; None if no bytes are skipped. If
+        the file could not be opened at an earlier look, returns the number that was noted then.
         """
         found = sighting.found
         before = self._files.get(found.key)

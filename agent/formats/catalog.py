@@ -44,8 +44,8 @@ class Format:
     start: str | None = None
 
     def document(self) -> dict[str, Any]:
-        """The format as a JSON document. The time and the pattern of the first line have the form
-        of a source's settings `timestamp` and `multiline`.
+        """Returns the format as a JSON document. The time and the pattern of the first line have
+        the form of a source's settings `timestamp` and `multiline`.
         """
         entry: dict[str, Any] = {"what": self.what}
         if self.pattern is not None:
@@ -88,8 +88,8 @@ class Format:
         return (self.start and MultilineSettings(type="start", pattern=self.start)) or None
 
     def timestamp(self, timezone: str) -> TimestampSettings | None:
-        """The setting `timestamp`; None if the format has no time. timezone: the zone of times that
-        name no zone.
+        """Returns the setting `timestamp`; None if the format has no time. timezone: the zone of
+        times that name no zone.
         """
         if self.time is None:
             return None

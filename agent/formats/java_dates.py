@@ -132,8 +132,8 @@ def _has_day(form: str) -> bool:
 
 
 def _runs(text: str) -> list[tuple[int, str, bool]]:
-    """The parts of a date pattern, each one a sequence of one letter (`yyyy`) or literal text. For
-    each part: its index in the pattern, its text, and whether it is literal text.
+    """Returns the parts of a date pattern, each one a sequence of one letter (`yyyy`) or literal
+    text. For each part, returns its index in the pattern, its text, and whether it is literal text.
     """
     found: list[tuple[int, str, bool]] = []
     at = 0

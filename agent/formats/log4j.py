@@ -72,7 +72,8 @@ def compiled(pattern: str) -> Layout:
 
 
 def _expanded(pattern: str) -> str:
-    """The pattern, with each variable (`${name}` or `${name:-default}`) replaced by its value."""
+    """Returns the pattern, with each variable (`${name}` or `${name:-default}`) replaced by its
+    value."""
     while (at := pattern.rfind("${")) >= 0:  # the last variable contains no other variable
         end = _bracket_end(pattern, at + 1)
         if end < 0:
@@ -86,7 +87,8 @@ def _expanded(pattern: str) -> str:
 
 
 def _bracket_end(text: str, at: int) -> int:
-    """The index after the bracket that closes the curly bracket at `at`; -1 if none closes it."""
+    """Returns the index after the bracket that closes the curly bracket at `at`; -1 if none closes
+    it."""
     depth = 0
     for place in range(at, len(text)):
         depth += {"{": 1, "}": -1}.get(text[place], 0)
@@ -221,7 +223,8 @@ class _Compiler:
 
 
 def _mark(at: int) -> Piece:
-    """A piece that matches the escape code with which a color begins or ends, or nothing."""
+    """Returns a piece that matches the escape code with which a color begins or ends, or
+    nothing."""
     return Piece(at, "", _ANSI, "mark")
 
 

@@ -77,10 +77,10 @@ def first_changes(
 def without_floor(
     state: StateDatabase, destinations: Iterable[Destination]
 ) -> list[TopicPartition]:
-    """The partitions for which the state has no floor. A partition's floor is the offset from which
-    the agent reads the partition when it looks for records that may have arrived. Before a starting
-    agent sends anything, it asks the cluster for the log end offsets of the partitions without a
-    floor. These offsets become the floors.
+    """Returns the partitions for which the state has no floor. A partition's floor is the offset
+    from which the agent reads the partition when it looks for records that may have arrived. Before
+    a starting agent sends anything, it asks the cluster for the log end offsets of the partitions
+    without a floor. These offsets become the floors.
 
     If the state has unsettled intents, the list is empty. Records of these intents may be before
     the log end offsets, so the partitions must be read from their beginning.
@@ -128,9 +128,9 @@ def _topic_ids(destinations: Iterable[Destination]) -> dict[str, str]:
 
 
 def since(state: StateDatabase) -> dict[str, int]:
-    """For each topic, the time (ms) of its last seal, which says that all lines up to this time are
-    counted. If a topic has no seal: the time at which the agent first started with the topic. Files
-    that changed after this time may be unknown to the agent.
+    """Returns, for each topic, the time (ms) of its last seal, which says that all lines up to this
+    time are counted. If a topic has no seal, returns the time at which the agent first started with
+    the topic. Files that changed after this time may be unknown to the agent.
     """
     found = state.since()
     for name, topic in state.topics().items():

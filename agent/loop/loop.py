@@ -133,8 +133,8 @@ class Loop:
         return self._topics.names
 
     def refusal(self, destinations: Sequence[Destination]) -> str | None:
-        """A sentence that says why the running agent cannot use these destinations (topics with
-        their partitions and recipes) now; None if it can."""
+        """Returns a sentence that says why the running agent cannot use these destinations (topics
+        with their partitions and recipes) now; None if it can."""
         if self.is_stopping or self._accounts.leaving.is_asked:
             return "the agent is ending"
         if self.full_reason is not None:
@@ -260,8 +260,8 @@ class Loop:
 
     @property
     def reading_back(self) -> dict[str, object] | None:
-        """Facts, for /health, about the records that the agent looks for in the brokers' logs. None
-        if the agent looks for no records.
+        """For /health: facts about the records that the agent looks for in the brokers' logs; None
+        if it looks for no records.
         """
         now = self._clock.monotonic()
         said, refused = self._inquiry.status(now) or {}, self._refused.status(now)

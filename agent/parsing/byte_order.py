@@ -36,7 +36,7 @@ def order_of(head: bytes) -> str:
 
 
 def mark_of(encoding: str) -> bytes:
-    """The bytes of an encoding's byte order mark; empty if the encoding has none."""
+    """Returns the bytes of an encoding's byte order mark; empty if the encoding has none."""
     return _MARKS.get(encoding, b"")
 
 

@@ -83,13 +83,13 @@ def follows(lines: Unwrapped) -> Booleans:
 
 
 def whole_texts(lines: Unwrapped) -> pa.BinaryArray:
-    """The texts that the container wrote, each with all its parts."""
+    """Returns the texts that the container wrote, each with all its parts."""
     return _concatenated(lines.texts, np.flatnonzero(~follows(lines)))
 
 
 def is_alone(lines: Unwrapped) -> Booleans:
-    """For each line, whether it must not be in the same record as the line before it: their streams
-    differ, or one of the two is not in the runtime's format."""
+    """Returns, for each line, whether it must not be in the same record as the line before it:
+    their streams differ, or one of the two is not in the runtime's format."""
     alone = ~lines.is_good | _differs(lines)
     alone[1:] |= ~lines.is_good[:-1]
     return alone
@@ -145,12 +145,12 @@ class ContainerParser:
 
 
 def without_fields(schema: pa.Schema) -> pa.Schema:
-    """The schema without FIELDS (the fields for the stream and the time)."""
+    """Returns the schema without FIELDS (the fields for the stream and the time)."""
     return pa.schema([field for field in schema if field.name not in FIELDS])
 
 
 def _lines_of(records: pa.BinaryArray) -> tuple[pa.BinaryArray, Int64s]:
-    """The lines of records, and for each record the index of its first line."""
+    """Returns the lines of records, and for each record the index of its first line."""
     if not any(byte in spans(records)[0][:-1] for byte in (b"\n", b"\r", b"\0")):
         return records, np.arange(len(records))  # each record is one line
     lengths = sizes(records)

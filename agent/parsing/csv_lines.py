@@ -117,7 +117,8 @@ def _is(texts: pa.StringArray, text: str) -> Booleans:
 
 
 def split(line: str, delimiter: str) -> list[str] | str:
-    """The values of one line, or a sentence that says why the line cannot be cut into values."""
+    """Returns the values of one line, or a sentence that says why the line cannot be cut into
+    values."""
     values: list[str] = []
     at = 0
     while True:

@@ -115,7 +115,8 @@ class DelimitedPattern:
 
 
 def compiled(pattern: str, *, dot_all: bool = False) -> DelimitedPattern | None:
-    """The compiled pattern; None if it is not simple. dot_all: whether `.` matches line ends."""
+    """Returns the compiled pattern; None if it is not simple. dot_all: whether `.` matches line
+    ends."""
     text = pattern.removeprefix("^")
     if text.endswith("$") and not text.endswith("\\$"):
         text = text[:-1]
@@ -168,9 +169,9 @@ class _Scan:
         self._index = at  # for each line: the index in `_places(stop)` of the line's next stop
 
     def next(self, stop: int) -> Int64s:
-        """For each line, the first position of the byte `stop` at or after the position from which
-        the line is scanned next. A line without such a byte does not match; for such a line,
-        returns the line's end.
+        """Returns, for each line, the first position of the byte `stop` at or after the position
+        from which the line is scanned next. A line without such a byte does not match; for such a
+        line, returns the line's end.
         """
         places = self._places(stop)
         if stop != self._stop:
@@ -222,7 +223,7 @@ class _Scan:
         return places
 
     def _controls(self) -> Int64s:
-        """All positions of control characters, which are few in most logs."""
+        """Returns all positions of control characters, which are few in most logs."""
         places = self._found.get(-1)
         if places is None:
             # the last byte of the buffer is left out: it belongs to no line

@@ -134,8 +134,8 @@ class JsonParser:
         return Parsed(np.asarray(rows, np.int64)[kept], taken, event_ms[kept], rejects)
 
     def _unknown(self, objects: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """For each object, the members that have no field. An empty list if the schema has no field
-        EXTRA to take them.
+        """Returns, for each object, the members that have no field. Returns an empty list if the
+        schema has no field EXTRA, which could take them.
         """
         if self._extra is None:
             return []
@@ -168,8 +168,8 @@ class JsonParser:
 def _objects(
     strings: pa.StringArray, rejects: list[Reject]
 ) -> tuple[list[int], list[dict[str, Any]]]:
-    """The row numbers and the decoded values of the texts that are JSON objects. A text is None if
-    its line is already rejected.
+    """Returns the row numbers and the decoded values of the texts that are JSON objects. A text is
+    None if its line is already rejected.
     """
     rows: list[int] = []
     objects: list[dict[str, Any]] = []
@@ -209,7 +209,7 @@ def _is_odd(strings: pa.StringArray) -> list[bool | None]:
 
 
 def _decoded(text: str) -> Any:
-    """The value of a JSON text, which may have blanks around it. Raises ValueError."""
+    """Returns the value of a JSON text, which may have blanks around it. Raises ValueError."""
     return _EXACT_DECODER.decode(text) if _is_shallow(text) else _too_deep()
 
 
@@ -256,7 +256,8 @@ slower.
 
 
 def _joined(values: list[Any]) -> str | None:
-    """The members that form a time, joined to one text; None if a member is missing or null."""
+    """Returns the members that form a time, joined to one text; None if a member is missing or
+    null."""
     if any(value is None for value in values):
         return None
     return " ".join(value if type(value) is str else json.dumps(value) for value in values)
@@ -272,8 +273,8 @@ def _strings(texts: list[str | None]) -> pa.StringArray:
 
 
 def extra_field(schema: pa.Schema) -> pa.Field | None:
-    """The schema's field EXTRA, which takes values that fit no other field; None if the schema has
-    no such field.
+    """Returns the schema's field EXTRA, which takes values that fit no other field; None if the
+    schema has no such field.
     """
     at = schema.get_field_index(EXTRA)
     if at < 0:
@@ -296,8 +297,8 @@ def _text_of(value: Any) -> str:
 
 
 def _clean(text: str) -> str:
-    """The text with `?` in place of unpaired surrogates, which JSON can escape but UTF-8 cannot
-    encode."""
+    """Returns the text with `?` in place of unpaired surrogates, which JSON can escape but UTF-8
+    cannot encode."""
     return text.encode("utf-8", "replace").decode()
 
 

@@ -82,7 +82,8 @@ def pairs_of(lines: pa.StringArray) -> Pairs:
 
 
 def split(line: str) -> list[tuple[str, str]] | str:
-    """The pairs of one line, or a sentence that says why the line cannot be cut into pairs."""
+    """Returns the pairs of one line, or a sentence that says why the line cannot be cut into
+    pairs."""
     pairs: list[tuple[str, str]] = []
     at, has_value = 0, False
     while True:
@@ -113,8 +114,8 @@ def split(line: str) -> list[tuple[str, str]] | str:
 
 
 def unescaped(text: str) -> str:
-    """The text, with each escape replaced by the character that it means. Unpaired surrogates
-    become `?`, because UTF-8 cannot encode them.
+    """Returns the text, with each escape replaced by the character that it means. Unpaired
+    surrogates become `?`, because UTF-8 cannot encode them.
     """
     return _ESCAPE.sub(_meaning, text)
 
@@ -166,8 +167,8 @@ class _Scan:
         return begin, end, self._line_of(begin)
 
     def equals_after(self, begin: Int64s) -> Int64s:
-        """For each position in `begin`, the position of the first `=` at or after it; if there is
-        none, a position after all lines.
+        """Returns, for each position in `begin`, the position of the first `=` at or after it; if
+        there is none, a position after all lines.
         """
         equals = np.append(np.flatnonzero(self.text[:-1] == _EQUALS), len(self.data))
         return equals[np.searchsorted(equals, begin)]

@@ -13,7 +13,7 @@ from skidway.schemas.codec.text import is_ascii
 
 
 def cut(data: bytes, frames: Frames) -> pa.BinaryArray:
-    """The value of every record, that is, its bytes without the terminator."""
+    """Returns the value of every record, that is, its bytes without the terminator."""
     return slices(data, frames.first, frames.content_end)
 
 
@@ -77,7 +77,7 @@ def _decoded(values: pa.BinaryArray, encoding: str) -> tuple[pa.BinaryArray, Int
 
 
 def sizes(values: pa.BinaryArray) -> Int64s:
-    """The number of bytes of each value of an array without nulls."""
+    """Returns the number of bytes of each value of an array without nulls."""
     bounds = np.frombuffer(values.buffers()[1], np.int32)
     return np.diff(bounds[values.offset : values.offset + len(values) + 1]).astype(np.int64)
 

@@ -18,8 +18,8 @@ from pyarrow import types
 
 
 def detail(value: Any, field: pa.Field) -> str:
-    """The sentence for a value that does not fit its field. If several parts of the value do not
-    fit, the sentence names the first.
+    """Returns the sentence for a value that does not fit its field. If several parts of the value
+    do not fit, the sentence names the first.
     """
     found = _misfit(value, field)
     place, why = ("", f"not a value of {field.type}") if found is None else found

@@ -119,8 +119,8 @@ class JoiningFramer:
         )
 
     def whole_records_end(self, data: bytes) -> int:
-        """The end of the last record to which no line after `data` can belong; 0 if there is no
-        such record.
+        """Returns the end of the last record to which no line after `data` can belong; 0 if there
+        is no such record.
         """
         end = self.lines.whole_records_end(data)
         if end == 0:

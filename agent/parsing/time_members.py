@@ -41,7 +41,7 @@ def path_of(
 
 
 def member(value: Any, path: Path) -> Any:
-    """The member at a path; None if there is none."""
+    """Returns the member at a path; None if there is none."""
     for name in path:
         if type(value) is not dict:
             return None

@@ -24,7 +24,7 @@ of a setting that developers have not added to this set yet.
 
 
 def needs_restart(before: AgentSettings, after: AgentSettings) -> list[str]:
-    """The keys of the settings that differ and cannot change while the agent runs."""
+    """Returns the keys of the settings that differ and cannot change while the agent runs."""
     return [key for key in _changed(before, after) if not _is_reloadable(key)]
 
 

@@ -121,7 +121,7 @@ class Preparation:
         self._thread.start()
 
     def result(self) -> Prepared | Refusal | None:
-        """The prepared settings, or why they are refused; None while the thread works."""
+        """Returns the prepared settings, or why they are refused; None while the thread works."""
         return None if self._thread.is_alive() else self._result
 
     def wait(self, timeout_s: float) -> None:

@@ -20,7 +20,7 @@ bits."""
 
 
 def period_of(now_ms: int, period_ms: int) -> int:
-    """The beginning (ms) of the period that contains this time."""
+    """Returns the beginning (ms) of the period that contains this time."""
     return now_ms - now_ms % period_ms
 
 

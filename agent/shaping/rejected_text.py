@@ -67,7 +67,8 @@ class RejectedText:
         self.is_whole = not (self.is_withheld or self._kinds or self._patterns)
 
     def line(self, line: bytes, *, is_head: bool = False) -> bytes:
-        """The part of a line that may be sent. is_head: whether more bytes of the line follow."""
+        """Returns the part of a line that may be sent. is_head: whether more bytes of the line
+        follow."""
         if self.is_whole:
             return line
         if self.is_withheld:
@@ -99,8 +100,8 @@ class RejectedText:
             return WITHHELD_DETAIL
 
     def unreadable(self, line: bytes) -> bytes:
-        """What may be sent of a line that is not in the encoding of its source: the whole line if
-        no rule hides anything, otherwise WITHHELD, because masks cannot read such a line.
+        """Returns what may be sent of a line that is not in the encoding of its source: the whole
+        line if no rule hides anything, otherwise WITHHELD, because masks cannot read such a line.
         """
         return line if self.is_whole else WITHHELD
 
@@ -130,9 +131,9 @@ class RejectedText:
         return False
 
     def _encoded(self, masked: str) -> bytes:
-        """A masked text in the encoding of the lines. If this encoding cannot represent a character
-        of the text (such as U+FFFD, which stands for undecodable bytes), the whole text is
-        withheld.
+        """Returns a masked text in the encoding of the lines. If this encoding cannot represent a
+        character of the text (such as U+FFFD, which stands for undecodable bytes), the whole text
+        is withheld.
         """
         try:
             line = masked.encode(self._encoding)

@@ -91,14 +91,14 @@ def without_unused(text: str, rules: Sequence[Rule], schema: str, needed: Collec
 
 
 def removed_names(rules: Sequence[Rule]) -> set[str]:
-    """The names of the fields that rules remove."""
+    """Returns the names of the fields that rules remove."""
     return {x.name for rule in rules if isinstance(rule, r.Remove) for x in rule.fields}
 
 
 def private_names(rules: Sequence[Rule]) -> set[str]:
-    """The names of the fields that a rule masks, hashes or removes. If rules rename such a field,
-    all of its names are in the set. A member of a JSON object with one of these names may contain
-    the secret that the rule hides.
+    """Returns the names of the fields that a rule masks, hashes or removes. If rules rename such a
+    field, all of its names are in the set. A member of a JSON object with one of these names may
+    contain the secret that the rule hides.
     """
     names_of: dict[str, set[str]] = {}
     private: list[set[str]] = []

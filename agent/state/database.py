@@ -185,7 +185,7 @@ class StateDatabase:
         return [next(rising[intent.file]) for intent in found]
 
     def last_sequence(self) -> int:
-        """The highest sequence number among the stored intents; 0 if there are none."""
+        """Returns the highest sequence number among the stored intents; 0 if there are none."""
         return int(self._rows("SELECT coalesce(max(sequence), 0) FROM intents")[0][0])
 
     def recipes(self) -> dict[bytes, Recipe]:

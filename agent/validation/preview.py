@@ -76,8 +76,8 @@ class Preview:
     filtered: tuple[PreviewedFiltered, ...] = ()
 
     def document(self) -> list[dict[str, Any]]:
-        """One entry for each row, each reject and each record that a rule leaves out, in the order
-        of the sample, as a JSON document.
+        """Returns one entry for each row, each reject and each record that a rule leaves out, in
+        the order of the sample, as a JSON document.
         """
         rows = [
             {"first": x.first, "length": x.length, "time": x.time and x.time.isoformat(),
@@ -170,9 +170,9 @@ def _labels(source: SourceSettings, path: str) -> tuple[Labels, list[str]]:
 
 
 def _notes_of_path(source: SourceSettings) -> list[str]:
-    """A warning if rules mask, hash or remove groups of `path.pattern`; otherwise empty. The
-    warning says: rejected records and the audit contain the whole path. Groups of Kubernetes' own
-    paths are not secret, so they do not count.
+    """Returns a warning if rules mask, hash or remove groups of `path.pattern`; otherwise empty.
+    The warning says: rejected records and the audit contain the whole path. Groups of Kubernetes'
+    own paths are not secret, so they do not count.
     """
     if source.path_pattern is None:
         return []
@@ -216,8 +216,8 @@ def _rows(codec: Codec, batch: memoryview, read_ms: int) -> list[PreviewedRow]:
 
 
 def _objects(batch: pa.RecordBatch) -> list[dict[str, Any]]:
-    """The rows as Python objects. If a time is outside the range of Python's datetime, all times
-    are numbers.
+    """Returns the rows as Python objects. If a time is outside the range of Python's datetime, all
+    times are numbers.
     """
     try:
         return list(batch.to_pylist())

@@ -45,13 +45,14 @@ on.
 
 
 def new_id() -> int:
-    """A random id, above 0 and below 2^63, because every database stores it as a signed number."""
+    """Returns a random id, above 0 and below 2^63, because every database stores it as a signed
+    number."""
     return secrets.randbits(ID_BITS) or 1
 
 
 def machine_id() -> str:
-    """The machine's id, which never changes, and which no other machine has. If the machine has no
-    id, returns the host name.
+    """Returns the machine's id, which never changes, and which no other machine has. If the machine
+    has no id, returns the host name.
     """
     for path in _MACHINE_IDS:
         try:
@@ -114,7 +115,7 @@ class Proven:
 
 
 def fingerprint_of(read: Read, length: int) -> Fingerprint:
-    """The fingerprint of a file that has at least `length` bytes."""
+    """Returns the fingerprint of a file that has at least `length` bytes."""
     data = read(min(length, FINGERPRINT_BYTES), 0)
     return Fingerprint(len(data), hashlib.sha256(data).digest())
 

@@ -59,7 +59,7 @@ class Unreadable:
 
 
 def labels_at(history: History, position: int) -> Labels:
-    """The labels of an intent that begins at `position`."""
+    """Returns the labels of an intent that begins at `position`."""
     found: Labels = ()
     for each in history:
         if each.first > position:
@@ -79,7 +79,7 @@ def extended(history: History, first: int, labels: Labels, settled: int) -> Hist
 
 
 def to_json(history: History) -> str:
-    """The history as JSON text, which the state stores."""
+    """Returns the history as JSON text, which the state stores."""
     return json.dumps([[first, dict(labels)] for first, labels in history], sort_keys=True)
 
 

@@ -115,7 +115,7 @@ class Kept:
         self._counts: OrderedDict[Key, Counts] = OrderedDict()
 
     def get(self, key: Key) -> Counts | None:
-        """The counts of the bucket; None if they are not in memory."""
+        """Returns the counts of the bucket; None if they are not in memory."""
         return self._counts.get(key)
 
     def put(self, key: Key, counts: Counts | None) -> None:

@@ -60,7 +60,7 @@ class FirstLine:
     text: str
 
     def document(self) -> dict[str, Any]:
-        """The line as a part of a JSON document."""
+        """Returns the line as a part of a JSON document."""
         return {"kind": self.kind, "where": self.where, "text": self.text}
 
 

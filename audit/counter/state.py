@@ -126,7 +126,8 @@ class CounterState:
             )
 
     def position(self, partition: PartitionId) -> Position:
-        """The position up to which a partition was counted; offset 0 if it was never counted."""
+        """Returns the position up to which a partition was counted; offset 0 if it was never
+        counted."""
         row = self._connection.execute(
             "SELECT next_offset, base_offset, crc, leader_epoch FROM partitions"
             " WHERE source = ? AND partition = ?",
@@ -188,7 +189,7 @@ class CounterState:
     # The outbox, for the publisher.
 
     def pending(self, after: int, limit: int) -> list[tuple[int, bytes]]:
-        """At most `limit` messages with a sequence number above `after`, in order, each as
+        """Returns at most `limit` messages with a sequence number above `after`, in order, each as
         (sequence number, message)."""
         return self._connection.execute(
             "SELECT sequence, message FROM outbox WHERE sequence > ? ORDER BY sequence LIMIT ?",

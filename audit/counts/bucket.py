@@ -30,6 +30,6 @@ def start_of(timestamp_ms: int, size_ms: int) -> int:
 
 
 def _span(size_ms: int) -> tuple[int, int]:
-    """The starts of the first and last bucket of this size."""
+    """Returns the starts of the first and last bucket of this size."""
     farthest = FARTHEST_MS - FARTHEST_MS % size_ms
     return -farthest, farthest

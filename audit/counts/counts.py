@@ -256,7 +256,7 @@ class Counts:
 
 
 def count_message(key: BucketKey, sums: Sums, bucket_ms: int, previous: int) -> Count:
-    """The counts of one bucket as an entry of a delta."""
+    """Returns the counts of one bucket as an entry of a delta."""
     source, agent, start = key
     return Count(
         source=source,

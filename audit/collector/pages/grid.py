@@ -78,7 +78,7 @@ class Grid:
     newer: str = ""
 
     def table(self) -> Table:
-        """The grid as a table for JSON and CSV, with a row for each cell."""
+        """Returns the grid as a table for JSON and CSV, with a row for each cell."""
         cells = (
             (
                 Cell(row.name),

@@ -66,9 +66,9 @@ def table(facts: Facts) -> Table:
 
 
 def unproven(facts: Facts) -> list[HostState]:
-    """The expected hosts whose newest seal is too old; the oldest seal comes first. A host that
-    never sent a seal comes before all others. The list is empty while the store is being rebuilt,
-    because the store may not have the newest seals yet."""
+    """Returns the expected hosts whose newest seal is too old; the oldest seal comes first. A host
+    that never sent a seal comes before all others. The list is empty while the store is being
+    rebuilt, because the store may not have the newest seals yet."""
     if facts.evidence.rebuilding:
         return []
     limit = facts.now_ms - facts.policy.lateness_ms - UNSEALED_MS

@@ -83,7 +83,7 @@ def near(time_ms: int, now_ms: int) -> str:
 
 
 def duration(seconds: float) -> str:
-    """A duration in at most two units: `45 s`, `12 min 5 s`, `3 h 5 min`, `2 d 4 h`."""
+    """Returns a duration in at most two units: `45 s`, `12 min 5 s`, `3 h 5 min`, `2 d 4 h`."""
     whole = max(round(seconds), 0)
     for size, unit, lower, lower_unit in _STEPS:
         if whole >= size:
