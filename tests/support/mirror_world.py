@@ -3,8 +3,8 @@ source). In this world, the source is in memory, and a simulated network loses a
 
 All code that decides is the real code, that is, the MirrorSource, the follower of each partition,
 the fetcher, and the logs, which are in files. The source's brokers, the network, ZooKeeper and the
-disk's errors are simulated. Events happen only when a test causes them. `settle` lets all messages
-arrive until there is nothing left to do.
+disk's errors are simulated. Events happen only when a test causes them. `settle` lets time pass,
+and lets all messages arrive.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""The agent searches the brokers for records that it cannot send again. An intent is a stored
-promise to send certain bytes. In these tests, the agent's whole loop runs in memory."""
+"""An intent is a stored promise to send certain bytes. If the agent cannot make the records of an
+intent again exactly as before, for example after an upgrade, it searches the brokers for them, and
+sends only what is missing. In these tests, the agent's whole loop runs in memory."""
 
 from __future__ import annotations
 

@@ -124,9 +124,9 @@ def test_what_is_in_no_delta_yet_is_counted_after_a_crash_as_before(tmp_path: Pa
 
 
 def test_what_is_in_a_delta_is_in_no_other(tmp_path: Path) -> None:
-    """The transaction that stores a delta also removes the delta's sums and losses from the stored
-    list of those that are in no delta yet. It also stores the delta's message number. The numbers
-    of the next messages continue from this number."""
+    """The agent stores the sums and losses that are in no delta yet. The transaction that stores a
+    delta also removes the delta's sums and losses from these stored values. It also stores the
+    delta's message number. The numbers of the next messages continue from this number."""
     state, mail, changes = open_state(tmp_path), Mail([]), Changes()
     deltas = _opened(state, mail)
     deltas.passed([_one(state)], changes)

@@ -276,9 +276,9 @@ def test_a_copy_is_not_read(world: World) -> None:
 
 
 def test_deleted_generations_are_declared(world: World) -> None:
-    """Rotation deletes the oldest rotated file first. So if the rotated file that the agent knows
-    is deleted, later files that it never saw may be deleted too, and the agent declares one
-    loss."""
+    """Rotation deletes the oldest rotated file first. So no newer file is missing as long as the
+    last file that the agent knows exists. If this file is deleted, newer files that the agent never
+    saw may be deleted too, and the agent declares one loss."""
     generations(world, 5, keep=2)
     world.settle()
     (loss,) = losses(world)
@@ -319,8 +319,9 @@ def test_a_look_between_two_generations_breaks_no_chain(world: World, is_restart
 
 
 def test_deleted_while_the_agent_was_down(world: World) -> None:
-    """If an unread file is deleted while the agent is down, the agent declares at least one loss,
-    even if later files were deleted as well."""
+    """If the last file that the agent knows and newer files are deleted while the agent is down,
+    the agent declares two losses: one for the unread bytes of the known file, and one for the files
+    that it never saw."""
     world.kill()
     generations(world, 5, keep=2)
     world.start()
@@ -834,8 +835,8 @@ def test_a_hole_in_the_numbers_is_declared(world: World) -> None:
 
 @promise("clocks generations")
 def test_a_clock_that_was_set_back_hides_nothing(world: World) -> None:
-    """If the clock was set back, a new rotated file seems to be older than the agent's last scan.
-    The agent still reads the rotated file."""
+    """If the clock is set back while the agent runs, a new rotated file seems to be older than the
+    agent's last scan. The agent still reads the rotated file."""
     world.clock.set_time_ms(world.clock.time_ms() - 7_200_000)
     lines = generations(world, 2)
     world.settle()

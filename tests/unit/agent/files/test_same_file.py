@@ -193,7 +193,7 @@ def at_rest(still_s: float, **others: int) -> World:
 @promise("1 deleted at rest")
 def test_deleting_what_was_read_long_ago_loses_nothing() -> None:
     """The agent declares no loss for a deleted file if all the file's bytes were acknowledged, and
-    the file had not changed for longer than the time between two scans."""
+    the file had not changed for much longer than the time between the last two scans."""
     world = at_rest(600)
     world.files.delete(RUN)
     world.settle()
@@ -226,8 +226,9 @@ def test_by_a_clock_that_was_set_nothing_was_at_rest(hours: int) -> None:
 @promise("1 deleted at rest")
 @pytest.mark.parametrize(("away_s", "count"), [(60, 0), (3_600, 1)])
 def test_deleted_while_nobody_looked(away_s: float, count: int) -> None:
-    """If a file that had not changed for long is deleted while the agent is down, the agent
-    declares no loss after a minute of downtime. After an hour of downtime it declares one loss."""
+    """If a file had not changed for 15 minutes and is deleted while the agent is down, the agent
+    declares no loss if it was down for a minute. If it was down for an hour, it declares one loss,
+    because a program may have written to the file in this hour."""
     world = at_rest(900)
     world.kill()
     world.clock.advance(away_s)

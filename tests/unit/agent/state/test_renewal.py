@@ -114,8 +114,9 @@ def test_it_is_looked_at_once(state: StateDatabase, tmp_path: Path) -> None:
 
 
 def test_adopted_twice_the_first_time_counts(tmp_path: Path, state: StateDatabase) -> None:
-    """If a state is adopted twice in a row, the agent uses the message number that the first
-    adoption stored, because the agent read and sent nothing between the two adoptions."""
+    """An adoption stores the number of the state's last message. If a state is adopted twice in a
+    row, the agent compares the messages of the audit topic with the number that the first adoption
+    stored, because it sent nothing between the two adoptions."""
     state.close()
     ledger.adopt(tmp_path, new_epoch=True)
     again = open_state(tmp_path)

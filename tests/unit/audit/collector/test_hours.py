@@ -114,9 +114,10 @@ def test_hours_json_names_each_hour_with_buckets_and_its_last_judgement() -> Non
 
 @promise("5 success file")
 def test_an_hour_in_which_lines_may_be_lost_is_not_complete() -> None:
-    """If an agent declares a loss whose end is not known, the lost lines may belong to hours in
-    which nothing was counted. /hours.json lists these hours as not complete, although they have no
-    bucket. The loader reads this list, so it removes the `_SUCCESS` files of these hours."""
+    """If an agent declares a loss and does not know the last bucket of the lost lines, these lines
+    may belong to hours in which nothing was counted. /hours.json lists these hours as not complete,
+    although they have no bucket. The loader reads this list, so it removes the `_SUCCESS` files of
+    these hours."""
     until = report.time_text(5 * BLOCK_MS)
     begin = 30 * SIZE
     lost = replace(LOSS, end=None, from_bucket=begin, to_bucket=None)

@@ -51,8 +51,8 @@ from support.randomness import share_of
 SIZE = 60_000
 POLICY = Policy(tiers=(Tier.AGENT, Tier.BROKER), lateness_ms=0)
 _OPPOSITE = Count(LOGS, 7, 0, SIZE, 1, 1, 1)
-"""A count of 1. Together with a count of -1 in the topic of rejects, the numbers of records and
-rejects add up to 0."""
+"""A count of 1. With a count of -1 in the topic of rejects, records and rejects add up to 0, and a
+careless computation of the share of rejects would divide by 0."""
 _COMPLETE = "/complete.json?topic=dc1.logs&since=2h&until=5m"
 _PAGES = (
     "/", "/index.json", "/buckets", "/topics", "/hosts", "/rejects", "/history.json",

@@ -179,8 +179,8 @@ def test_a_bucket_that_is_named_is_explained_alone(why: Why) -> None:
 
 
 def test_rows_that_wait_for_a_load_hide_no_other_cause(why: Why) -> None:
-    """Between two loads, newer buckets always lack rows. The command explains a bucket that lacks
-    only rows if no bucket has another cause."""
+    """Between two loads, newer buckets always lack rows. Therefore the command explains such a
+    bucket only if there is no bucket with another cause."""
     bucket_ms = START + 4 * SIZE
     lost = replace(LOSS, from_bucket=bucket_ms, to_bucket=bucket_ms)
     later = delta(AGENT, 5, count(bucket=bucket_ms), losses=(lost,))

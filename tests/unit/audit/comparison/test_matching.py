@@ -129,8 +129,9 @@ def test_a_rotated_file_of_which_nothing_was_shipped_is_missing(log: Log) -> Non
 
 
 def test_lines_before_the_records_that_were_read_are_not_compared(log: Log) -> None:
-    """If only newer records were read, a line before the first line with a record is not compared,
-    because its record may be older. So it does not count as missing."""
+    """If the comparison read only the newer records of a topic, the lines of a file before the
+    first line with a record do not count as missing, because their records may be among the older
+    ones."""
     log.write(TEXTS)
     log.ship(TEXTS[4:], begin=32)
     assert spans(log.compare(is_whole=False)) == [(Fate.NOT_COMPARED, 0, 32, 4)]
@@ -139,8 +140,9 @@ def test_lines_before_the_records_that_were_read_are_not_compared(log: Log) -> N
 
 def test_records_that_expired_from_another_partition_are_not_missed(log: Log) -> None:
     """If records have expired from one of several partitions, the record of any line may be among
-    them. So a line without a record counts as missing only if an earlier line has a record with a
-    time after which no partition has lost records."""
+    them. Since a certain time, no record of any partition has expired. A line without a record
+    counts as missing only if an earlier line of the file has a record that is newer than this
+    time."""
     log.write(TEXTS)
     files = [lines.read(path) for path in lines.files_of([f"{log.folder}/*"])]
     records = Records("web7", [each.paths for each in files])

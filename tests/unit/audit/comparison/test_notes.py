@@ -228,8 +228,8 @@ def test_another_log_is_no_copy(world: Counting, other: str) -> None:
 
 
 def test_a_copy_has_no_changed_lines(world: Counting) -> None:
-    """A record of a copy changes no line of the log: if it begins at the first byte of a line
-    without record, but has another text, the line still counts as not shipped yet. The lines before
+    """If a record of a copy of the log begins at the first byte of a line that has no record, but
+    has another text, the line does not count as changed, but as not shipped yet. The lines before
     it do not count as missing either."""
     world.turn()
     world.write("a1", "a2", "a3")

@@ -75,9 +75,9 @@ MOST = 1 << 62
 
 
 def test_no_message_is_larger_than_its_limit() -> None:
-    """No message is larger than the limit above which a broker refuses it. The estimated size of a
-    message is never less than its real size. It is not so much greater that messages stay less than
-    half full."""
+    """No message is larger than the limit above which a broker refuses it, because the estimated
+    size of a message is never less than its real size. The estimate is also not much greater: on
+    average, messages have at least half of the largest allowed size."""
     limit = 50_000
     for source in (WIDE, NARROW):
         counts = Counts(LONGEST_MS)

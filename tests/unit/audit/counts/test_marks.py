@@ -94,9 +94,9 @@ def test_slices_that_do_not_overlap_are_not_walked_again() -> None:
 
 
 def test_a_slice_is_walked_again_with_the_marks_of_all_before_it() -> None:
-    """If a slice has a record that begins before the end of a file's records in earlier slices, the
-    slice is processed again. It then gets the marks that all earlier slices have left for the
-    slice's files."""
+    """If a slice has a record that begins before the end of the same file's records in earlier
+    slices, the slice is processed again. It then gets the marks that all earlier slices have left
+    for the slice's files."""
     ends = [SliceEnds({(1, 7): 0}, {(1, 7): 20}), SliceEnds({(1, 7): 10}, {(1, 7): 30})]
     assert marks.join(ends, {(1, 9): 4}).again == {1: {(1, 7): 20}}
 

@@ -59,8 +59,8 @@ def _collection(
 
 
 def _half(ledger: Ledger) -> None:
-    """Adds all messages but one to the ledger. If there were no other message, they would make the
-    bucket complete."""
+    """Adds all messages to the ledger except the last one. Without the last one, the bucket would
+    be complete."""
     ledger.rebuild({OWN: len(SAID) + 1})
     values = [messages.encode(x) for x in SAID]
     ledger.take(values, {OWN: Position(len(SAID))}, NOW)

@@ -321,8 +321,7 @@ def test_another_birth_is_another_file() -> None:
 def test_without_births_first_bytes_decide(births: tuple[int | None, int | None]) -> None:
     """Two announcements without the birth times of both are about the same file if device, inode
     and first bytes are equal. A file that grew, or whose device number changed, is then taken for
-    another file. Some file systems, and agents of the previous version,
-    give no birth times."""
+    another file. Some file systems, and agents of the previous version, give no birth times."""
     first = born(OF_FIRST, births[0])
     assert part([*first, *born(OF_SECOND, births[1])], SECOND, NEW).status is Status.UNKNOWN
     for others in (GROWN, RENUMBERED):

@@ -141,7 +141,7 @@ def test_a_counters_copy_leaves_complete_what_it_did_not_touch() -> None:
     copies = [delta(BROKER, 2, count(n, bucket=START + 9 * SIZE)) for n in (1, 2)]
     assert verdict([*good(), *copies]).status is Status.COMPLETE
     copies = [delta(BROKER, 2, count(n, previous=1)) for n in (1, 2)]
-    elsewhere = delta(MIRROR, 2, count(bucket=START + 9 * SIZE))  # no copy runs of this counter
+    elsewhere = delta(MIRROR, 2, count(bucket=START + 9 * SIZE))  # this counter has no second copy
     assert verdict([*good(), *copies, elsewhere]).status is Status.UNKNOWN
 
 
