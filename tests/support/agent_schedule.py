@@ -341,7 +341,8 @@ class Schedule(ABC):
     def load(self) -> tuple[collections.Counter[str], int, Sums]:
         """Returns what a loader would count in the brokers' logs: the number of times that each
         cell (unique piece of text) occurs, the number of straddles, and the sums of each topic and
-        bucket. A straddle is a record of which only a part is a repeat. Repeats are not counted."""
+        bucket. A straddle is a record of which only a part is a repeat. Records that are repeats as
+        a whole are ignored."""
         rows: collections.Counter[str] = collections.Counter()
         sums: Sums = collections.defaultdict(lambda: [0, 0, 0])
         straddles = 0

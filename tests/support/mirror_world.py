@@ -643,8 +643,8 @@ class MirrorWorld:
         self.start()
 
     def start(self) -> None:
-        """Starts the local broker, with a new MirrorSource. Both know only what the logs and
-        ZooKeeper contain."""
+        """Makes a new MirrorSource with a new connection to the source, as a restart of the local
+        broker does. The new MirrorSource knows only what the logs and ZooKeeper contain."""
         self.client = WireClient(self)
         self.mirror = MirrorSource(
             self._mirroring, self.client, self.local, self.clock, self.jitter

@@ -119,8 +119,8 @@ class SiteAgent:
         self.left_out.append((Placed(line.number, source, self.number, line.bucket), sums))
 
     def give_up(self, place: Placed, file: int, index: int, now_ms: int) -> None:
-        """Declares a line uncertain. The agent does this if it learns that the topic was deleted
-        and created again while a sent line is not yet acknowledged."""
+        """Declares a line uncertain. The agent does this if the offset in the line's
+        acknowledgement shows that the topic was deleted and created again."""
         self.uncertain.append(place)
         first, end = index * LENGTH, (index + 1) * LENGTH
         words = "it was on its way to a topic that was made again"

@@ -70,8 +70,8 @@ def test_what_a_line_becomes_does_not_depend_on_what_travels_with_it() -> None:
 
 @promise("2 partition")
 def test_each_file_keeps_its_partition_whatever_travels_with_it() -> None:
-    """All records of a file go to the file's partition, even if batches are made from files of
-    several partitions together."""
+    """With the default partitioning, all records of a file go to the file's partition, even if
+    batches are made from files of several partitions together."""
     made = recipe(partitions=8)
     readings = [reading(b"x\n", file=file) for file in range(1, 9)]
     alone = [press(made, each).batches[0].tp for each in readings]

@@ -288,8 +288,9 @@ def test_deleted_generations_are_declared(world: World) -> None:
 
 
 def test_deleted_generations_of_a_path_that_was_empty_are_declared(world: World) -> None:
-    """If no file was at the log's path at the last scan, the agent has no known file by which it
-    could see whether later rotated files are missing. Therefore it declares a loss."""
+    """At the last scan, no file was at the log's path, and the newest rotated file was the last
+    file that the agent knows. If later rotations delete this file, newer files may be deleted too,
+    and the agent declares a loss."""
     rotate(world)
     world.settle()
     world.files.append(APP, b"first\n")
@@ -320,8 +321,8 @@ def test_a_look_between_two_generations_breaks_no_chain(world: World, is_restart
 
 def test_deleted_while_the_agent_was_down(world: World) -> None:
     """If the last file that the agent knows and newer files are deleted while the agent is down,
-    the agent declares two losses: one for the unread bytes of the known file, and one for the files
-    that it never saw."""
+    the agent declares two losses: one for bytes that may have been added to the known file, and one
+    for the files that it never saw."""
     world.kill()
     generations(world, 5, keep=2)
     world.start()

@@ -173,8 +173,8 @@ def test_a_neighbour_that_is_made_with_the_log_is_another_log(
 
 @promise("1 copies")
 def test_a_copy_of_a_file_that_was_never_looked_at(world: World) -> None:
-    """If the kernel has reported a file to the agent, and the file is copied and truncated before
-    the agent's first full scan, no line is read twice."""
+    """If the kernel has reported a new file to the agent, and the file is copied and truncated
+    before a full scan finds it, no line is read twice."""
     made = World(settings(raw("logs", APP)))
     made.start()
     made.files.append(APP, b"one\ntwo\n")
@@ -191,8 +191,8 @@ def test_a_copy_of_a_file_that_was_never_looked_at(world: World) -> None:
 
 @pytest.mark.parametrize("is_grown", [False, True])
 def test_a_copy_of_a_file_that_is_read_where_it_lies(is_grown: bool) -> None:
-    """If `cp app.log app.log.bak` is run before the agent's first full scan of the directory, no
-    line is read twice."""
+    """If `cp app.log app.log.bak` is run after the kernel has reported the new file app.log to the
+    agent and before a full scan finds it, no line is read twice."""
     made = World(settings(raw("logs", APP)))
     made.start()
     made.settle()

@@ -182,8 +182,8 @@ def test_partitions_added_while_running() -> None:
 
 
 def test_backpressure_stops_reading(world: World) -> None:
-    """The agent stops reading when the producer takes no more batches. So its intents (stored
-    promises to send bytes) never have more bytes than the producer takes."""
+    """The agent stops reading when the producer takes no more batches. So it does not store more
+    and more intents (promises to send bytes) that it cannot keep yet."""
     world.producer._room = 1
     world.start()
     world.producer._room = 1
@@ -440,9 +440,9 @@ def test_another_file_with_the_inode_of_a_deleted_one_is_read_from_its_start(
 
 
 def test_a_file_that_vanished_unread_is_a_loss_without_an_end(world: World) -> None:
-    """If a file is deleted before the agent has read all of it, the agent declares a loss that
-    begins at the agent's position in the file. The loss has no end, because the agent does not know
-    the file's length."""
+    """If a file is deleted while the agent is down, and the agent has not read all of it, the agent
+    declares a loss that begins at the agent's position in the file. The loss has no end, because
+    the agent does not know the file's length."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(5)
@@ -535,7 +535,7 @@ def test_promised_bytes_that_are_gone_are_lost(world: World) -> None:
 def test_an_unreadable_file_is_named_and_holds_the_seal_back(world: World) -> None:
     """The agent reports a file that it cannot read, and reads the other files. The time in a
     topic's seal says that all lines before this time are counted. While the file is unreadable, the
-    seals of its topic contain no time."""
+    agent sends no seal with a time for the file's topic."""
     world.files.append(A, b"1\n").unreadable = True
     world.files.append("/log/b.log", b"2\n")
     world.start()

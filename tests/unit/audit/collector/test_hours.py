@@ -99,9 +99,9 @@ def test_a_topic_that_was_made_again_is_told_by_its_id() -> None:
 
 @promise("6 complete before a time")
 def test_hours_json_names_each_hour_with_buckets_and_its_last_judgement() -> None:
-    """/hours.json lists the hours in which anything was counted, each with the time of its last
-    judgement. An hour is complete if all its buckets are complete. An hour without buckets is not
-    in the list."""
+    """/hours.json lists the hours that have buckets, each with the time of its last judgement. An
+    hour is complete if all its buckets are complete. An hour without buckets is not in the list,
+    unless lines of this hour may be lost."""
     until = report.time_text(3 * BLOCK_MS)
     [hour] = got(heard(), "/hours.json", until=until)[1]["hours"]
     assert hour == {

@@ -69,9 +69,10 @@ def at_risk(name: str, topic: str, lacking: str) -> float | None:
 
 
 def test_risks_are_told_with_bytes_and_the_time_that_is_left() -> None:
-    """One metric has the sum of a topic's unsafe bytes (not yet acknowledged by a broker) on all
-    hosts. Another metric has the time until the first of these bytes will be lost, and no value if
-    this time is not known. Both metrics disappear when no bytes are at risk any more."""
+    """One metric has the bytes of a topic that are at risk, for each tier that lacks them. For the
+    tier broker, these are the bytes on all hosts that no broker has acknowledged. Another metric
+    has the time until the first of these bytes will be lost, and no value if this time is not
+    known. Both metrics disappear when no bytes are at risk any more."""
     state = HostState("dc1", "app1", HostStatus.REPORTING, expected=True)
     hosts = [
         HostRisk(state, "dc1", NOW, TopicBacklog("logs", 5, 6, 1, loss_ms))

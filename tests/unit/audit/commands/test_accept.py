@@ -120,7 +120,8 @@ def test_by_a_clock_that_is_ahead_nothing_is_accepted(
 
 def test_a_range_takes_what_is_there(ask: Ask) -> None:
     """If the command gets a range of time, it accepts only the buckets of the range that are not
-    complete. If the range has no such bucket, the command says so and ends with status 2."""
+    complete or have a warning. If the range has no such bucket, the command says so and ends with
+    status 2."""
     status, printed = ask("accept logs 1970-01-01T00:00:00Z 1970-01-01T00:02:00Z --reason x")
     assert (status, printed.count("(lost)")) == (0, 1)
     for line, words in (
