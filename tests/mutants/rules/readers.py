@@ -1,6 +1,6 @@
 """Mutants of two kinds of rules. The first kind are the checks that the loader and the counters
 make when they read from brokers and mirrors. The second kind are the agent's rules about event
-times. They are necessary because Apache Kafka deletes records by their event times."""
+times. The agent's rules are necessary because Apache Kafka deletes records by their event times."""
 
 from mutants.mutant import Mutant
 

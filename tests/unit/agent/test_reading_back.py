@@ -449,9 +449,9 @@ def test_states_of_before_have_no_floors_and_are_read_from_the_beginning(
 
 @promise("2 floor")
 def test_no_partition_begins_at_its_end_while_something_is_on_its_way(world: World) -> None:
-    """If a partition has no floor, the agent uses the partition's present end as the floor. While
-    records are on their way, the agent does not do so, because these records may be at lower
-    offsets."""
+    """If a partition has no floor and no records are on their way, the agent uses the partition's
+    present end as the floor. It does not do so while records are on their way, because these
+    records may already be at lower offsets."""
     world.start()
     state, destinations = StateDatabase(world.connection), world.destinations()
     assert FIRST in beginning.without_floor(state, destinations)

@@ -67,8 +67,8 @@ def test_a_file_that_cannot_be_opened_is_told_as_unread(world: World) -> None:
 
 
 def test_the_life_of_a_deleted_file_says_when_the_next_is_lost(world: World) -> None:
-    """If the agent has seen that a file was deleted an hour after its creation, it expects that the
-    other files of the same directory will also be deleted after an hour."""
+    """If the agent has seen that a file was deleted an hour after its creation, it expects that
+    each other file of the same directory will also be deleted an hour after its own creation."""
     world.start()
     delete_after(world, HOUR)
     life_ms = world.clock.time_ms()
@@ -139,7 +139,7 @@ def test_a_file_without_a_name_is_lost_at_once() -> None:
 
 def test_nothing_new_is_not_told_again(world: World) -> None:
     """As long as all bytes are safe (acknowledged, or declared lost or uncertain), the backlog (the
-    agent's report on unsafe bytes) is empty, and the agent sends it only once."""
+    agent's report on unsafe bytes) is empty, and the agent sends the empty backlog only once."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(40, 10)

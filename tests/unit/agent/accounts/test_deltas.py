@@ -70,8 +70,9 @@ def test_behind_the_transaction_the_database_is_asked() -> None:
 
 @promise("2 checkpoint")
 def test_what_was_counted_is_durable_with_each_checkpoint() -> None:
-    """The transaction that stores a checkpoint also stores the sums of each bucket's records that
-    are counted, but in no delta yet. So a kill before the next delta loses no count."""
+    """The transaction that stores a checkpoint also stores, for each bucket, the sums of the
+    records that the agent has counted but not yet put into a delta. So a kill before the next delta
+    loses no count."""
     connection = sqlite3.connect(":memory:", isolation_level=None)
     create_tables(connection, "machine")
     state, mail = StateDatabase(connection), Mail([])

@@ -373,7 +373,8 @@ def test_recipes_are_known_by_their_fingerprint() -> None:
 )
 def test_fields_that_are_filled_twice_are_refused(source: dict[str, Any], sentence: str) -> None:
     """If two settings fill the same field (for example `fields` and a group of `path.pattern`), the
-    agent refuses the settings before it stores the first promise to send lines."""
+    agent refuses the settings before it stores the first intent (a promise to send certain
+    bytes)."""
     with pytest.raises(ConfigurationRefused, match=sentence):
         Press(recipe(**source))
 

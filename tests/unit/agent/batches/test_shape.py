@@ -223,8 +223,8 @@ def test_further_keys_may_get_another_name(kind: str) -> None:
 @pytest.mark.parametrize("kind", ["json", "logfmt"])
 def test_private_keys_do_not_reach_extra_by_another_name(kind: str) -> None:
     """If rules mask, hash or remove a field, its original value is never sent in `_extra`, the map
-    of values for which the schema has no field. The key in the line may also be an alias of the
-    field, or the name that the field has before a rule renames it."""
+    of values for which the schema has no field. This is so even if the key in the line is an alias
+    of the field, or the name that the field has before a rule renames it."""
 
     def line(**pairs: str) -> bytes:
         if kind == "json":

@@ -107,8 +107,8 @@ def test_what_is_not_noted_is_forgotten_with_its_time(
     world: Counting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The database of notes also lists byte ranges whose lines are not noted. The list has a
-    maximum length. If its oldest range is deleted, the time from which on the notes claim to be
-    complete is set to a later time."""
+    maximum length. If the oldest range is deleted from the list, the notes claim to be complete
+    only from a later time on."""
     monkeypatch.setattr(notes, "UNNOTED_MAX", 2)
     times = list[int]()
     for _ in range(4):
@@ -245,8 +245,8 @@ def test_a_kill_at_any_moment_neither_loses_nor_doubles_a_line(
             _turn_and_kill(world, monkeypatch, is_before=what == "before")
     world.turn(times=80)
     assert world.hashes() == hashes_of(*written)
-    # If logs were rotated while no agent ran, others may have been deleted. The agent reports this
-    # doubt with "rotated more".
+    # If logs were rotated while no agent ran, further rotated files may have been deleted unread.
+    # The agent reports this doubt with "rotated more".
     assert not [each for each in world.counted().unnoted if "rotated more" not in each.reason]
 
 
@@ -303,8 +303,8 @@ def test_the_state_of_an_agent_is_not_touched(tmp_path: Path) -> None:
 
 def test_a_directory_with_other_files_is_refused(tmp_path: Path) -> None:
     """The notes need a directory of their own, so that they neither mix with other files nor are
-    shipped as lines of a log. An empty directory and earlier notes are accepted, also if an agent
-    was killed while it made its database."""
+    shipped as lines of a log. The directory may be empty, or may have the notes of an earlier run,
+    even of a run that was killed while it made the database."""
     notes_of = tmp_path / "notes"
     check_directory(notes_of, (Pattern("/log/app.log"),))
     for name in (".lock", "lost+found", "count.db.new", "count.db.new-journal"):

@@ -25,7 +25,7 @@ def test_the_oldest_notes_are_dropped_if_there_are_too_many() -> None:
 
 def test_old_notes_are_dropped() -> None:
     """A segment (a group of notes) is dropped if its newest note is too old. The newest segment
-    stays, so that its number is not used again."""
+    stays even if its notes are too old, so that its number is not used again."""
     segments = Segments([Segment(1, 0, 900, 10), Segment(2, 1_000, 1_500, 10)], KEEP_BYTES, KEEP_MS)
     assert segments.drop(900 + KEEP_MS) == []
     assert [each.number for each in segments.drop(901 + KEEP_MS)] == [1]
@@ -43,8 +43,8 @@ def test_a_segment_ends_after_a_part_of_the_time() -> None:
 
 
 def test_long_values_are_counted_by_pages() -> None:
-    """The computed size of a long value is at least the size of the database pages that the value
-    needs."""
+    """The agent adds up the sizes of its notes. The size that it takes for a long value is at least
+    the size of the database pages that the value needs."""
     assert stored_bytes(bytes(100)) < 300
     assert stored_bytes(bytes(4097)) >= 2 * 4096
 

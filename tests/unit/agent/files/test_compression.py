@@ -207,7 +207,7 @@ def test_a_log_with_the_inode_that_another_one_had_before_it_was_compressed(
     knows_births: bool,
 ) -> None:
     """In this test, app.log gets the inode that access.log had before access.log was compressed.
-    When app.log is deleted, the agent does not take the compressed access.log for a copy of
+    When app.log is deleted, the agent does not take the compressed access.log for the compressed
     app.log. It declares a loss for app.log."""
     web = "/log/web/access.log"
     world = World(settings(raw("logs", APP), raw("web", web)))

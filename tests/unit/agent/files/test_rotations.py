@@ -384,8 +384,9 @@ def test_one_that_is_being_compressed_is_read(world: World) -> None:
 def test_generations_that_were_deleted_are_declared_though_the_log_has_the_old_inode(
     world: World,
 ) -> None:
-    """Deleted rotated files are declared lost even if the newest log has the inode of the known
-    file that was deleted. The agent does not mistake the log for the known file."""
+    """Deleted rotated files are declared lost even if the file that is now at the log's path has
+    the inode of a deleted file that the agent knew. The agent does not mistake the new file for the
+    deleted one."""
     inode = world.files.by_path[APP].inode
     world.kill()
     generations(world, 5, keep=2)
@@ -633,8 +634,9 @@ def test_a_generation_that_is_renamed_whenever_it_is_looked_for_has_not_gone(
 @pytest.mark.parametrize("is_first", [True, False])
 def test_a_new_path_that_an_event_told_of_before_any_look(is_first: bool) -> None:
     """The kernel may report a new path to the agent before the agent has scanned the directory. If
-    a rotated file is older than the file at this path, other rotated files may be gone, and the
-    agent declares one loss. If no rotated file is older, the agent declares nothing lost."""
+    the directory has a rotated file that is older than the file at this path, the log existed
+    before, and other rotated files may be gone, so the agent declares one loss. If no rotated file
+    is older, the file at the path is the log's first file, and the agent declares nothing lost."""
     made = make()
     made.start()
     made.settle()

@@ -305,8 +305,9 @@ def test_bytes_that_were_cut_off_and_written_anew_between_two_looks_are_lost() -
 
 @promise("1 file id")
 def test_after_a_cut_only_what_is_proven_again_is_not_read_again() -> None:
-    """After a file was truncated for the second time, the agent skips only bytes that it provably
-    read after the first truncation. It reads no line twice."""
+    """After a file was truncated for the second time, the agent knows which of the remaining bytes
+    it has read: those before the last truncation's end that provably did not change since the first
+    truncation. It sends no line twice."""
     world = World(settings(raw()))
     for line in (b"1111\n", b"2222\n", b"3333\n", b"4444\n"):
         world.files.append(RUN, line)

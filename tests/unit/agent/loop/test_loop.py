@@ -56,8 +56,8 @@ def test_lines_arrive_in_order_and_the_ledger_adds_up(world: World) -> None:
 def test_a_partial_line_that_was_flushed_and_then_completed(world: World) -> None:
     """If a line is sent before it is complete, it becomes two records, one for each part. The
     origin of a record gives the record's range of bytes in the file. A reader can recognize the
-    first record as partial: the range in its origin is exactly as long as the record's value, so it
-    contains no line terminator."""
+    first record as partial: the range in its origin is exactly as long as the record's value, so
+    the range contains no line terminator."""
     world.files.append(A, b"par")
     world.start()
     world.settle()

@@ -151,8 +151,8 @@ def test_a_bucket_that_reaches_into_the_next_hour_belongs_to_both(later: int) ->
 
 def test_a_bucket_of_an_older_store_is_looked_for_in_a_day_at_most() -> None:
     """The collector's store may contain a bucket that is longer than a day, because older versions
-    accepted messages with such buckets. To find the buckets that reach into an hour, the collector
-    then searches only the day before the hour, so that an answer does not take too long."""
+    accepted messages with such buckets. Even then, the collector searches only the day before an
+    hour for buckets that reach into the hour, so that an answer does not take too long."""
     ledger = ledger_of(map(encode, heard()))
     ledger._connection.execute("UPDATE tallies SET bucket_ms = ?", (2**63 - 1,))
     clock = ManualClock(NOW)

@@ -238,7 +238,7 @@ def test_only_what_changed_is_judged(monkeypatch: pytest.MonkeyPatch) -> None:
     site.seal()
     for _ in range(3):
         site.judge.step()
-    assert told == [100, 0]  # step 1 tells nothing, step 2 all buckets, step 3 none
+    assert told == [100, 0]  # step 2 reports all buckets and step 3 none; step 1 reports nothing
     site.count(LOGS, 50, agent=4)
     site.count(LOGS, 100)
     site.seal()
@@ -339,7 +339,8 @@ def test_a_deleted_bucket_does_not_come_back_by_a_loss() -> None:
 def test_rejects_are_judged_again_when_the_bucket_of_their_topic_is_deleted() -> None:
     """The share of rejects depends on the counts of two topics: the topic itself, and its topic of
     rejects. If the counts of one of these topics are deleted in a bucket, a running judge judges
-    the same bucket of the other topic again. Its verdict is that of a judge that starts later."""
+    the same bucket of the other topic again. The new verdict is the same as that of a judge that
+    starts after the deletion."""
     site, policy = Site(), replace(POLICY, rejects_share=0.6)
     site.judge = Judge(site.ledger, lambda: policy, site.clock)
     for source in (LOGS, REJECTED):

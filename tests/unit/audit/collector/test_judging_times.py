@@ -12,8 +12,8 @@ MINUTE_S = 60.0
 
 
 def test_judging_takes_a_twentieth_of_the_time() -> None:
-    """If no bucket becomes due soon, the next step of judging begins twenty times as long after the
-    beginning of this step as this step took."""
+    """If no bucket becomes due soon, judging takes a twentieth of the time: if a step took half a
+    second, the next step begins ten seconds after the beginning of this step."""
     assert next_step_s(0.5, None) == STEP_SHARE * 0.5
     assert next_step_s(0.5, Due(600.0, 3600.0)) == STEP_SHARE * 0.5
 

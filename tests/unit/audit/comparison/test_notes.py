@@ -228,9 +228,9 @@ def test_another_log_is_no_copy(world: Counting, other: str) -> None:
 
 
 def test_a_copy_has_no_changed_lines(world: Counting) -> None:
-    """If a record of a copy of the log begins at the first byte of a line that has no record, but
-    has another text, the line does not count as changed, but as not shipped yet. The lines before
-    it do not count as missing either."""
+    """A shipper has sent a record of a copy of the log. The log has no record of the line at the
+    same position, and this line has another text. The line then counts as not shipped yet, and not
+    as changed. The unsent lines before it count as not shipped yet, too, and not as missing."""
     world.turn()
     world.write("a1", "a2", "a3")
     world.turn()

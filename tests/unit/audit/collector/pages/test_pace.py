@@ -58,7 +58,8 @@ def test_p99_is_compared_with_the_target_of_the_topic() -> None:
 
 
 def test_a_topic_without_open_buckets_has_no_lag() -> None:
-    """A topic to which nobody writes any more has no lag, however old its newest bucket is."""
+    """If all buckets of a topic are complete, the topic has no lag, even if nobody writes to it any
+    more and its newest bucket is old."""
     found = _pace(_topic(_verdict(0)), [])
     assert (found.lag_s, found.waiting_since) == (0.0, None)
     assert (

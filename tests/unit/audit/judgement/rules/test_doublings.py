@@ -102,7 +102,7 @@ def test_what_a_new_agent_counted_while_it_read_again_is_in_doubt() -> None:
         Status.UNKNOWN,
         (f"{WORDS}: its lines may count twice",),
     )
-    [doubt] = found.findings  # an acceptance holds for this name, so only for count 5, checksum 99
+    [doubt] = found.findings  # what a person accepts is a name, with count 5 and checksum 99
     assert doubt.name == f"{WORDS}: its lines may count twice (5, 99)"
 
 
