@@ -188,10 +188,11 @@ class _Words:
 
     The audit does not list a bucket in which nothing was counted. If all lines of a bucket were
     lost, the audit shows the loss in a later bucket: that of the time at which the loss was
-    declared. So a bucket that is listed under no id of its topic gets the verdict of the next
-    listed bucket of each id, if this verdict is "lost" or "unknown". The topic that the torture
-    deletes and creates again is an exception: there, this is done for each id under which the
-    bucket is not listed, and with verdicts of every kind.
+    declared. So if the audit does not list a bucket, the bucket gets the verdict of the next listed
+    bucket, if this verdict is "lost" or "unknown". A topic that was deleted and created again has
+    several ids, and its buckets are listed by id. A bucket of such a topic gets, for each id under
+    which it is not listed, the verdict of the next listed bucket of this id, whatever this verdict
+    is.
 
     A line that does not match the source's pattern gets the time at which the agent read it. So
     this line may be counted in any later bucket of the topic of rejects.

@@ -13,8 +13,8 @@ KEEP_BYTES, KEEP_MS = 64_000, 64_000
 
 
 def test_the_oldest_notes_are_dropped_if_there_are_too_many() -> None:
-    """If the notes take more bytes than allowed, the oldest segments (groups of notes) are dropped,
-    but no more segments than necessary."""
+    """If the notes of `skidway agent count` take more bytes than allowed, the oldest segments
+    (groups of notes) are dropped, but no more segments than necessary."""
     segments = Segments([], KEEP_BYTES, KEEP_MS)
     numbers = [segments.add(500, 1) for _ in range(140)]
     assert numbers[:5] == [1, 1, 2, 2, 3]
@@ -50,8 +50,8 @@ def test_long_values_are_counted_by_pages() -> None:
 
 
 def test_the_notes_say_since_when_they_are_whole(tmp_path: Path) -> None:
-    """After old notes were dropped, the database says that its notes are complete only for the time
-    after the newest dropped note."""
+    """After `skidway agent count` has dropped old notes, its database says that the notes are
+    complete only for the time after the newest dropped note."""
     world = Counting(tmp_path / "notes")
     world.settings = replace(world.settings, keep_s=3600.0)
     world.write("a")

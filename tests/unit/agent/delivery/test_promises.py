@@ -33,8 +33,8 @@ def world() -> World:
 @pytest.mark.parametrize("at", [2_000, READ_BYTES - 1, READ_BYTES, READ_BYTES + 250_000])
 def test_an_overlong_line_with_other_bytes_is_not_sent_again(world: World, at: int) -> None:
     """The over-long line was on its way when the agent was killed. If one byte of it has changed
-    since, at any place in the line, the agent sends nothing under the line's old origin. It
-    declares the line lost, because no broker has the line."""
+    since, at any place in the line, the agent sends nothing under the line's old origin. In this
+    test the old line has reached no broker, so the agent declares it lost."""
     (old,) = (intent.file for intent in StateDatabase(world.connection).intents())
     world.files.overwrite(A, at, b"y")
     world.start()

@@ -101,9 +101,10 @@ def test_what_no_attempt_brought_is_lost_after_the_wait(world: World) -> None:
 
 
 def test_an_attempt_that_comes_during_the_wait_is_found(world: World) -> None:
-    """If a connection was lost while the agent sent a record, the batch may still arrive at the
-    broker. The agent waits for such a late batch. If the batch arrives during the wait, the agent
-    finds the record."""
+    """If a connection was lost while the agent sent a record, and the broker refuses the record
+    when it is sent again, the batch of the first attempt may still arrive at the broker. The agent
+    waits for such a late batch. If the batch arrives during the wait, the agent finds the
+    record."""
     world.files.append(A, b"four\n")
     world.producer.interrupt(FIRST, survivors=1)
     world.brokers.refuses = is_two

@@ -291,9 +291,10 @@ def measuring(world: World) -> Iterator[None]:
 
 @promise("1 compression")
 def test_promises_wait_for_a_file_that_is_being_measured() -> None:
-    """If the bytes of stored intents are now only in a compressed file, the intents wait until the
-    agent has measured the size of the decompressed file. Nothing is lost, even if the measurement
-    lasts for many scans, and longer than the agent waits for late batches."""
+    """If the bytes of intents (stored promises to send certain bytes) are now only in a compressed
+    file, the agent does not send them until it has measured the size of the decompressed file.
+    Nothing is lost, even if the measurement lasts for many scans, and longer than the agent waits
+    for late batches."""
     world = made(first=LONG)
     world.files.append(APP, b"on its way\n")
     world.hold()

@@ -347,8 +347,8 @@ def test_bytes_that_were_exchanged_before_the_first_reading() -> None:
 
 @pytest.mark.parametrize("is_down", [False, True])
 def test_the_same_bytes_written_again_are_declared(is_down: bool) -> None:
-    """If a file is rewritten with the same bytes, as by `job > job.log`, the agent declares a loss.
-    It cannot distinguish the new lines from the old ones."""
+    """If a file is rewritten with the same bytes, as by `job > job.log`, the agent declares a loss,
+    because it cannot distinguish the new lines from the old ones."""
     world = made(knows_births=True)
     world.clock.advance(1)
     if is_down:

@@ -256,8 +256,9 @@ def test_a_copy_that_is_seen_before_its_original_was_cut_waits_for_that() -> Non
 @promise("1 copies")
 @pytest.mark.parametrize("is_meant", [False, True])
 def test_another_file_under_the_inode_of_a_copy_is_no_copy(is_meant: bool) -> None:
-    """After the agent has skipped a copy and the copy is deleted, the next log may get the copy's
-    inode. The agent reads this log, even if it is rotated before the agent's next scan."""
+    """If the agent has skipped the copy of a log, and the copy is deleted, the next file of the log
+    may get the copy's inode. The agent reads this file, even if it is rotated before the agent's
+    next scan."""
     made = World(settings(raw("logs", f"{APP}*" if is_meant else APP)))
     made.start()
     made.settle()

@@ -291,8 +291,9 @@ def test_rotation_by_rename_keeps_the_id_and_closes_it(world: World) -> None:
 
 
 def test_disks_that_are_numbered_anew_keep_their_files(world: World) -> None:
-    """If a disk gets another device number when the machine is restarted, open and closed files
-    keep their file ids. Nothing is sent again or declared lost."""
+    """If a disk gets another device number when the machine is restarted, files keep their file
+    ids, whether or not the agent has closed them (announced their final length). Nothing is sent
+    again or declared lost."""
     world.settings = settings(raw("logs", "/log/*"))
     world.files.append("/log/a.log.1", b"1\n")
     world.files.append(A, b"2\n")
@@ -332,9 +333,9 @@ def test_another_file_on_another_device_is_another_file(world: World) -> None:
 
 @promise("1 announcement")
 def test_bytes_behind_a_closure_get_a_new_id(world: World) -> None:
-    """Bytes that are written to a file after the agent closed it get a new file id. The
-    announcement of the new id contains the closed file id and the position at which that id
-    ended."""
+    """Bytes that are written to a file after the agent closed it (announced its final length) get a
+    new file id. The announcement of the new id contains the closed file id and the position at
+    which that id ended."""
     world.settings = settings(raw("logs", "/log/*"))
     world.files.append(A, b"1\n")
     world.start()
@@ -350,8 +351,8 @@ def test_bytes_behind_a_closure_get_a_new_id(world: World) -> None:
 
 
 def test_a_quiet_file_is_closed_after_its_rotation_too(world: World) -> None:
-    """The agent closes a rotated file even if no program had written to the file for a long time
-    before the rotation. No file descriptor stays open."""
+    """The agent closes a rotated file (announces its final length), even if no program had written
+    to the file for a long time before the rotation. No file descriptor stays open."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(60)
@@ -365,8 +366,8 @@ def test_a_quiet_file_is_closed_after_its_rotation_too(world: World) -> None:
 def test_bytes_behind_a_closure_are_found_out_of_the_pattern(
     world: World, is_restarted: bool
 ) -> None:
-    """If a program writes to a rotated file that the agent has closed, the agent finds the new
-    bytes, although no pattern matches the file's name."""
+    """If a program writes to a rotated file that the agent has closed (whose final length it has
+    announced), the agent finds the new bytes, although no pattern matches the file's name."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(5)

@@ -74,9 +74,9 @@ def test_complete_json_is_the_answer_of_audit_complete() -> None:
 
 @promise("6 complete before a time")
 def test_the_answer_says_up_to_which_message_an_output_was_heard() -> None:
-    """If the query has the parameter `output`, the answer contains the epoch and the number of the
-    newest message that the collector has received from this output's loader. If the collector has
-    no message from it, the answer contains null."""
+    """If a request for /complete.json has the parameter `output`, the answer contains the epoch and
+    the number of the newest message that the collector has received from this output's loader. If
+    the collector has no message from it, the answer contains null."""
     later = [*heard(), delta(HDFS, 2)]
     for messages, last in ((heard(), 1), (later, 2)):
         _, found = got(messages, "/complete.json", output=HDFS.producer)
@@ -91,8 +91,9 @@ def test_the_answer_says_up_to_which_message_an_output_was_heard() -> None:
 
 
 def test_a_topic_that_was_made_again_is_told_by_its_id() -> None:
-    """If the topic in the query has an id after its name, the answer is only about the topic with
-    this id. Another topic of the same name is ignored."""
+    """If a request asks which hours of a topic are complete, and the topic has an id after its
+    name, the answer is only about the topic with this id. Another topic of the same name is
+    ignored."""
     assert got(heard(), "/complete.json", topic=f"{NAME} (id {LOGS.topic_id})")[1]["ok"]
     assert not got(heard(), "/complete.json", topic=f"{NAME} (id 0123)")[1]["ok"]
 

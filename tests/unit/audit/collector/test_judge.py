@@ -179,9 +179,9 @@ def test_no_messages_keep_a_page_from_being_made(said: list[Message]) -> None:
 
 
 def test_the_judge_says_when_buckets_become_due(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The judge says how long after the beginning of a step the next bucket becomes due, and how
-    long this bucket is. The result does not depend on how long the step takes to read the evidence.
-    If no bucket will become due, the judge says so."""
+    """The judge says how long after the beginning of a step of judging the next bucket becomes due
+    (old enough to be complete), and how long this bucket is. The result does not depend on how long
+    the step takes to read the evidence. If no bucket will become due, the judge says so."""
     site = Site()
     assert (site.judge.step(), site.judge.due)[1] is None
     now_ms = site.clock.time_ms()
@@ -206,9 +206,9 @@ def test_the_judge_says_when_buckets_become_due(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_what_is_due_is_judged_before_what_is_young(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If a step has no time for all buckets, it judges the buckets that are due, and leaves the
-    younger buckets (not due yet) for the next step. The verdicts on younger buckets are going to
-    change anyway, when more messages arrive."""
+    """If a step of judging has no time for all buckets, it judges the buckets that are due (old
+    enough to be complete), and leaves younger buckets for the next step, because the verdicts on
+    these are going to change when more messages arrive."""
     site = Site()
     young = site.clock.time_ms() // SIZE + 5
     for index in (0, 1, young):
@@ -299,7 +299,7 @@ def test_blocks_that_are_gone_are_forgotten() -> None:
 @promise("6 complete")
 def test_an_acceptance_that_was_taken_back_holds_no_longer(monkeypatch: pytest.MonkeyPatch) -> None:
     """If a person takes back the acceptance of a bucket, the bucket is overdue again (due, but not
-    complete). This is also true if the next step has no time to judge the bucket."""
+    complete). This is also true if the next step of judging has no time for the bucket."""
     site = Site()
     for index in (0, 1):
         site.count(LOGS, index, broker=4)
@@ -399,9 +399,9 @@ def test_an_old_bucket_is_judged_although_all_change_again_and_again(
 
 @promise("6 complete")
 def test_only_balanced_buckets_get_narrow_checksums() -> None:
-    """The checksums of a bucket are made narrow (cut to 24 bits) once, when the bucket is due and
-    complete. If further records of this bucket are counted later, the bucket stays complete only if
-    all tiers count the same records."""
+    """The checksums of a bucket are made narrow (cut to 24 bits) when the bucket is due and
+    complete, and only once. If further records of this bucket are counted later, the bucket stays
+    complete only if all tiers count the same records."""
     site = Site()
     site.count(LOGS, 0)
     site.count(LOGS, 1, broker=4)

@@ -136,8 +136,8 @@ def test_a_line_of_the_future_makes_no_topic_fresh() -> None:
 
 def test_a_topic_says_until_when_it_is_complete() -> None:
     """The metric of completeness is the time up to which all buckets of the topic are complete. If
-    even the oldest bucket is overdue, the metric is the start of this bucket. So the metric still
-    has a value, and the alert about a value that is too old fires."""
+    even the oldest bucket should be complete by now and is not, the metric is the start of this
+    bucket. So the metric still has a value, and the alert about a value that is too old fires."""
     sent = [count(LOGS, index) for index in (3, 4, 5)]
     tell(sent, sent, [*sent[:2], count(LOGS, 5, 4)])
     assert metric("complete_until_timestamp_seconds") == 300

@@ -23,8 +23,8 @@ def _counts(buckets: int) -> Counts:
 
 
 def test_one_delta_says_everything_when_it_fits() -> None:
-    """All ranges, gaps and counts of one transaction go into one delta if this delta is not too
-    large."""
+    """All counts, gaps and ranges of offsets of one transaction go into one delta if this delta is
+    not too large."""
     gap = Gap(LOGS, 0, 5, 9, "expired")
     numbered = number_deltas(
         SENDER, 1, 41, _counts(2), {}, ranges=[Range(LOGS, 0, 0, 9)], gaps=[gap]
@@ -36,7 +36,8 @@ def test_one_delta_says_everything_when_it_fits() -> None:
 
 
 def test_nothing_to_say_uses_no_number() -> None:
-    """A transaction that has nothing to report uses no message number."""
+    """If a transaction has nothing to report, the sender makes no delta, and uses no message
+    number."""
     numbered = number_deltas(SENDER, 1, 41, Counts(), {})
     assert (numbered.deltas, numbered.last) == ((), 41)
 

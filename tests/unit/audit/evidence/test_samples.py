@@ -74,9 +74,9 @@ def test_samples_are_taken_once_and_by_their_day() -> None:
 
 @promise("6 content")
 def test_the_newest_comparison_of_a_day_counts() -> None:
-    """For each topic, output and day of samples, only the newest comparison counts. If the newest
-    comparison found no difference, the differences of older comparisons no longer count. A
-    comparison of another day or output does not replace an older comparison."""
+    """For each topic, output and day of samples, only the newest comparison of samples with rows
+    counts. If the newest comparison found no difference, the differences of older comparisons no
+    longer count. A comparison of another day or output does not replace an older comparison."""
     other_day, other_output = replace(RESULT, day=2 * DAY), replace(RESULT, output="/other")
     healed = replace(RESULT, differing=0, differences=(), equal=3)
     said = [SAMPLE, RESULT, other_day, other_output, healed]
@@ -101,8 +101,8 @@ def test_a_sample_makes_nobody_heard() -> None:
 
 @promise("6 content")
 def test_the_collector_judges_a_bucket_again_when_it_hears_of_a_difference() -> None:
-    """A complete bucket becomes incomplete when a comparison finds that content differs in it, and
-    complete again when the next comparison finds no difference."""
+    """A complete bucket becomes incomplete when a comparison of samples with rows finds that
+    content differs in it, and complete again when the next comparison finds no difference."""
     ledger = Ledger()
     ledger.take([encode(x) for x in good()])
     judge = Judge(ledger, lambda: POLICY, ManualClock())
