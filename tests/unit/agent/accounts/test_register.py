@@ -50,9 +50,9 @@ def ended(world: World) -> None:
 
 @promise("1 announcement")
 def test_a_file_is_closed_once_its_records_are_acknowledged(world: World) -> None:
-    """To close a file, the agent announces its final length, and so that no more records of the
-    file will come. It closes a file that it has read to its end only when all records of the file
-    are acknowledged."""
+    """The agent closes a file by a message with the file's final length, which says that no more
+    records of the file will come. So it closes a file that it has read to its end only when all
+    records of the file are acknowledged."""
     ended(world)
     world.settle(3)
     assert closures(world) == [8]

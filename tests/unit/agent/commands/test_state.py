@@ -25,8 +25,8 @@ def a_world() -> World:
 
 
 def test_a_single_file_id_needs_no_distinction() -> None:
-    """If no other file id has the path of a file id, the table of `agent state show` gives only the
-    path."""
+    """The table of `agent state show` gives only the path of a file id, if no other file id has
+    this path."""
     assert paths(a_world()) == [PATH]
 
 

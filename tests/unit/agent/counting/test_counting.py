@@ -60,8 +60,8 @@ def test_lines_of_deleted_files_stay_noted(world: Counting) -> None:
 
 
 def test_lines_that_were_rotated_while_no_agent_ran_are_noted(world: Counting) -> None:
-    """A restarted agent reads the rest of a file that was renamed, and files that were rotated
-    again and compressed meanwhile."""
+    """After a restart, `skidway agent count` also notes the rest of a file that was renamed
+    meanwhile, and the lines of files that were rotated again and compressed."""
     world.write("a")
     world.turn()
     world.kill()
@@ -297,7 +297,8 @@ def test_a_torn_log_of_the_database_neither_loses_nor_doubles_a_line(
 
 
 def test_the_state_of_an_agent_is_not_touched(tmp_path: Path) -> None:
-    """The agent refuses to store its notes in the state directory of an agent that sends lines."""
+    """`skidway agent count` refuses to store its notes in the state directory of an agent that
+    sends lines."""
     open_state(tmp_path).close()
     with pytest.raises(UsageError, match="has the state of an agent"):
         check_directory(tmp_path, ())

@@ -148,9 +148,9 @@ def test_what_expired_unread_is_uncertain(world: World) -> None:
 
 
 def test_while_the_partition_does_not_come_nothing_is_decided(world: World) -> None:
-    """While the refused record's partition cannot be read, the agent reports the partition and does
-    not decide what became of the line. When the partition can be read again, the agent finds the
-    line."""
+    """While the partition of a refused record cannot be read, the agent reports the partition and
+    does not decide what became of the line. When the partition can be read again, the agent finds
+    the line."""
     world.producer.arrive(FIRST)
     world.producer.interrupt(FIRST)
     world.brokers.refuses = is_two

@@ -124,8 +124,9 @@ def test_history_that_was_compressed_before_the_agent_came_is_left_alone() -> No
 
 def test_a_compressed_log_of_which_nobody_knows_is_in_doubt() -> None:
     """If a short compressed file begins like a known file but has another modification time, the
-    agent reads the compressed file under a new file id, and declares its lines uncertain. If the
-    two are the same file, lines of the known file are now delivered twice."""
+    agent cannot know whether the two are the same file. It reads the compressed file under a new
+    file id, and declares its lines uncertain: if they are the known file's lines, they are now
+    delivered twice."""
     world = made(first=b"Starting job\n")
     world.kill()
     world.files.append(APP, b"end\n")

@@ -495,8 +495,8 @@ def test_names_that_change_while_they_are_read_say_nothing(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """If names in the directory change while the agent lists them, the agent repeats the scan.
-    After the first scan, it declares nothing lost, and sends no seal, because a seal says that all
-    earlier lines are counted."""
+    Until then it declares nothing lost, and sends no seal, because a seal says that all earlier
+    lines are counted."""
     read = world.files.list
 
     def rotated_meanwhile(directory: str) -> list[tuple[str, int]]:

@@ -97,7 +97,7 @@ def test_an_inode_taken_again_by_a_file_that_begins_alike(path: str) -> None:
 def test_an_inode_taken_again_where_no_birth_is_known() -> None:
     """On a file system without birth times, a file may have the inode and the first bytes of a
     deleted file but another name. The agent reads this file from its start, and declares the first
-    bytes uncertain."""
+    bytes uncertain, because it may have sent them before."""
     world = made(knows_births=False)
     world.kill()
     take_inode(world, RUN2, JOB + b"done again\n")
@@ -305,9 +305,9 @@ def test_bytes_that_were_cut_off_and_written_anew_between_two_looks_are_lost() -
 
 @promise("1 file id")
 def test_after_a_cut_only_what_is_proven_again_is_not_read_again() -> None:
-    """After a file was truncated for the second time, the agent knows which of the remaining bytes
-    it has read: those before the last truncation's end that provably did not change since the first
-    truncation. It sends no line twice."""
+    """If a file is truncated for the second time, the agent continues at the highest position that
+    it has reached since the first truncation, and up to which the bytes are still the same. So it
+    sends no line twice."""
     world = World(settings(raw()))
     for line in (b"1111\n", b"2222\n", b"3333\n", b"4444\n"):
         world.files.append(RUN, line)

@@ -65,8 +65,8 @@ def test_generations_under_any_name_that_tells_whose_they_are(
 
 
 def test_a_name_that_shares_nothing_is_declared(world: World) -> None:
-    """If a rotated file has an unrelated name, the agent declares a loss, because other new files
-    with unrelated names may be rotated files too."""
+    """If a rotated file has an unrelated name, the agent declares a loss, because it cannot know
+    whether other new files with unrelated names are rotated files, too."""
     rotate(world, "/log/first", "/log/second")
     world.settle()
     (loss,) = losses(world)

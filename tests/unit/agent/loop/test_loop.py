@@ -879,8 +879,8 @@ def test_files_are_announced_again_every_day(world: World) -> None:
 
 
 def test_an_unacknowledged_announcement_is_sent_again_after_a_kill(world: World) -> None:
-    """An announcement that was not acknowledged before a kill is sent again. Otherwise the records
-    of its file could never be sent."""
+    """An announcement that was not acknowledged before a kill is sent again, because the agent
+    sends no record of a file before the file's announcement is acknowledged."""
     world.files.append(A, b"1\n")
     world.start()
     world.turn()
@@ -891,8 +891,8 @@ def test_an_unacknowledged_announcement_is_sent_again_after_a_kill(world: World)
 
 
 def test_buckets_of_another_size_begin_a_chain_of_their_own(world: World) -> None:
-    """If the setting for the bucket size changes, counts with the old bucket size are still sent
-    with the old size. The old and new counts are not mixed, and no count is lost."""
+    """If the setting for the bucket size changes, counts that were made with the old bucket size
+    are still sent with this size. The old and new counts are not mixed, and no count is lost."""
     world.settings = settings(raw(), audit_interval_ms=10**7, seal_interval_ms=10**7)
     world.start()
     world.settle(3)

@@ -249,7 +249,7 @@ def test_what_follows_never_changes_a_whole_record(
     rule: Rule | None, kind: str, cut_off: int,
 ) -> None:  # fmt: skip
     """Once a record counts as whole, it stays the same, whatever bytes are added to the file later.
-    This is so even if the bytes that were there first ended in the middle of a line."""
+    This is so even if the file ended in the middle of a line when the agent read the record."""
     framer = JoiningFramer(rule, 1 << 20, kind)
     everything = wrapped(kind, parts) + wrapped(kind, more)
     data = everything[: max(len(wrapped(kind, parts)) - cut_off, 0)]

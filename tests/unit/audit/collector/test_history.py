@@ -265,8 +265,8 @@ def test_the_json_of_a_bucket_says_how_long_after_its_end_a_tier_had_all(site: S
 
 
 def test_counts_in_memory_are_bounded() -> None:
-    """If there are too many counts of buckets in memory, those that were stored first are
-    dropped."""
+    """To find out which counts have changed, the history keeps counts of buckets in memory. If
+    there are too many, those that were stored first are dropped."""
     kept = Kept(2)
     for bucket in range(3):
         kept.put((LOGS, bucket, SIZE), {("agent", "web1"): 5})

@@ -271,8 +271,8 @@ def test_a_record_that_is_not_there_has_no_example(
 
 
 def test_without_rejects_no_record_is_read(loaded: Loaded) -> None:
-    """The note about a load names a record that the loader rejected. If no rejected records are
-    left, because a reload has made rows of them, the pages do not show this record."""
+    """The note about a load names a record that the loader rejected. If a reload has made rows of
+    all rejected records, the pages do not show the record that the note names."""
     loaded.append(b"one")
     loaded.load(AT, 0, 0)
     loaded.rejects = 0

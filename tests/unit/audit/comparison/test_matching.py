@@ -172,8 +172,8 @@ def test_a_changed_line_is_neither_missing_nor_unknown(log: Log) -> None:
 
 
 def test_records_of_others_are_left_out(log: Log) -> None:
-    """Records of other hosts and of other logs are not matched with lines of this log, even if they
-    have the same text and position."""
+    """Records of other hosts and of other logs are not matched with the lines of the compared log,
+    even if they have the same text and position."""
     log.write(TEXTS[:1])
     files = [lines.read(log.path)]
     records = Records("web7", [(log.path,)])

@@ -47,17 +47,17 @@ def test_notes_have_the_same_lines_as_the_file(tmp_path: Path, seed: int) -> Non
 
 @pytest.mark.parametrize(("data", "compared"), [(b"rest\nb\n", [5]), (b"rest", []), (b"x\ny", [])])
 def test_parts_of_lines_are_not_compared(data: bytes, compared: list[int]) -> None:
-    """If a noted range begins inside a line, the rest of this line is not compared, and neither is
-    a last line without a line end. The note still contains their lengths, so that all lengths add
-    up to the length of the range."""
+    """A note of `skidway agent count` covers a range of a file. If the range begins inside a line,
+    the rest of this line is not compared, and neither is a last line without a line end. The note
+    still contains their lengths, so that all lengths add up to the length of the range."""
     begins, lengths, hashes = notes.columns(100, notes.lines_of(data, is_divided=True))
     assert begins[hashes != NOT_COMPARED].tolist() == [100 + each for each in compared]
     assert int(lengths.sum()) == len(data)
 
 
 def test_damaged_notes_are_refused(world: Counting) -> None:
-    """A note whose content does not agree with its checksum is refused, and its lines are not
-    compared."""
+    """`skidway audit compare` refuses a note whose content does not agree with its checksum, and
+    does not compare its lines."""
     world.write("a", "b")
     world.turn()
     world.kill()
@@ -119,8 +119,8 @@ def spans(result: Result) -> list[tuple[int, Fate, int, int]]:
 
 
 def rotated(world: Counting) -> None:
-    """Writes and notes two generations of a log, which are then deleted, and a third file, which is
-    still there."""
+    """Writes two generations of a log, which are then deleted, and a third file, which is still
+    there. The lines of all three are noted."""
     world.turn()  # the first look
     for number, texts in enumerate((["a1", "a2", "a3"], ["b1", "b2", "b3"])):
         world.write(*texts)
@@ -342,8 +342,8 @@ def test_a_record_may_name_any_path_that_the_file_had(world: Counting) -> None:
 
 
 def test_a_compressed_copy_is_not_counted_twice(world: Counting) -> None:
-    """While no agent runs, a file grows and is then compressed. Afterwards its new lines are noted,
-    and each line that was noted before still needs only one record."""
+    """While `skidway agent count` does not run, a file grows and is then compressed. Afterwards its
+    new lines are noted, and each line that was noted before still needs only one record."""
     world.write("a1 " * 30, "a2 " * 30)
     world.turn()
     world.kill()

@@ -74,8 +74,8 @@ def test_a_digest_depends_on_every_byte() -> None:
 def test_a_settled_number_that_comes_later_is_another_message() -> None:
     """To settle a message means to delete its digest. If a settled message comes again, it counts
     as a repetition, but a message with the same number and a later time counts as another message.
-    The ledger settles whole blocks of numbers, but no block that contains a missing number or comes
-    after it, so that the number is still known to be missing."""
+    The ledger settles whole blocks of numbers, but only blocks before the first missing number, so
+    that this number is still known to be missing."""
     connection = open_database(IN_MEMORY, SCHEMA, FORMAT)
     rows = NumberRows(connection)
     with transaction(connection):

@@ -41,8 +41,8 @@ RESULT = SampleResult(DUE, "l1", "/out", LOGS, DAY, 3, 2, 1, (DIFFERENCE,))
     "message", [SAMPLE, replace(SAMPLE, gone="deleted", parts=()), RESULT], ids=["", "gone", "said"]
 )
 def test_messages_are_read_as_they_were_written(message: messages.Message) -> None:
-    """Decoding an encoded message with a sample, or with the result of a comparison, gives the same
-    message."""
+    """Decoding an encoded message with a sample, or with the result of a comparison of samples with
+    rows, gives the same message."""
     assert messages.decode(encode(message)) == message
     assert usual_messages.decode(encode(message)) == message
 
@@ -90,9 +90,9 @@ def test_the_newest_comparison_of_a_day_counts() -> None:
 
 
 def test_a_sample_makes_nobody_heard() -> None:
-    """Neither a sample nor the result of a comparison shows that an agent is alive. A sample may
-    arrive long after the agent made it, and a command, not an agent, sends the result of a
-    comparison."""
+    """Neither a sample nor the result of a comparison of samples with rows shows that an agent is
+    alive. A sample may arrive long after the agent made it, and a command, not an agent, sends the
+    result of a comparison."""
     hearings = Hearings()
     for message in (SAMPLE, RESULT):
         hear(hearings, message, None)

@@ -139,8 +139,8 @@ def test_a_bucket_is_the_sum_of_its_row_and_its_additions(
     """While the store is being rebuilt, the ledger does not change the row of a bucket that gets
     further counts. It stores these counts as additions, in another table. Every reader of the
     bucket gets the sum of the row and its additions, whether or not the bucket is still in memory.
-    The additions disappear when the bucket's checksums are made narrow, when the bucket is deleted,
-    and when it gets counts after the rebuild."""
+    The additions disappear when the bucket's checksums are made narrow (cut to 24 bits), when the
+    bucket is deleted, and when it gets counts after the rebuild."""
     monkeypatch.setattr(ledger_rows, "ADDITIONS_MAX", 3)
     if not is_kept:
         monkeypatch.setattr(tally_rows, "KEPT_BUCKETS_MAX", 0)

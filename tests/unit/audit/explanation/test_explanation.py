@@ -377,8 +377,8 @@ def test_where_a_loss_lies() -> None:
 def test_where_content_differs() -> None:
     """If the content of a row differs from its line, the line's bucket is incomplete, even if all
     counts agree, and no other bucket is affected. The explanation names host, file, bytes, offset
-    and row. The audit compares the samples of a day with the rows of an output. If a newer
-    comparison finds no difference, the explanation no longer contains this cause."""
+    and row. If a newer comparison of the same samples with the rows of the same output finds no
+    difference, the explanation no longer contains this cause."""
     case = Case(Cause.CONTENT_DIFFERS, "", "", add=[DIFFERS])
     found = case.explanation()
     assert (found.status, found.tier) == (Status.INCOMPLETE, Tier.HDFS)
@@ -444,9 +444,9 @@ def test_where_records_lie_that_no_load_has_reached() -> None:
 
 
 def test_a_new_epoch_counts_from_its_own_end() -> None:
-    """If a loader or a counter begins a new epoch, it counts again from the beginning. Until it has
-    caught up, the explanation of a bucket that it has not reached says that it is behind, although
-    it had counted the bucket in its earlier epoch."""
+    """If a loader or a counter begins a new epoch, it counts again from the beginning. A bucket
+    that the loader or counter has not reached again yet is not complete. Its explanation says that
+    this loader or counter is behind, although it had counted the bucket in its earlier epoch."""
     again = [delta(replace(HDFS, epoch=2), 1, count(3), ranges=(Range(LOGS, 0, 0, 6),))]
     assert Case(Cause.LOAD_NOT_RUN, "", "", add=again).explanation().offsets[0].first == 6
 

@@ -100,7 +100,7 @@ def test_the_trend_is_that_of_the_lag_at_earlier_moments() -> None:
 
 
 def test_without_a_history_the_trend_is_not_known() -> None:
-    """Without a history, a topic has no trend. With a history, the trend leaves out moments before
-    the first bucket of the history."""
+    """Without a history of verdicts, a topic has no trend. With a history, the trend leaves out
+    moments before the first bucket of the history."""
     assert _pace(_topic(_verdict(0)), []).trend == ""
     assert len(_pace(_topic(_verdict(0)), [_done(NOW - 2 * TREND_STEP_MS, 0)]).points) == 3

@@ -36,8 +36,8 @@ def test_a_seal_ahead_of_us_proves_no_epoch_behind_the_moment_at_which_it_was_ta
     late: int, expected: Status
 ) -> None:
     """If an agent's clock is ahead of the audit's clock, the times in its seals are in the future.
-    An epoch's last seal then proves only buckets up to the time at which the audit received the
-    seal. Later lines may have been read again in the next epoch."""
+    An epoch's last seal then proves only that all lines up to the time at which the audit received
+    the seal were counted. Later lines may have been read again in the next epoch."""
     messages = [*good()[:4], seal(replace(AGENT, epoch=2), 1, END + 9 * SIZE, 0)]
     assert verdict_taken(messages, seal(AGENT, 2, END + 8 * SIZE, 1), DUE + late).status is expected
 
@@ -137,8 +137,8 @@ def test_what_an_epoch_touched_behind_its_last_seal_is_not_proven_by_it() -> Non
 
 def test_epochs_are_in_order_whichever_was_heard_first() -> None:
     """The order in which the audit reads the messages of two epochs does not matter. If a seal of
-    the older epoch proves a bucket, the bucket is proven even if the newer epoch's messages are
-    read first."""
+    the older epoch proves that all lines of a bucket were counted, it does so even if the newer
+    epoch's messages are read first."""
     later = seal(replace(AGENT, epoch=2), 1, END + 9 * SIZE, 0)
     for messages in ([*good(), later], [later, *good()]):
         assert verdict(messages).status is Status.COMPLETE

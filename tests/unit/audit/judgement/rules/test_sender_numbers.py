@@ -113,8 +113,8 @@ def test_beside_a_copy_a_seal_ahead_of_us_vouches_up_to_when_it_was_taken(
     late: int, expected: Status
 ) -> None:
     """If two copies of an agent run, and their clock is ahead of the audit's clock, a seal proves
-    only buckets up to the time at which the audit received the seal. This is also true if the host
-    is retired and has sent its last word (final seal)."""
+    only that all lines up to the time at which the audit received the seal are counted. This is
+    also true if the host is retired and has sent its last word (final seal)."""
     copies = [delta(AGENT, 4, count(n, bucket=START + 9 * SIZE)) for n in (1, 2)]
     messages = [*good()[:4], last_word(AGENT, 3, 1), *copies]
     gone = replace(POLICY, roster=Roster(retired=["web1"]))
