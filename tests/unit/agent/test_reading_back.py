@@ -410,7 +410,8 @@ def test_settings_that_the_program_refuses_now_do_not_stop_the_agent(
 ) -> None:
     """An intent (a stored promise to send certain bytes) has the settings with which it was made.
     If the running version of the program refuses these settings, the agent does not stop. It finds
-    out which records of the intent arrived, and sends the others with the present settings."""
+    out which records of the intent arrived, and sends the lines of the others with the present
+    settings."""
     picky.kill_in_flight(b"a1\n", b"a2\n", arrives=FIRST)
     promised = {each.fingerprint for each in StateDatabase(picky.connection).recipes().values()}
     build = press.build_parser

@@ -93,8 +93,8 @@ def test_a_derived_schema_follows_the_rules() -> None:
 
 
 def test_a_given_schema_is_that_of_the_shaped_records() -> None:
-    """If the settings name a schema, the schema must contain the fields that rules rename under
-    their new names. It need not contain the fields that rules remove. The conditions of rules can
+    """If the settings name a schema, the schema must contain, under their new names, the fields
+    that rules rename. It need not contain the fields that rules remove. The conditions of rules can
     nevertheless use these fields; their values are then texts."""
     made = given(
         [member("text"), member("level", default="?")],

@@ -228,9 +228,10 @@ def test_another_log_is_no_copy(world: Counting, other: str) -> None:
 
 
 def test_a_copy_has_no_changed_lines(world: Counting) -> None:
-    """A shipper has sent a record of a copy of the log. The log has no record of the line at the
-    same position, and this line has another text. The line then counts as not shipped yet, and not
-    as changed. The unsent lines before it count as not shipped yet, too, and not as missing."""
+    """A log shipper has sent a record of a copy of a log. In the log itself, the line at the same
+    position has another text, and no record. This line counts as not shipped yet, and not as
+    changed. The lines before it that have no record count as not shipped yet, too, and not as
+    missing."""
     world.turn()
     world.write("a1", "a2", "a3")
     world.turn()

@@ -59,8 +59,8 @@ def _collection(
 
 
 def _half(ledger: Ledger) -> None:
-    """Adds all messages to the ledger except the last one. Without the last one, the bucket would
-    be complete."""
+    """Adds all messages except the last one to the ledger. The added messages alone would make the
+    bucket complete."""
     ledger.rebuild({OWN: len(SAID) + 1})
     values = [messages.encode(x) for x in SAID]
     ledger.take(values, {OWN: Position(len(SAID))}, NOW)

@@ -324,7 +324,7 @@ def test_while_hours_are_not_judged_nothing_is_green(site: TestClient) -> None:
 
 @in_state("empty")
 def test_an_empty_store_has_every_page(site: TestClient) -> None:
-    """Before the first message, every page says what it is going to show."""
+    """Before the first message, every page says what it will show later."""
     for path in ("/", "/?by=day", "/topics", "/hosts", "/loads", "/mirrors", "/rejects", "/search"):
         answer = site.get(path)
         assert answer.status_code == 200

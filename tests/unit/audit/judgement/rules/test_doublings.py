@@ -103,7 +103,7 @@ def test_what_a_new_agent_counted_while_it_read_again_is_in_doubt() -> None:
         Status.UNKNOWN,
         (f"{WORDS}: its lines may count twice",),
     )
-    [doubt] = found.findings  # what a person accepts is a name, with count 5 and checksum 99
+    [doubt] = found.findings  # findings are accepted by name; the name has count and checksum
     assert doubt.name == f"{WORDS}: its lines may count twice (5, 99)"
 
 
@@ -130,8 +130,8 @@ def test_what_it_counts_behind_its_first_seal_is_not_in_doubt() -> None:
 
 def test_what_the_old_agent_had_sealed_is_not_in_doubt() -> None:
     """If an agent's state was deleted, the host has a new agent, which may send lines of the old
-    agent again. If the old agent had sealed a bucket before the new agent began, its counts of the
-    bucket are not in doubt, because it read these lines first."""
+    agent again. If the old agent had sealed a bucket before the new agent began, the old agent's
+    counts of the bucket are not in doubt, because it read these lines first."""
     said = [*OF_FIRST, *OF_SECOND, *AFTERWARDS]
     assert part(said, FIRST, OLD).status is Status.COMPLETE
 
