@@ -3,7 +3,7 @@ decides which sentences are drawn.
 
     python -m support.sentences [--count 50] [--drawn-by TEXT] [FOLDER...]
 
-If a reader has to read a sentence twice, that sentence and the rest of its page are rewritten.
+If a reader has to read a sentence twice, that sentence and the rest of its file are rewritten.
 """
 
 from __future__ import annotations

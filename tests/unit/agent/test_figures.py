@@ -117,8 +117,9 @@ def quiet() -> World:
 
 
 def test_pending_bytes_are_those_of_now(quiet: World) -> None:
-    """The agent computes the pending bytes when somebody asks for them, not when it scans its
-    files. So they do not include bytes that were acknowledged since the last scan."""
+    """The agent computes the pending bytes (not yet acknowledged, rejected, lost or uncertain) when
+    somebody asks for them, not when it scans its files. So they do not include bytes that were
+    acknowledged since the last scan."""
     written_and_reported(quiet)
     assert quiet.agent.pending_bytes == 100
     for _ in range(10):

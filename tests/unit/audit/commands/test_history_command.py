@@ -47,8 +47,8 @@ def _answering(monkeypatch: pytest.MonkeyPatch, answer: bytes | Exception) -> li
 def test_the_command_prints_the_collectors_history(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The command asks the collector for the history of a topic, and prints a line for each change
-    of a verdict."""
+    """`skidway audit report --history` asks the collector for the history of a topic, and prints a
+    line for each change of a verdict."""
     asked = _answering(monkeypatch, json.dumps(ANSWER).encode())
     assert (
         main(["audit", "report", "--history", "--topic", "logs", "--collector", "http://c:1"]) == 0
@@ -80,8 +80,8 @@ def test_who_cannot_answer_is_named(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """If the collector cannot be reached, the command's exit status is 3. If the collector refuses
-    the request, it is 2."""
+    """If the collector cannot be reached, `skidway audit report --history` ends with status 3. If
+    the collector refuses the request, it ends with status 2."""
     _answering(monkeypatch, answer)
     assert main(["audit", "report", "--history"]) == status
     assert words in capsys.readouterr().err
