@@ -195,11 +195,11 @@ def set_apart(range_: SetApart, lines: int | None = None) -> None:
 
 
 def _bytes_known(range_: SetApart) -> int:
-    """How many bytes a range has, as far as this is known. For a range without an end, returns the
-    number of all lost bytes of the file (`tally.lost`).
+    """How many bytes a range has, as far as this is known. A range without an end has the bytes of
+    the file that the agent has seen and never read.
     """
     if range_.end is None:
-        return range_.tracked.tally.lost
+        return range_.tracked.lost_unread
     return range_.end - range_.first
 
 

@@ -6,6 +6,13 @@ from mutants.mutant import Mutant
 
 MUTANTS = (
     Mutant(
+        "the metrics count bytes that were lost before once more when the file is truncated",
+        "agent/events.py",
+        "        return range_.tracked.lost_unread\n",
+        "        return range_.tracked.tally.lost\n",
+        ("tests/unit/agent/test_figures.py::test_bytes_are_lost_only_once",),
+    ),
+    Mutant(
         "an agent takes the state of whichever machine it was made on",
         "agent/state/database.py",
         """    if state.machine != machine:
