@@ -62,6 +62,19 @@ def test_the_command_prints_the_collectors_history(
     ]
 
 
+def test_control_characters_of_names_are_escaped(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """If a path contains control characters, `skidway audit report --history` prints escapes, so
+    that a terminal does not carry these characters out."""
+    answer = json.dumps(ANSWER).replace("web7", "/log/\\u001b[2J\\u0007a\\nb")
+    _answering(monkeypatch, answer.encode())
+    assert main(["audit", "report", "--history", "--collector", "http://c:1"]) == 0
+    printed = capsys.readouterr().out
+    assert r"12 more records of /log/\x1b[2J\x07a\nb at agent" in printed
+    assert printed.replace("\n", "").isprintable()
+
+
 @pytest.mark.parametrize(
     ("answer", "status", "words"),
     [
