@@ -25,8 +25,9 @@ DEFAULT_CLUSTER: Final = "main"
 """The cluster's name if neither the brokers nor the settings give it a name."""
 
 CLUSTER_CONFIG = "mirror.source.cluster"
-"""The topic config with the name of the mirrored cluster. Only a mirror topic has it. Related
-configs have the topic's name and the ids."""
+"""The topic config with the name of the mirrored cluster. Only a mirror topic has it. Three other
+configs have the name of the mirrored topic, the cluster's id and the topic's id.
+"""
 
 
 @dataclass(frozen=True, slots=True)

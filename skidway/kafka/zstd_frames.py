@@ -58,8 +58,9 @@ def decompress_into(frames: memoryview, room: memoryview) -> bool:
 
 
 def _filled(data: Bytes, at: Int64s, ends: Int64s, known: Bools) -> Bools:
-    """Returns for each frame whether its blocks end exactly at the frame's position in `ends`. Its
-    blocks begin at its position in `at`."""
+    """Returns for each i whether the blocks of a frame, which begin at `at[i]`, end exactly at
+    `ends[i]`. If `known[i]` is False, the result is False.
+    """
     filled = np.zeros(len(at), np.bool_)
     rows = np.flatnonzero(known)
     at = at.copy()

@@ -20,8 +20,9 @@ from skidway.kafka.types import TopicPartition
 from skidway.producer.sending import Sending
 
 AHEAD = 1_000
-"""`as_many` adds the sizes of this many messages at once, as long as all of them fit into the room.
-Then it adds the size of one message after the other."""
+"""`as_many` adds the sizes of this many messages at once, as long as all of them still fit into the
+batch. Then it adds the size of one message after the other.
+"""
 
 
 class Messages(NamedTuple):
@@ -109,8 +110,9 @@ class PendingBatch:
         return part
 
     def delivered(self, base_offset: int) -> list[Sending]:
-        """Records that the broker has the batch. Returns the sendings whose messages are now all
-        delivered or failed."""
+        """Records that the broker has the batch. Returns the sendings (calls of `send`) whose
+        messages are now all delivered or failed.
+        """
         return [
             run.sending
             for run in self._runs
@@ -123,8 +125,9 @@ class PendingBatch:
         ]
 
     def failed(self, error: Exception) -> list[Sending]:
-        """Records that the batch will not be delivered. Returns the sendings whose messages are now
-        all delivered or failed."""
+        """Records that the batch will not be delivered. Returns the sendings (calls of `send`)
+        whose messages are now all delivered or failed.
+        """
         return [run.sending for run in self._runs if run.sending.failed(run.length, error)]
 
 

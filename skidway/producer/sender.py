@@ -107,7 +107,7 @@ class Sender:
         self._wake_lock = threading.Lock()
         self._stopping = False
         self._ended = threading.Event()
-        self._troubles: dict[TopicPartition, KafkaError] = {}  # each turn puts a new dict here
+        self._troubles: dict[TopicPartition, KafkaError] = {}  # replaced, never changed
         self._thread = threading.Thread(target=self._run, name="skidway-producer", daemon=True)
         self._thread.start()
 

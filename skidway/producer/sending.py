@@ -24,8 +24,9 @@ class RecordMetadata(NamedTuple):
 
 
 class _Piece(NamedTuple):
-    """Consecutive messages of a sending that are in one batch. `first` is the index of the first of
-    them within the sending."""
+    """Consecutive messages of one call of `send` that are in one batch. `first` is the index of the
+    first of them among all messages of the call.
+    """
 
     first: int
     tp: TopicPartition
@@ -39,8 +40,9 @@ class _Piece(NamedTuple):
 
 
 class SetMetadata(Sequence[RecordMetadata]):
-    """The RecordMetadata of each message of a set, in order. Each RecordMetadata is made when the
-    caller reads it, because few callers do."""
+    """The RecordMetadata of each message of a set (the messages of one call of `send`), in order.
+    Each RecordMetadata is made only when the caller reads it, because few callers read it.
+    """
 
     __slots__ = ("_ends", "_pieces")
 

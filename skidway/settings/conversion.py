@@ -40,7 +40,7 @@ def build(cls: type[T], tree: Tree, *, where: str, path: str = "") -> T:
 
 
 def _missing(spec: Spec, where: str, path: str) -> Any:
-    # `build` raises an error if a setting of the section has no default.
+    # A missing section gets its defaults. `build` raises an error if a setting of it has none.
     if spec.shape.kind is Kind.SECTION:
         return build(spec.shape.type, {}, where=where, path=f"{path}.")
     raise ConfigurationRefused(f"{where}: the key '{path}' is missing: {_inline(spec.help)}")

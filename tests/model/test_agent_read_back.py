@@ -66,7 +66,7 @@ class Upgrades(Schedule):
         super().__init__(seed, partitioning, faults, World(configured, partitions=2), kills=5)
         self.version = 0
         self.started_at = 0.0
-        # when the first of the connections broke whose late batches may still arrive
+        # when the first connection broke of those whose batches may still arrive late
         self.interrupted_at: float | None = None
         self.refused: set[int] = set()
         self.losses: list[Loss] = []
@@ -211,9 +211,10 @@ class Upgrades(Schedule):
         raise AssertionError("something is never decided")
 
     def saw(self, tracked: TrackedFile, data: bytes) -> None:
-        """Remembers a file's bytes, unless the bytes before the end of its last intent (durable
-        note about bytes to send) have changed. Bytes after this end may change without a new file
-        id."""
+        """Remembers a file's bytes if they begin with the earlier bytes up to the end of the file's
+        last intent (durable note about bytes to send). Bytes after this end may change without a
+        new file id.
+        """
         if data.startswith(self.content.get(tracked.file, b"")[: tracked.promised]):
             super().saw(tracked, data)
 

@@ -394,8 +394,8 @@ class World:
         self.unseen |= {line.number for line in vanished if self.beyond_assumption(line)}
 
     def beyond_assumption(self, line: Line) -> bool:
-        """Returns whether the audit assumes that an unread line that vanished did not exist. The
-        audit assumes this only if two conditions are true. First, the line is older than the last
+        """Returns whether the audit may call the line's bucket complete although the line vanished
+        unread. It may do so only under two conditions. First, the line is older than the last
         seal's time W by more than the lateness. (If the agent and the audit have different settings
         for the lateness, the larger one counts.) Second, no delta since that seal has counts of the
         line's bucket.

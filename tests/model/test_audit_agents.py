@@ -256,8 +256,9 @@ class World:
         self.alive.append(agent)
 
     def lose_state(self) -> None:
-        """Starts another agent, which begins without a state. Ends the earlier agents; with the
-        fault `overlaps`, they may also continue to run, which agents must not do."""
+        """Starts another agent, which begins without a state. Ends the earlier agents. But with the
+        fault `overlaps`, they often continue to run, although a host may run only one agent.
+        """
         if not (self.faults.overlaps and self.random.random() < 0.7):
             self.alive.clear()
         if len(self.agents) < 4:

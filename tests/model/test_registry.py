@@ -148,8 +148,9 @@ class Registries(RuleBasedStateMachine):
 
     @rule(node=NODES, behind=st.integers(1, 3))
     def lag(self, node: int, behind: int) -> None:
-        """Lets the registry's ZooKeeper server lag `behind` entries of the log behind the
-        leader."""
+        """Lets the registry's ZooKeeper server lack up to `behind` of the newest entries of the
+        log, because the server lags behind ZooKeeper's leader.
+        """
         entries, store = self.nodes[node]
         entries.visible = max(store.entries, len(self.shared.contents) - behind)
 

@@ -7,7 +7,7 @@ Values that callers get:
 
 Decisions:
 
-    outbox, dispatch            which batches a producer sends to which leader, and which again
+    outbox, dispatch            which batches a producer sends (or sends again) to which leader
     fetching                    which partitions a fetcher reads, and from which offsets
     metadata                    which broker leads which partition
     connection, session         one connection; all connections of a client

@@ -43,9 +43,8 @@ class Client:
 
     A request that no broker answers within the request timeout raises `BrokerUnreachable`. If the
     answer is an error, most methods raise `KafkaError`. Methods for several topics return an error
-    or None for each topic instead. Producers and fetchers that are made with a client share the
-    loop of the client's connections. So while one of them waits, the bytes of all of them are sent
-    and received.
+    or None for each topic instead. Producers and fetchers that are made with a client use the
+    client's connections. While one of them waits, bytes are sent and received for all of them.
     """
 
     def __init__(

@@ -161,7 +161,9 @@ class Connection:
         return found
 
     def abandoned(self) -> list[int]:
-        """Returns the tickets of all calls that this connection will never answer."""
+        """Returns the tickets of all calls without an answer. The session asks for them when the
+        connection has ended, because no answer to these calls will come.
+        """
         tickets = [each.ticket for each in self._sent if each.ticket != self._negotiation]
         tickets += [ticket for _, ticket in self._silent]
         return tickets + [each.ticket for each in self._waiting]

@@ -218,15 +218,18 @@ class Fetching:
         return None
 
     def interrupt(self, why: str) -> None:
-        """Adds an interruption, with the reason `why`, to every partition: its next batches may
-        come from another log (see `take_interruptions`)."""
+        """Notes for every partition, with the reason `why`, that its next batches may come from
+        another log than its earlier batches (see `take_interruptions`).
+        """
         for tp in self._readings:
             self._interrupt(tp, why)
 
     def take_interruptions(self) -> dict[TopicPartition, str]:
-        """Returns the partitions that had an interruption since the last call, each with the newest
-        reason. These partitions are still fetched; the owner need not call `seek`. But a mirror
-        must then compare the last batch of its own log with the source again.
+        """Returns the partitions whose next batches may come from another log than their earlier
+        batches, because a fetch was lost or refused, or because the owner called `interrupt`. Gives
+        the newest reason for each partition, and returns each interruption once. These partitions
+        are still fetched; the owner need not call `seek`. But a mirror must then compare the last
+        batch of its own log with the source again.
         """
         found, self._interruptions = self._interruptions, {}
         return found

@@ -184,8 +184,9 @@ class Outbox:
         yield from self._doomed
 
     def add(self, entry: OutboxEntry) -> None:
-        """Queues a batch. If other batches wait to go back to the owner, this batch goes back after
-        them."""
+        """Queues a batch. But if other batches wait to go back to the owner, this batch is not
+        sent, and goes back after them.
+        """
         (self._doomed if self._doomed else self._queue).append(entry)
 
     def identify(self, identity: Identity) -> None:

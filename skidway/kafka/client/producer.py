@@ -70,9 +70,8 @@ class Producer:
         topic is deleted and created again, its batches wait, and `made_again` contains the topic.
         The id "" means that the id is unknown.
 
-        The client learns ids together with leaders, from metadata. So if a topic is deleted and
-        created again between two batches, the new topic gets batches until the client asks for
-        metadata again.
+        The client learns a topic's id only when it asks for metadata. So after a topic was deleted
+        and created again, the new topic may still get batches until the client asks again.
         """
         self._topic_ids = {topic: topic_id for topic, topic_id in topic_ids.items() if topic_id}
 

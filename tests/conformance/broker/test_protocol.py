@@ -312,8 +312,9 @@ BAD = {
     "count": (request_frame(ApiKey.METADATA, 5, 1, "x", struct.pack(">i", 1 << 30)), "Truncated"),
     "produce": (request_frame(ApiKey.PRODUCE, 7, 1, "x", b"\xff\xff\0\1"), "Truncated"),
 }
-"""By name of a test case: a bad frame, and the reason under which the broker's metric counts the
-closed connection."""
+"""Maps the name of a test case to a bad frame, and to the reason under which the broker's metric
+counts the connection that the broker closes because of this frame.
+"""
 
 
 @pytest.mark.parametrize(("data", "reason"), BAD.values(), ids=BAD.keys())
