@@ -122,8 +122,9 @@ class _Bodies:
 
 
 class _Output:
-    """The decompressed records of batches, one after the other. They are in the workspace while
-    they fit into it; otherwise they are in new memory."""
+    """The decompressed records of batches, one after the other. They are in the memory of the
+    workspace as long as they fit into it, and then in new, larger memory.
+    """
 
     def __init__(self, space: Workspace) -> None:
         self._buffer, self._used = space.unpacked, 0

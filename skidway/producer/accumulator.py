@@ -20,8 +20,8 @@ from skidway.kafka.types import TopicPartition
 from skidway.producer.sending import Sending
 
 AHEAD = 1_000
-"""`as_many` adds the sizes of this many messages at once, as long as all of them still fit into the
-batch. Then it adds the size of one message after the other.
+"""`as_many` adds the sizes of this many messages at once, as long as all of them fit into its
+parameter `room`. Then it adds the size of one message after the other.
 """
 
 

@@ -59,8 +59,9 @@ class Buffer:
         *,
         single: bool,
     ) -> Future[Any]:
-        """Adds the messages one by one to batches. If the buffer has no room for a message, waits
-        for room. Raises BufferFull if there is still no room after `max.block.ms`."""
+        """Adds the messages to batches. If the buffer has no room for the next message, waits for
+        room. Raises BufferFull if there is still no room after `max.block.ms`.
+        """
         sizes, count = messages.sizes(), len(messages.values)
         with self._changed:
             sending = Sending(next(self._numbers), count, single=single)

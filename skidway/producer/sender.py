@@ -49,8 +49,9 @@ class Batches(Protocol):
 
 
 class Outgoing:
-    """Encodes and sends the batches of one producer, and retries them until they are delivered.
-    Halves a batch if the broker finds it too large."""
+    """Encodes and sends the batches of one producer, and retries each batch until it is delivered
+    or refused for good. Halves a batch if the broker finds it too large.
+    """
 
     def __init__(self, producer: core.Producer, batches: Batches, codec: Codec) -> None:
         self._producer = producer

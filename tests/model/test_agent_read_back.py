@@ -128,7 +128,7 @@ class Upgrades(Schedule):
             is_known = self.random.random() < 0.7
             # If a batch arrives late, after later lines of its file, readers drop it. If those
             # lines then expire, the agent cannot see that the batch came after them. So if lines
-            # can expire, no batch survives the broken connection.
+            # can expire, the model lets no batch arrive after its connection broke.
             survivors = 0 if "expire" in self.faults else self.random.randint(0, 2)
             producer.interrupt(tp, survivors, is_known=is_known)
             if self.interrupted_at is None:

@@ -291,9 +291,10 @@ class Skipping(Schedule):
                 self.begin(log, 0)
 
     def judge_rotated(self, log: Log) -> None:
-        """Decides whether the agent must read a rotated file whose name no pattern matches. It must
-        if it had scanned the log's directory before, and the file has changed since the last scan.
-        Otherwise it may read or ignore the file."""
+        """Decides whether the agent must read a rotated file whose name no pattern matches. The
+        agent must read the file if it had scanned the log's directory before, and the file has
+        changed since the last scan. In all other cases the agent may read or ignore the file.
+        """
         self.has_unseen |= log.seen_ns is None
         if log.begin is not None or not log.file.data:
             return

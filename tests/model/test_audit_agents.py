@@ -494,8 +494,9 @@ class World:
     def falsehood(self, bucket: int) -> str | None:
         """Returns the reason why the bucket is not really complete, or None if it is. With the
         fault `overlaps`, considers only deliveries whose delta (message with counts) the collector
-        has already received. This is right because a delta that it receives later makes the bucket
-        incomplete again."""
+        has already received. Other deliveries do not matter yet, because a delta that the collector
+        receives later makes the bucket incomplete again.
+        """
         if self.faults.hours and not self.is_sealed(bucket):
             return f"bucket {bucket} was never sealed by the agent that began last"
         heard = {
@@ -571,9 +572,9 @@ class World:
         return self.judge()
 
     def expected_complete(self) -> set[int]:
-        """Returns the buckets that began after the newest agent had sent a certain seal. This is
-        the first seal whose time is later than the last message of every other agent, and later
-        than every time that `may_double` yields.
+        """Returns the buckets that began after the newest agent had sent a certain seal: its first
+        seal whose time is later than the last message of every other agent, and later than every
+        time that `may_double` yields.
 
         An agent seals in two steps. First it notes the seal. When it has read all lines that were
         in the files at that time, it sends the seal. Deltas before the seal count the lines that

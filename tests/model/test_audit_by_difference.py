@@ -36,9 +36,10 @@ STEPS = 60
 @promise("6 complete")
 def test_judging_by_difference_is_judging_everything(seeds: Seeds) -> None:
     """The judge (the collector's part that judges buckets) updates its standing after each message,
-    each step of a clock, each change of the roster and each decision of a person. Then the standing
-    is equal to one that is computed from all evidence, although the judge does not judge those
-    buckets again whose verdicts cannot have changed."""
+    each step of a clock, each change of the roster and each decision of a person. The updated
+    standing is equal to a standing that is computed from all evidence, although the judge judges
+    only the buckets whose verdicts may have changed.
+    """
     stepped = everything = 0
     for seed in seeds(range(12)):
         fleet = AuditFleet(seed)

@@ -34,8 +34,9 @@ _SEND_PIECES_MAX = 64
 
 
 class Answer(NamedTuple):
-    """The outcome of a call: a response or an error, never both. The outcome of a call without a
-    response (acks 0) has neither. `ticket` is the number that identifies the call."""
+    """The outcome of a call: a response or an error. A call to which the broker sends no response
+    (acks 0) has neither. `ticket` is the number that identifies the call.
+    """
 
     ticket: int
     response: Any
