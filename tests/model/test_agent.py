@@ -114,7 +114,9 @@ class Growing(Schedule):
 
     def shift(self) -> None:
         """Rotates the log: renames each rotated file to the next number, and the log to number 1.
-        With the fault `oldest`, deletes the oldest, so that GENERATIONS rotated files remain."""
+        With the fault `oldest`, deletes the oldest rotated file if there would be more than
+        GENERATIONS rotated files.
+        """
         files = self.world.files
         last = 1
         while f"{PATH}.{last}" in files.by_path:

@@ -276,8 +276,9 @@ class Upgrades(Schedule):
             assert counted == sums, "the equation does not hold"
 
     def check_refused(self) -> None:
-        """Asserts that every record that the agent declared lost is one that the brokers refused at
-        some time in this run."""
+        """Asserts that the brokers refused, at some time in this run, every record that the agent
+        declared lost.
+        """
         for loss in self.losses:
             assert loss.certainty is Certainty.LOST, loss
             assert loss.end is not None
@@ -370,9 +371,9 @@ def test_what_is_refused_on_a_retry_is_lost_only_where_no_attempt_arrived(
     monkeypatch: pytest.MonkeyPatch, partitioning: str, seeds: Seeds
 ) -> None:
     """If a broker refuses a record on a retry, the agent looks for the record in the brokers' logs.
-    If the record is there, the agent counts it as delivered. No other records than refused ones are
-    lost, even if connections break, producer ids are lost and the brokers refuse further
-    records."""
+    If the record is there, the agent counts it as delivered. Only records that a broker refused are
+    lost, even if connections break, producer ids are lost and the brokers refuse further records.
+    """
     for seed in seeds(range(6000, 6025)):
         schedule = run(monkeypatch, seed, partitioning, {"growth", "refuse"})
         schedule.check_refused()
@@ -481,9 +482,10 @@ def test_the_model_sees_neighbours_that_are_lost_with_refused_records(
 def test_the_model_sees_losses_that_are_declared_before_the_checkpoint(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The model notices if the agent declares a record lost before its checkpoint lies behind the
-    record. After a crash the agent would send the record again, and a broker could accept it
-    although it was declared lost."""
+    """The model notices if the agent declares a record lost before the agent's checkpoint lies
+    behind the record. After a crash the agent would send the record again, and a broker could
+    accept it although it was declared lost.
+    """
     apart: list[SetApart] = []
     set_apart = Refused._set_apart
 

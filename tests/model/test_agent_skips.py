@@ -441,8 +441,8 @@ def test_only_files_that_stood_still_are_left_alone(also: str, seeds: Seeds) -> 
 @pytest.mark.parametrize("also", ["", "narrow", "forbid", "delete"])
 def test_closing_idle_files_loses_and_doubles_nothing(also: str, seeds: Seeds) -> None:
     """With `close.inactive.ms`, the agent closes files that do not change, and delivers each line
-    once. If a file is deleted while the agent has it closed, the agent declares the file's unread
-    lines lost."""
+    once. If a closed file is deleted, the agent declares the file's unread lines lost.
+    """
     run_all(seeds(range(13_000, 13_008)), "inactive", also)
 
 

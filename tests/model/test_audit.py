@@ -9,9 +9,9 @@ After each message the test asks the real code of the audit which buckets are co
 A bucket is a time window of a topic, and a delta is a message with counts. A seal's W is the time
 up to which the seal says that the agent's counts are final. The lateness is a setting: the time for
 which the audit waits for late lines after the end of a bucket. A bucket is due when this time has
-passed. A last word is the final seal that an agent sends when it leaves. D0 to D6 in the following
-list are kinds of lines and buckets. The audit may not report a bucket of the kind D3 as complete.
-If it reports a bucket as complete, no line of the other kinds may be missing in the bucket's rows:
+passed. A last word is the final seal that an agent sends when it leaves. The following list has six
+kinds of lines, and one kind of bucket (D3). The audit may not report a bucket of the kind D3 as
+complete. In a bucket that the audit reports as complete, no line of the six kinds may lack its row:
 
     D0  a line whose row the loader lost
     D1  a line that was in a file when the agent noted the W of the newest received seal
@@ -109,7 +109,8 @@ class Faults:
     - silent_returns (breaks a rule): the agent starts again and does not withdraw its last word.
     - deaf_drains (breaks a rule): the agent is drained again, finds lines that it cannot read, and
       does not withdraw its last word.
-    - latenesses: the agent and the audit have random, perhaps different settings for the lateness.
+    - latenesses: the agent and the audit have random, perhaps different settings for the lateness
+      (how long the audit waits for late lines).
     - agents_word (breaks a rule): the audit uses the agent's lateness, even if the audit's own
       lateness is larger. So it assumes that lost lines are late by at most the agent's lateness.
     - clocks: each of the clocks of the host, the counter, the loader and the audit is right, an

@@ -125,7 +125,9 @@ class Site:
         self.tell(Delta(sender, number, self.clock.time_ms(), losses=(loss,)))
 
     def accept(self) -> None:
-        """A person accepts the findings that one of the ledgers (`full` or `lean`) leads to."""
+        """A person accepts the findings of a verdict to which one of the ledgers (`full` or `lean`)
+        leads.
+        """
         ledger = self.chance.choice([self.full, self.lean])
         found = [x for x in self.verdicts(ledger) if x.is_overdue]
         signed = acceptances.Signature(self.clock.time_ms(), "ada", "ticket 1")

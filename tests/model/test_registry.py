@@ -219,8 +219,9 @@ def predicted(expected: Expected, model: Model) -> Any:
 def asked(
     schema: Schema, model: Model | None = None, **more: Any
 ) -> Callable[[RegistryState], submission.Submitted]:
-    """Returns a function that parses a request with `schema` in its body, as the registry does, for
-    a given state of the registry."""
+    """Returns a function that, for a given state of the registry, parses a request with `schema` in
+    its body, as the registry does.
+    """
     body: dict[str, Any] = {"schema": text_of(schema, model), **more}
     if isinstance(schema, Uses):
         reference = {"name": "Part", "subject": schema.subject, "version": schema.version}

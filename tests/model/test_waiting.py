@@ -1,6 +1,6 @@
 """Before an upgrade continues with further hosts, the audit must report the upgraded hosts as
-proven healthy. This check, the gate, never wrongly reports a host as proven healthy under random
-schedules. In the end it reports a healthy host as proven.
+proven healthy. Under random schedules, this check (the gate) never wrongly reports a host as proven
+healthy. In the end it reports a healthy host as proven healthy.
 
 The simulated site is the same as in test_audit. After each message the test asks the gate whether
 the host is proven healthy since a given moment. If the gate says yes, the test checks the bucket of

@@ -225,11 +225,11 @@ class Fetching:
             self._interrupt(tp, why)
 
     def take_interruptions(self) -> dict[TopicPartition, str]:
-        """Returns the partitions whose next batches may come from another log than their earlier
-        batches, because a fetch was lost or refused, or because the owner called `interrupt`. Gives
-        the newest reason for each partition, and returns each interruption once. These partitions
-        are still fetched; the owner need not call `seek`. But a mirror must then compare the last
-        batch of its own log with the source again.
+        """Returns the partitions that were interrupted since the last call, each with the newest
+        reason: a fetch was lost or refused, or the owner called `interrupt`. Their next batches may
+        come from another log than their earlier batches. These partitions are still fetched; the
+        owner need not call `seek`. But a mirror must then compare the last batch of its own log
+        with the source again.
         """
         found, self._interruptions = self._interruptions, {}
         return found

@@ -321,8 +321,9 @@ counts the connection that the broker closes because of this frame.
 def test_a_bad_frame_closes_its_connection_only(
     skidway_broker: SkidwayBroker, data: bytes, reason: str
 ) -> None:
-    """If a client sends a bad frame, the broker closes this connection, and counts it in a metric
-    with the reason. Other connections stay open."""
+    """If a client sends a bad frame, the broker closes this connection, and a metric counts the
+    closed connections by reason. Other connections stay open.
+    """
     metric = f'skidway_broker_connections_closed_total{{reason="{reason}"}}'
     before = skidway_broker.metric(metric)
     with RawClient(skidway_broker.port) as good, RawClient(skidway_broker.port) as bad:

@@ -60,8 +60,9 @@ def files(loading: Loading, hour: int, pattern: str) -> list[Path]:
 
 
 def counts(loading: Loading) -> Counter[str]:
-    """Returns how many records, rejects and repeats all loads together have published for the
-    topic."""
+    """Returns the sums of the counts that all loads have published for the topic: the numbers of
+    records, rejects and repeats.
+    """
     total = Counter[str]()
     for delta in loading.cluster.deltas(f"{loading.output}/{loading.topic}"):
         for each in delta.counts:
