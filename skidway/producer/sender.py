@@ -108,7 +108,8 @@ class Sender:
         self._wake_lock = threading.Lock()
         self._stopping = False
         self._ended = threading.Event()
-        self._troubles: dict[TopicPartition, KafkaError] = {}  # replaced, never changed
+        # Each turn replaces this dict and never changes it, so other threads can read it.
+        self._troubles: dict[TopicPartition, KafkaError] = {}
         self._thread = threading.Thread(target=self._run, name="skidway-producer", daemon=True)
         self._thread.start()
 

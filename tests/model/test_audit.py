@@ -9,9 +9,10 @@ After each message the test asks the real code of the audit which buckets are co
 A bucket is a time window of a topic, and a delta is a message with counts. A seal's W is the time
 up to which the seal says that the agent's counts are final. The lateness is a setting: the time for
 which the audit waits for late lines after the end of a bucket. A bucket is due when this time has
-passed. A last word is the final seal that an agent sends when it leaves. The following list has six
+passed. A last word is the final seal that an agent sends when it leaves. The following list has
 kinds of lines, and one kind of bucket (D3). The audit may not report a bucket of the kind D3 as
-complete. In a bucket that the audit reports as complete, no line of the six kinds may lack its row:
+complete. If it reports a bucket as complete, no line of the kinds D0, D1, D2, D4 and D5 may lack
+its row, and the lines of the kind D6 must be shown as the list says:
 
     D0  a line whose row the loader lost
     D1  a line that was in a file when the agent noted the W of the newest received seal
@@ -23,10 +24,10 @@ complete. In a bucket that the audit reports as complete, no line of the six kin
     D6  a line that a rule left out: the verdict shows exactly those lines of the bucket, by rule,
         that the received deltas count as left out
 
-A line that a rule left out does not count as missing if a received delta counts it as left out. The
-test does not check D4 if the agent is retired and its last word is its newest message. In this case
-the audit does not wait for lines that are written later. The test checks D5 only when the collector
-has received every message of the agent.
+A line that a rule left out needs no row if a received delta counts it as left out. The test does
+not check D4 if the agent is retired and its last word is its newest message. In this case the audit
+does not wait for lines that are written later. The test checks D5 only when the collector has
+received every message of the agent.
 """
 
 from __future__ import annotations
