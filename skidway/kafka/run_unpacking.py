@@ -64,9 +64,10 @@ assert HEADER.itemsize == HEADER_BYTES
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """What `unpack_run` returns: the first of the given batches, checked and decompressed.
-    `headers` has the headers of all these batches. `run` has only the batches with records, without
-    control batches. The bytes of its records may be in the memory of the `Workspace`.
+    """What `unpack_run` returns: the batches, counted from the first, that it has checked and
+    decompressed. `headers` has the headers of all these batches. `run` has only those that contain
+    records and are no control batches. The bytes of the records may be in the memory of the
+    `Workspace`.
     """
 
     headers: Headers

@@ -105,7 +105,8 @@ class Buffer:
             raise SkidwayError(f"the producer has ended: {self.end}")
 
     def close(self, why: BaseException) -> None:
-        """Stops accepting messages. Threads that wait for room get the error."""
+        """Stops accepting messages. Threads that wait for room raise an error with the reason
+        `why`."""
         with self._changed:
             self.end = self.end or why
             self._changed.notify_all()

@@ -51,8 +51,7 @@ def example(cls: type[Any], *, title: str = "", active: bool = False) -> str:
     """Returns an example file. Required settings are set; other settings are comments with their
     defaults.
 
-    If `active` is True, the other settings are set to their defaults, too. Loading such a file
-    produces the defaults.
+    If `active` is True, the other settings are no comments: the file sets them to their defaults.
     """
     head = [f"# {line}".rstrip() for line in textwrap.wrap(title, COMMENT_COLUMNS)]
     return "\n".join([*head, *([""] if head else []), *_lines(cls, active)]) + "\n"

@@ -66,7 +66,7 @@ class Upgrades(Schedule):
         super().__init__(seed, partitioning, faults, World(configured, partitions=2), kills=5)
         self.version = 0
         self.started_at = 0.0
-        # when the first connection broke of those whose batches may still arrive late
+        # when a connection broke whose batches may still arrive late (the first such time), or None
         self.interrupted_at: float | None = None
         self.refused: set[int] = set()
         self.losses: list[Loss] = []
@@ -175,7 +175,7 @@ class Upgrades(Schedule):
             self.world.settings = settings(mine, read_back_wait_ms=self.wait_ms)
         self.world.brokers.away = False
         super().start()
-        self.remember()  # the files' bytes: a power loss may have changed some
+        self.remember()  # remembers the files' bytes, because a power loss may have changed some
         self.started_at = self.world.clock.monotonic()
         self.say(f"start version {self.version}")
 
@@ -211,9 +211,9 @@ class Upgrades(Schedule):
         raise AssertionError("something is never decided")
 
     def saw(self, tracked: TrackedFile, data: bytes) -> None:
-        """Remembers a file's bytes if they begin with the earlier bytes up to the end of the file's
-        last intent (durable note about bytes to send). Bytes after this end may change without a
-        new file id.
+        """Remembers a file's present bytes, unless they differ from the remembered bytes before the
+        end of the file's last intent (durable note about bytes to send). Bytes after this end may
+        change without a new file id.
         """
         if data.startswith(self.content.get(tracked.file, b"")[: tracked.promised]):
             super().saw(tracked, data)

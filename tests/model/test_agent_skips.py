@@ -273,8 +273,8 @@ class Skipping(Schedule):
 
     def judge(self, log: Log, now_ms: int | None) -> None:
         """Decides from which position the agent must read a file whose path a pattern matches.
-        `now_ms` is when the agent's process last scanned for files, or None if it has not scanned
-        yet. If the decision needs the file's age, this method decides nothing before a scan."""
+        `now_ms` is when the agent's process last scanned for files. It is None before the first
+        scan; the method then decides nothing if the decision needs the file's age."""
         if log.begin is not None or not log.file.data or not self.means(log.path):
             return
         is_first = os.path.dirname(log.path) not in self.looked

@@ -433,8 +433,8 @@ class World:
         self.copy, self.snapshot = None, None
         for file, lines in self.files.items():
             if self.faults.old_files or self.faults.clock_steps:
-                # These faults can leave unread lines that are older than the last seal's W minus
-                # the lateness. The audit assumes that there are no such lines.
+                # With the faults `old_files` and `clock_steps`, unread lines can be older than the
+                # last seal's W minus the lateness. The audit assumes that there are no such lines.
                 self.unknown(lines[self.checkpoint[file] :])
             self.position[file] = self.checkpoint[file] = len(lines)
         self.known |= set(self.files)

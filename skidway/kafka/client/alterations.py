@@ -1,5 +1,5 @@
-"""Builds the requests with which people alter or measure a cluster, and reads the responses to
-these requests.
+"""Builds the requests of administrators (delete topics, add partitions, change settings, list log
+directories), and reads the responses to these requests.
 
 Importing the classes of these messages takes longer than getting the answer to most requests. So
 the client imports this module only when it sends such a request.

@@ -1,5 +1,5 @@
-"""A client that runs inside another event loop. Mirrors use it, because they run in a broker's
-loop.
+"""A client that runs inside the event loop of its caller. Mirrors use it, because they run in a
+broker's loop.
 
 The client never waits if the resolver (`look_up`) finds brokers' addresses without waiting. The
 loop supplies a `Watcher` on its own epoll, and passes that epoll's events to the client. The loop

@@ -254,8 +254,8 @@ HARD_TEXTS = [
 
 
 def test_texts_that_are_hard() -> None:
-    """Numbers, escapes, names of primitives, null namespaces and unknown properties get the same
-    text as in Java."""
+    """Our code writes numbers, escapes, names of primitives, null namespaces and unknown properties
+    in a schema's canonical text as Java does."""
     for each, answer in zip(HARD_TEXTS, ask([["parse", each] for each in HARD_TEXTS]), strict=True):
         assert _ours(each)[0] == answer.get("text"), (each, answer)
 

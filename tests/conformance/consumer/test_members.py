@@ -27,8 +27,8 @@ MANY = 20
 KILLED = 6
 CLAIMS_MAX = (MANY + KILLED) * MANY
 """The maximum number of times that members become owners of partitions in the last test. Each join
-or leave of a member moves each partition at most once. If all members reacted to every change,
-there would be far more such claims."""
+or leave of a member moves each partition at most once. If all members reacted to every change, they
+would become owners far more often."""
 
 
 class Start(Protocol):

@@ -329,8 +329,8 @@ def test_a_segment_that_ends_between_two_batches_in_front_of_data(
 
 def test_a_torn_segment_in_front_of_several_stops_the_partition(tmp_path: Path) -> None:
     """If the last batch of a segment is incomplete and two more segments follow, the log is
-    damaged. A power failure cannot be the cause, because the broker never writes so much data
-    between two flushes."""
+    damaged. A power failure cannot be the cause: it loses only unflushed data, and the broker never
+    has unflushed data in three segments."""
     log = write_log(tmp_path, 3)
     for _ in range(2):
         log.roll(0)
