@@ -42,7 +42,7 @@ class Gap(NamedTuple):
 
 
 def encode(gaps: Iterable[Gap]) -> str:
-    """Returns the value of the config for these gaps."""
+    """Returns the value of the config `mirror.gaps` for these gaps."""
     return ",".join(f"{gap.partition}:{gap.first}-{gap.end}:{gap.reason}" for gap in gaps)
 
 
@@ -81,8 +81,8 @@ def decode(text: str) -> list[Gap]:
 
 
 def refusal(text: str) -> str | None:
-    """Returns what is wrong with a value, or None if it is valid. The caller's message puts the
-    config's name before this text."""
+    """Returns what is wrong with a value of `mirror.gaps`, or None if it is valid. The caller's
+    message puts the config's name before this text."""
     try:
         decode(text)
     except ValueError:

@@ -158,8 +158,9 @@ class Buffer:
     def _batch(
         self, topic: str, known: KnownTopic, partition: int | None, size_bytes: int
     ) -> tuple[TopicPartition, int]:
-        """Returns a partition whose open batch can take a message of `size_bytes`, and how many
-        bytes this batch can still take. If there is no such open batch, begins a batch."""
+        """Returns a partition whose open batch (the batch that is being filled) can take a message
+        of `size_bytes`, and how many bytes this batch can still take. If there is no such batch,
+        begins one."""
         limit, accumulator = known.limit_bytes, self._accumulator
         chosen = self._sticky.present(topic) if partition is None else partition
         if chosen is not None:

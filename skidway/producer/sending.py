@@ -34,7 +34,8 @@ class _Piece(NamedTuple):
     timestamps: Sequence[int]
 
     def metadata(self, index: int) -> RecordMetadata:
-        """Returns the metadata of a message. `index` counts from the first message of the piece."""
+        """Returns the metadata of a message. `index` is 0 for the first message of the piece
+        (consecutive messages in one batch)."""
         offset = self.base_offset + index if self.base_offset >= 0 else -1
         return RecordMetadata(self.tp.topic, self.tp.partition, offset, self.timestamps[index])
 

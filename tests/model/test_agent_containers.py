@@ -173,9 +173,9 @@ class Container(Schedule):
                     assert not missing, f"sealed until {topic.sealed_until} without {missing}"
 
     def check_append(self, row: dict[str, Any]) -> None:
-        """Asserts that the parts within one line of a row's text belong to the same text of the
-        container, and that the row has more than one line only if `multiline` joins these lines.
-        Also asserts that the row names the stream of the parts."""
+        """Checks one row. All parts in one line of the row must belong to the same text of the
+        container. The row may have several lines only if the setting `multiline` joins these lines.
+        The row must name the stream of its parts."""
         texts = [CELLS.findall(line) for line in row["line"].split("\n")]
         assert len(texts) <= max(self.lines_max, 1), "a record of too many lines"
         assert not any(re.match(BEGINNING, text[0]) for text in texts[1:]), "two records in one"

@@ -106,7 +106,8 @@ class Faults:
     """The events that may happen in addition to the ordinary events.
 
     - drains: the agent is drained, retired, started again or drained again.
-    - hasty_drains (breaks a rule): the agent sends its last word although there are unread lines.
+    - hasty_drains (breaks a rule): the agent sends its last word (its final seal) although there
+      are unread lines.
     - silent_returns (breaks a rule): the agent starts again and does not withdraw its last word.
     - deaf_drains (breaks a rule): the agent is drained again, finds lines that it cannot read, and
       does not withdraw its last word.
@@ -348,8 +349,8 @@ class World:
         self.look_and_leave()
 
     def come_back(self) -> None:
-        """Starts the agent again. The agent then repeats its last seal as an ordinary seal, and so
-        withdraws its last word."""
+        """Starts the agent again. The agent then repeats its last word (its final seal) as an
+        ordinary seal, and so withdraws it."""
         self.is_away = False
         if self.last_word is not None and not self.faults.silent_returns:
             self.seal(self.last_word)

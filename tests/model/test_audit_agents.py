@@ -280,8 +280,9 @@ class World:
         self.find(self.one())
 
     def find(self, agent: Agent) -> None:
-        """Announces the files that are new to the agent and are not empty. With the fault `grows`,
-        announces a file again when it has enough bytes for a whole fingerprint."""
+        """Announces the files that are new to the agent and are not empty. With the fault `grows`
+        (files are announced while they are small), announces a file again when it has enough lines
+        for a whole fingerprint (hash of its first lines)."""
         if self.faults.succeeds:
             for file in self.hidden & agent.ids.keys():
                 agent.ended[file] = agent.ids.pop(file)
@@ -309,8 +310,8 @@ class World:
     def before(self, agent: Agent, file: int) -> dict[str, int]:
         """Returns the fields of the file's announcement about its predecessor. The predecessor is
         an id that this agent gave earlier to the same content, or to an earlier content of the same
-        inode. If there is no such id, and the fault `succeeds` is set, the predecessor is an id
-        that does not exist."""
+        inode. If there is no such id, and the fault `succeeds` (announcements name predecessors) is
+        set, the predecessor is an id that does not exist."""
         if file in agent.ended:
             end = agent.position[file] * 10
             return {"predecessor": agent.ended[file], "predecessor_position": end, "begin": end}
@@ -493,9 +494,9 @@ class World:
 
     def falsehood(self, bucket: int) -> str | None:
         """Returns the reason why the bucket is not really complete, or None if it is. With the
-        fault `overlaps`, considers only deliveries whose delta (message with counts) the collector
-        has already received. Other deliveries do not matter yet, because a delta that the collector
-        receives later makes the bucket incomplete again.
+        fault `overlaps` (several agents run at once), considers only deliveries whose delta
+        (message with counts) the collector has already received. Other deliveries do not matter
+        yet, because a delta that the collector receives later makes the bucket incomplete again.
         """
         if self.faults.hours and not self.is_sealed(bucket):
             return f"bucket {bucket} was never sealed by the agent that began last"

@@ -166,7 +166,8 @@ def test_the_schedules_delete_buckets_of_the_store() -> None:
 
 
 def _hurry(judge: Judge, monkeypatch: pytest.MonkeyPatch, steps: int) -> None:
-    """Lets the judge make `steps` steps. In each of them, it has only time for one bucket."""
+    """Lets the judge (the collector's part that judges buckets) make `steps` steps. In each step,
+    it has only time for one bucket."""
     with monkeypatch.context() as patch:
         patch.setattr(judge_module, "STEP_S", -1.0)
         for _ in range(steps):

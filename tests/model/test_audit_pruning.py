@@ -141,8 +141,8 @@ class Site:
             ledger.take([encode(x) for x in self.said[begin:]], now_ms=self.clock.time_ms())
 
     def prune(self) -> None:
-        """Looks for old buckets that may be deleted, and deletes them from `lean`. Sometimes an
-        agent counts further lines between these two steps."""
+        """Looks for old buckets that may be deleted, and deletes them from one of the two ledgers,
+        `lean`. Sometimes an agent counts further lines between these two steps."""
         self.clock.advance(CLOCK_S)
         while self.old.look():
             pass
@@ -163,8 +163,8 @@ class Site:
         return verdicts(ledger.evidence(), POLICY, self.clock.time_ms())
 
     def check(self) -> None:
-        """Asserts that `lean` leads to the same verdicts as `full` on all buckets that `lean` has
-        not deleted."""
+        """Asserts that the ledger that deletes buckets (`lean`) and the ledger that keeps all
+        buckets (`full`) lead to the same verdicts on all buckets that `lean` still has."""
         lean = {(x.bucket, x.bucket_ms): x for x in self.verdicts(self.lean)}
         full = {(x.bucket, x.bucket_ms): x for x in self.verdicts(self.full)}
         assert lean.keys() == full.keys() - {x for x, late in self.pruned.items() if not late}

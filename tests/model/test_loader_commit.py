@@ -235,7 +235,7 @@ class Search:
         """`offsets` is the number of offsets to load, and `sessions` is the total number of runs of
         all loaders. The runs are numbered from 1. `rewrites` contains the numbers of the runs that
         rewrite files instead of loading. `marks` contains the numbers of the runs that write or
-        remove the hour's `_SUCCESS` file instead of loading. If no run does this, the rows are not
+        remove the hour's `_SUCCESS` file instead of loading. If `marks` is empty, the rows are not
         in an hour's directory, so that the search has fewer states. `reloads` contains the numbers
         of the runs that read all records again. If there are such runs, each load writes one file
         of rows and one file of rejects. In this search, no run replaces old manifests by a

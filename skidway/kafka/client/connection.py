@@ -162,8 +162,8 @@ class Connection:
         return found
 
     def abandoned(self) -> list[int]:
-        """Returns the tickets of all calls without an answer. The session asks for them when the
-        connection has ended, because no answer to these calls will come.
+        """Returns the tickets (numbers) of all calls without an answer. The session asks for them
+        when the connection has ended, because no answer to these calls will come.
         """
         tickets = [each.ticket for each in self._sent if each.ticket != self._negotiation]
         tickets += [ticket for _, ticket in self._silent]

@@ -83,7 +83,7 @@ class _Reading:
     )
 
     def __init__(self, offset: int, generation: int, max_bytes: int, backoff: Backoff) -> None:
-        self.position = offset  # the offset after the last batch that the owner has taken
+        self.position = offset  # the offset after the last batch that `take` has returned
         self.next_offset = offset  # the offset after the last batch that was fetched
         self.generation = generation
         self.max_bytes = max_bytes
@@ -130,7 +130,7 @@ class Fetching:
 
     @property
     def positions(self) -> dict[TopicPartition, int]:
-        """The offset after the last batch that the owner has taken, for every partition."""
+        """The offset after the last batch that `take` has returned, for every partition."""
         return {tp: reading.position for tp, reading in self._readings.items()}
 
     def seek(self, tp: TopicPartition, offset: int) -> None:
@@ -226,10 +226,10 @@ class Fetching:
 
     def take_interruptions(self) -> dict[TopicPartition, str]:
         """Returns the partitions that were interrupted since the last call, each with the newest
-        reason: a fetch was lost or refused, or the owner called `interrupt`. Their next batches may
-        come from another log than their earlier batches. These partitions are still fetched; the
-        owner need not call `seek`. But a mirror must then compare the last batch of its own log
-        with the source again.
+        reason: a fetch was lost or refused, or `interrupt` was called. Their next batches may come
+        from another log than their earlier batches. These partitions are still fetched; the caller
+        need not call `seek`. But a mirror must again compare the last batch of its own log with the
+        source.
         """
         found, self._interruptions = self._interruptions, {}
         return found

@@ -161,7 +161,7 @@ class LoopClient:
 
     def ask(self, call: Call, address: Address | None = None) -> int:
         """Sends a request to a broker, by default to any broker that can be reached. Returns the
-        request's ticket.
+        request's ticket, a number that its answer also has.
 
         A later turn returns the answer: a response or an error. If the error is `Disconnected`, the
         caller should ask again.

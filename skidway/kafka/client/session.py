@@ -164,8 +164,8 @@ class ClientSession:
     def submit(
         self, address: Address, channel: Channel, call: Call, inbox: Inbox, now: float
     ) -> int:
-        """Sends a call, and connects first if needed. Returns its ticket. Raises Disconnected if
-        `usable` is False."""
+        """Sends a call, and connects first if needed. Returns the call's ticket (a number). Raises
+        Disconnected if `usable` is False."""
         key = LinkKey(address, channel)
         link = self._links.get(key)
         if link is None:
@@ -203,19 +203,19 @@ class ClientSession:
     # methods that only the driver calls
 
     def dials(self) -> list[Link]:
-        """Returns the links that need a socket now. The driver must call `opened` or `failed` for
-        each of these links."""
+        """Returns the links (address and channel) that need a socket now. The driver must call
+        `opened` or `failed` for each of these links."""
         found, self._dials = self._dials, []
         return found
 
     def hangups(self) -> list[Link]:
-        """Returns the links that have ended since the last call. The driver must close their
-        sockets."""
+        """Returns the links (address and channel) whose connection has ended since the last call.
+        The driver must close their sockets."""
         found, self._hangups = self._hangups, []
         return found
 
     def writers(self) -> list[Link]:
-        """Returns the links that have bytes to send."""
+        """Returns the links (address and channel) that have bytes to send."""
         return [
             link
             for link in self._links.values()

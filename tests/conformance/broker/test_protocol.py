@@ -312,8 +312,8 @@ BAD = {
     "count": (request_frame(ApiKey.METADATA, 5, 1, "x", struct.pack(">i", 1 << 30)), "Truncated"),
     "produce": (request_frame(ApiKey.PRODUCE, 7, 1, "x", b"\xff\xff\0\1"), "Truncated"),
 }
-"""Maps the name of a test case to a bad frame, and to the reason under which the broker's metric
-counts the connection that the broker closes because of this frame.
+"""Has for each test case, by name, a bad frame and a reason. After the frame the broker closes the
+connection, and its metric counts the connection under this reason.
 """
 
 

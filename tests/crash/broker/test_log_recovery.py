@@ -164,7 +164,8 @@ def test_a_log_that_lost_flushed_batches_is_damaged(tmp_path: Path) -> None:
 
 def test_a_missing_segment_is_damage(tmp_path: Path) -> None:
     """A log is damaged if a segment between two other segments is missing. It is also damaged if
-    all its segments are missing although its recovery point says that records were flushed."""
+    all its segments are missing although its recovery point (the end of the flushed data) says that
+    records were flushed."""
     log = write_log(tmp_path, 6, LogConfig(segment_bytes=200))
     assert len(log.segments) > 2
     log.segments[1].path.unlink()

@@ -73,8 +73,8 @@ class Cluster:
         return name
 
     def announce(self, topic: str, file: int, path: str = "/var/log/app.log") -> None:
-        """Publishes an announcement, which is a message that maps a file id of AGENT to a host and
-        a path."""
+        """Publishes an announcement, which is a message that maps a file id of the simulated agent
+        to a host and a path."""
         with Client(self.broker) as client:
             source = sources_of(client, [topic], "main")[topic]
             message = Announcement(START_MS, AGENT, file, "host", path, 1, file, b"", 0, source)

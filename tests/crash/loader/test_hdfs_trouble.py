@@ -40,7 +40,8 @@ pytestmark = [pytest.mark.crash, pytest.mark.java]
 UNREACHABLE = 3
 HOURS = 10
 SLICE = 1000
-"""The maximum number of offsets that one task reads (`slice.records` in ON_SPARK)."""
+"""The maximum number of offsets that one task reads (the setting `slice.records` of these
+loads)."""
 
 
 @pytest.fixture(scope="module")

@@ -74,7 +74,8 @@ def counts(loading: Loading) -> Counter[str]:
 def test_lost_files_come_back(loading: Loading) -> None:
     """A reload restores the files of an hour that were deleted or damaged, with the same rows as
     before. This works for files of the newest load, for files of older loads, and after a
-    compaction. Repeated records in the log still do not become rows, and further loads succeed."""
+    compaction, which has combined small files. Repeated records in the log still do not become
+    rows, and further loads succeed."""
     for first in range(0, 3600, 900):
         fill(loading, max(0, first - 100), 1000)
         loading.loaded()
