@@ -41,7 +41,7 @@ class Buffer:
         self._buffered_bytes = 0
         self._flushing = 0
         self._numbers = itertools.count()
-        self._sendings: dict[int, Sending] = {}  # sendings with undelivered messages, in order
+        self._sendings: dict[int, Sending] = {}  # calls of `send` with undelivered messages
         self._abandoned = 0
 
     @property

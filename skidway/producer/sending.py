@@ -89,8 +89,8 @@ class Sending:
     __slots__ = ("_error", "_found", "_left", "_lock", "_single", "future", "number")
 
     def __init__(self, number: int, count: int, *, single: bool) -> None:
-        """`number` is this sending's number, counted over all sendings of one producer. `count` is
-        the number of messages."""
+        """`number` is the number of this call of `send`, counted over all calls of one producer.
+        `count` is the number of messages."""
         self.number = number
         self.future: Future[Any] = Future()
         self._found: list[_Piece] = []
@@ -116,7 +116,7 @@ class Sending:
         return self._less(count, error)
 
     def abandon(self, error: Exception) -> None:
-        """Completes the sending with an error if messages have no outcome yet. The producer calls
+        """Completes the future with an error if messages have no outcome yet. The producer calls
         this method when it ends, because nobody will report these outcomes."""
         self._less(None, error)
 

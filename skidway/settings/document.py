@@ -33,7 +33,8 @@ class SettingDoc:
 
 
 def documented(cls: type[Any], prefix: str = "") -> list[SettingDoc]:
-    """Returns every setting of a class. The settings of a section follow the section."""
+    """Returns every setting of a class. If a setting is a section (a nested settings class), the
+    settings of the section follow it."""
     docs: list[SettingDoc] = []
     for key, spec in specs(cls).items():
         section = _section_of(spec.shape)

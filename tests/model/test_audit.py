@@ -174,8 +174,9 @@ class World:
 
     def __init__(self, seed: int, faults: Faults) -> None:
         self.random, self.faults = random.Random(seed), faults
-        # The random values for the fault `latenesses` come from their own generator, so that they
-        # do not change other random choices.
+        # The random values for the fault `latenesses` (how long agent and audit wait for late
+        # lines) come from a generator of their own, so that they do not change other random
+        # choices.
         drawn = random.Random(-seed - 1) if faults.latenesses else None
         self.lateness_ms = drawn.choice(LATENESSES_MS) if drawn else LATENESS_MS
         self.agents_lateness_ms = drawn.choice(LATENESSES_MS) if drawn else LATENESS_MS

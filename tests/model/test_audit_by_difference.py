@@ -129,8 +129,8 @@ def test_judging_by_difference_knows_what_became_of_the_store(
 ) -> None:
     """An updated standing (the verdicts on all buckets) is equal to a standing that is computed
     from all evidence, even if buckets are deleted, the disk is full, or the store is rebuilt. This
-    is also so if buckets have several sizes or begin before 1970, and if the judge has too little
-    time in one step to judge all changed buckets."""
+    is also so if buckets have several sizes or begin before 1970, and if the collector has too
+    little time in one step to judge all changed buckets."""
     for seed in seeds(range(20)):
         fleet, chance = StoredFleet(seed), random.Random(seed)
         judge = Judge(

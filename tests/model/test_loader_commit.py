@@ -576,9 +576,10 @@ def test_answers_of_the_commit_lost() -> None:
 @promise("5 manifest")
 @KINDS
 def test_files_are_rewritten_beside_a_load(local: bool) -> None:
-    """If files are rewritten while another run loads, a reader of the manifests always finds every
-    row once. This is so even if one of the two runs is killed at any point. A reader of the
-    directories never finds a row twice, and after the next start it finds every row."""
+    """If one run rewrites files (replaces them by a new file with the same rows) while another run
+    loads, a reader of the manifests always finds every row once. This is so even if one of the two
+    runs is killed at any point. A reader of the directories never finds a row twice, and after the
+    next start it finds every row."""
     assert Search(offsets=1, sessions=2, crashes=1, local=local, rewrites=[2]).run() > 1000
 
 
@@ -620,10 +621,10 @@ def test_manifests_are_folded_beside_a_late_loader(late: Any, other: str, killed
 @promise("5 reload")
 @KINDS
 def test_records_are_reloaded_beside_a_load(local: bool) -> None:
-    """If records are reloaded while another run loads, a reader of the manifests always finds every
-    record once. This is so even if one of the two runs is killed at any point. A reader of the
-    directories never finds a row twice, and after the next start every record is in its final
-    place."""
+    """If one run reads all records of the topic again while another run loads, a reader of the
+    manifests always finds every record once. This is so even if one of the two runs is killed at
+    any point. A reader of the directories never finds a row twice, and after the next start every
+    record is in its final place."""
     assert Search(offsets=1, sessions=2, crashes=1, local=local, reloads=[2]).run() > 1000
 
 
@@ -657,8 +658,8 @@ def test_answers_of_a_reload_are_lost() -> None:
 @pytest.mark.slow
 @KINDS
 def test_files_are_rewritten_twice(local: bool) -> None:
-    """There are three runs. If two of them rewrite files, or if one of them rewrites files and the
-    answer to a commit is lost, every row exists once."""
+    """There are three runs. If two of them rewrite files (replace them by a new file with the same
+    rows), or if one of them does so and the answer to a commit is lost, every row exists once."""
     assert Search(offsets=1, sessions=3, local=local, rewrites=[2, 3]).run() > 1000
     assert Search(offsets=2, sessions=3, unclear=1, local=local, rewrites=[2]).run() > 1000
 

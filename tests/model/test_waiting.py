@@ -99,7 +99,7 @@ def test_a_host_is_never_proven_wrongly(faults: Faults, seeds: Seeds) -> None:
 
 def test_a_host_is_proven_in_the_end(seeds: Seeds) -> None:
     """When all lines are read, counted and loaded, and the audit's waiting time has passed, the
-    gate reports the host as proven healthy."""
+    gate (the check between two steps of an upgrade) reports the host as proven healthy."""
     for seed in seeds(RUNS):
         world = Gate(seed, Faults())
         for _ in range(world.faults.steps):

@@ -140,7 +140,7 @@ class ClientSession:
         self._hangups: list[Link] = []
         self.last_failure = ""
         self.failure_count = 0
-        self.delivered_count = 0  # number of answers put into inboxes so far
+        self.delivered_count = 0  # number of answers put into the callers' inboxes so far
 
     # for callers
 
@@ -203,14 +203,14 @@ class ClientSession:
     # methods that only the driver calls
 
     def dials(self) -> list[Link]:
-        """Returns the links (address and channel) that need a socket now. The driver must call
+        """Returns the links (address and channel) that need a socket now. The caller must call
         `opened` or `failed` for each of these links."""
         found, self._dials = self._dials, []
         return found
 
     def hangups(self) -> list[Link]:
         """Returns the links (address and channel) whose connection has ended since the last call.
-        The driver must close their sockets."""
+        The caller must close their sockets."""
         found, self._hangups = self._hangups, []
         return found
 
@@ -234,8 +234,8 @@ class ClientSession:
             self._collect(link)
 
     def received(self, link: Link, count: int, now: float) -> None:
-        """Processes `count` bytes that were received into the link's space. A `count` of 0 means
-        the end of the stream."""
+        """Processes `count` bytes that were received into the memory of the link's connection
+        (`Connection.space`). A `count` of 0 means the end of the stream."""
         if link.connection is None:
             return
         if count == 0:
@@ -263,7 +263,8 @@ class ClientSession:
             self._deliver(Answer(ticket, None, Disconnected(link.failure)))
 
     def expire(self, now: float) -> None:
-        """Ends the links whose deadline has passed."""
+        """Ends each connection whose oldest call has passed its deadline, and each attempt to
+        connect that takes too long."""
         for link in list(self._links.values()):
             deadline = link.next_deadline
             if deadline is not None and deadline <= now:
@@ -272,8 +273,8 @@ class ClientSession:
 
     @property
     def next_deadline(self) -> float | None:
-        """Returns the time (monotonic seconds) at which to call `expire`, or None if no link has a
-        deadline."""
+        """Returns the time (monotonic seconds) at which to call `expire`, or None if no call or
+        attempt to connect has a deadline."""
         deadlines = (link.next_deadline for link in self._links.values())
         return min((each for each in deadlines if each is not None), default=None)
 
