@@ -58,8 +58,9 @@ def decompress_into(frames: memoryview, room: memoryview) -> bool:
 
 
 def _filled(data: Bytes, at: Int64s, ends: Int64s, known: Bools) -> Bools:
-    """Returns for each i whether the blocks of a frame, which begin at `at[i]`, end exactly at
-    `ends[i]`. If `known[i]` is False, the result is False.
+    """Returns for each frame i whether its blocks, which begin at `at[i]`, end exactly at
+    `ends[i]`. Returns False for a frame whose `known[i]` is False, that is, whose header has failed
+    a check.
     """
     filled = np.zeros(len(at), np.bool_)
     rows = np.flatnonzero(known)

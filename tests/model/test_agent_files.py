@@ -2,11 +2,11 @@
 hosts do.
 
 The host links, renames, moves, copies, truncates and deletes files, reuses inodes and takes away
-permissions. Some of its file systems do not record when a file was created. The agent may be down
-at any of these moments. The test knows every line and the file that contains it. The test fails in
-four cases: a line is missing and was not declared lost; a line was delivered twice and was not
-declared as possibly doubled; the agent declared a loss although no line is missing; the agent
-declared a line as possibly doubled although no line can be doubled.
+permissions. Some of its file systems do not record when a file was created. The agent may be
+running or down while the host does any of this. The test knows every line and the file that
+contains it. The test fails in four cases: a line is missing and was not declared lost; a line was
+delivered twice and was not declared as possibly doubled; the agent declared a loss although no line
+is missing; the agent declared a line as possibly doubled although no line can be doubled.
 """
 
 from __future__ import annotations

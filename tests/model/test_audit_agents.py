@@ -174,8 +174,8 @@ class World:
         self.random, self.faults = random.Random(seed), faults
         self.now, self.skew = 10 * HOUR if faults.hours else 40, 0
         self.times: list[int] = []
-        # maps a number to the lines of one content of a file. If the file is truncated, its new
-        # content gets another number
+        # the contents of all files: each content is a list of lines, under a number. If a file is
+        # truncated, its new content gets another number
         self.files: dict[int, list[int]] = {1: []}
         self.inodes: dict[int, Inode] = {1: Inode(1, 1)}
         self.hidden: set[int] = set()
@@ -236,7 +236,7 @@ class World:
 
     def move(self) -> None:
         """Renames a file that every running agent has read completely, so that no pattern matches
-        its name. Or gives a file that was renamed in this way a matching name again."""
+        its name. Or gives a file that had been renamed so a matching name again."""
         if self.hidden and self.random.random() < 0.5:
             self.hidden.remove(self.random.choice(sorted(self.hidden)))
             return

@@ -540,7 +540,7 @@ def _manifest(store: MemoryStore, number: int) -> bytes | None:
 
 def _assert_kept(store: MemoryStore, when: str) -> None:
     """Asserts that the store has no fault, neither now nor after a further run has started. `when`
-    says in the error what happened before."""
+    is a text for the error message: what happened before."""
     fault = check(World(store.snapshot, (Loader(), Loader()), 0, 0, 0))
     assert not fault, f"{fault}, after {when}"
 

@@ -76,7 +76,7 @@ class Broker:
     """A simulated broker with the log of one partition, and with what it remembers about each
     producer."""
 
-    # header, number of the batch, append time
+    # each batch: header, number, append time
     log: list[tuple[BatchHeader, int, int]] = field(default_factory=list)
     flushed: int = 0
     producers: dict[int, Known] = field(default_factory=dict)

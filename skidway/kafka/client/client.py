@@ -216,7 +216,7 @@ class Client:
             call = requests.describe_configs_call(ResourceType.BROKER, [str(number)])
             try:
                 response = self._ask(call, _always(brokers[number].address))
-            except BrokerUnreachable:  # the broker is dead, but still listed
+            except BrokerUnreachable:  # the broker is in the metadata, but does not answer
                 if number == max(brokers):
                     raise
             else:
@@ -234,7 +234,7 @@ class Client:
         self._network.turn(now)
         deadline = self.session.next_deadline
         if self.session.delivered_count != delivered_count:
-            timeout_s = 0  # answers or failures have come already
+            timeout_s = 0  # no wait, because answers or failures have come already
         elif deadline is not None:
             timeout_s = min(timeout_s, deadline - now)
         woken = False

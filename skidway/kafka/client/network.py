@@ -75,8 +75,8 @@ class Network:
         self._attempts: dict[LinkKey, int] = {}
 
     def turn(self, now: float) -> None:
-        """Closes the sockets of ended links, opens sockets for links that need one, and sends bytes
-        that are ready."""
+        """Closes the sockets of ended connections, opens sockets for the connections that the
+        session wants, and sends bytes that are ready."""
         self._session.expire(now)
         self._hang_up()
         waiting, self._unresolved = self._unresolved, []

@@ -107,7 +107,7 @@ class OutboxEntry:
     def __init__(self, token: object, encoded: EncodedBatch) -> None:
         self.token = token
         self.encoded = encoded
-        self.header: bytes | None = None  # made under the present identity; None before the send
+        self.header: bytes | None = None  # None before the first send under the present producer id
         self.state = BatchState.UNSENT
         self.base_offset = -1
         self.error: KafkaError | None = None
@@ -202,7 +202,7 @@ class Outbox:
             return None
         sent = sum(entry.state is BatchState.SENT for entry in self._flight)
         if sent and address != self._address:
-            return None  # first, the previous leader must answer for the batches that it got
+            return None  # wait for the answers of the previous leader
         window = self._window(address, now, wall_ms)
         if sent >= window:
             return None

@@ -127,7 +127,8 @@ def test_a_partition_is_fetched_once(core: BrokerCore) -> None:
 
 
 def test_a_producer_with_the_largest_id_leaves_ids_for_others(core: BrokerCore) -> None:
-    """If a client uses the largest possible producer id, the broker still assigns other ids."""
+    """If a client uses the largest possible producer id, the broker can still assign ids to other
+    producers."""
     stored = produced(core, batch(b"x", producer_id=(1 << 63) - 1, epoch=0, sequence=0))
     assert stored.error_code == 0
     for _ in range(2):

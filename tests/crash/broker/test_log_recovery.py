@@ -440,8 +440,8 @@ def test_a_clean_stop_saves_reading(tmp_path: Path) -> None:
 @pytest.mark.parametrize("clean", [True, False])
 def test_producers_come_back_from_the_log(tmp_path: Path, keep: str, clean: bool) -> None:
     """After a clean stop or a crash, the log still recognizes duplicates of a producer's last five
-    batches. It also still refuses a gap in the producer's sequence numbers. Both hold even if the
-    snapshots of producers are missing or damaged."""
+    batches. It also still refuses a gap in the producer's sequence numbers. The log does both even
+    if the snapshots of producers are missing or damaged."""
     config = LogConfig(segment_bytes=400)
     log = open_in(tmp_path, config)
     sent = [batch(b"%d" % n * 20, producer_id=9, epoch=2, sequence=n) for n in range(12)]
