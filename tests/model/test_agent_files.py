@@ -41,6 +41,7 @@ class Line:
     text: str
     written_ms: int
     is_destroyed: bool = False  # the host has destroyed the line's bytes
+
     # False if nothing shows that the line existed. An example is a line whose file was written and
     # deleted between two of the agent's scans for files.
     has_trace: bool = True

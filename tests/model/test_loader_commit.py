@@ -125,8 +125,9 @@ def reloading(uuid: str, _offsets: int, prefixes: Sequence[str]) -> Run:
 
 
 def marking(uuid: str, prefixes: Sequence[str]) -> Run:
-    """A run that marks the hour as complete: it writes the file `_SUCCESS` with the hour's rows as
-    its content. If this file already exists, the run removes it."""
+    """A run that changes the mark of a complete hour, the file `_SUCCESS`. If the hour has no such
+    file, the run writes one, with the hour's rows as its content. If the hour has one, the run
+    removes it."""
     newest = yield from commit.begin(TOPIC)
     if newest is None:
         return None

@@ -207,7 +207,7 @@ def test_what_is_no_schema_is_none_to_java() -> None:
 
 
 def _ours(schema: str) -> tuple[str | None, str]:
-    """Returns (the canonical text or None, the reason why the schema is refused)."""
+    """Returns the canonical text and "", or, if the schema is refused, None and the reason."""
     try:
         return canonical(parse(schema)), ""
     except SchemaInvalid as refusal:

@@ -153,10 +153,10 @@ def test_a_connection_that_failed_before_it_was_accepted_is_passed_over(number: 
             raise answer
         return answer
 
-    real, fake = listener.socket, SimpleNamespace(accept=accept)
-    listener.socket = fake  # type: ignore[assignment]
     # The fake `accept` returns one end of a socket pair, for which the kernel refuses the option
     # TCP_NODELAY. So the listener closes this connection and continues.
+    real, fake = listener.socket, SimpleNamespace(accept=accept)
+    listener.socket = fake  # type: ignore[assignment]
     assert list(listener.accept()) == []
     assert theirs.fileno() == -1
     listener.socket = real

@@ -1,6 +1,6 @@
 """A real agent is killed and reloaded again and again, while programs write to logs and rotate them
 in every way. Afterwards every line was delivered, rejected or left out, exactly once. Only lines of
-logs that are truncated or compressed may be missing or doubled, and only if the agent declares this.
+logs that are truncated or compressed may be missing or doubled, if the agent declares this.
 
 Each line contains a number that no other line has. A line is left out if a rule drops it, or if it
 is the header of a file.

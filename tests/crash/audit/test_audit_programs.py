@@ -154,7 +154,7 @@ def _counted(report: dict[str, Any], tier: str) -> int:
 
 
 def _sizes(report: dict[str, Any], tier: str) -> set[int]:
-    """Returns the sizes of all buckets (time windows) in which the given tier has counted
+    """Returns the sizes, in ms, of all buckets (time windows) in which the given tier has counted
     records."""
     return {
         bucket["bucket_ms"]
