@@ -52,7 +52,8 @@ def example(cls: type[Any], *, title: str = "", active: bool = False) -> str:
     """Returns an example file. Required settings are set; other settings are comments with their
     defaults.
 
-    If `active` is True, the other settings are no comments: the file sets them to their defaults.
+    If `active` is True, the other settings are not comments either: the file sets them to their
+    defaults.
     """
     head = [f"# {line}".rstrip() for line in textwrap.wrap(title, COMMENT_COLUMNS)]
     return "\n".join([*head, *([""] if head else []), *_lines(cls, active)]) + "\n"

@@ -250,9 +250,9 @@ class Growing(Schedule):
             assert self.agent_sums() == sums, "the equation does not hold"
 
     def check_declared(self, missing: list[str], losses: list[Loss]) -> None:
-        """Asserts that a declared loss covers each missing line: the bucket (time window) of the
-        line lies between the loss's `from_bucket` and `to_bucket`, or starts at most `lateness_ms`
-        before `from_bucket`."""
+        """Asserts that a declared loss covers each missing line. A loss names the buckets (time
+        windows) from `from_bucket` to `to_bucket`. The line's bucket must be one of them, or start
+        at most `lateness_ms` before `from_bucket`, because a line may be late."""
         late_ms = self.world.settings.lateness_ms
         for cell in missing:
             written = bucket.start_of(self.written[cell], BUCKET_MS)

@@ -66,7 +66,8 @@ class Upgrades(Schedule):
         super().__init__(seed, partitioning, faults, World(configured, partitions=2), kills=5)
         self.version = 0
         self.started_at = 0.0
-        # when a connection broke whose batches may still arrive late (the first such time), or None
+        # when the oldest connection broke whose batches may still arrive late; None if there is
+        # none
         self.interrupted_at: float | None = None
         self.refused: set[int] = set()
         self.losses: list[Loss] = []
