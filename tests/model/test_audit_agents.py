@@ -236,7 +236,7 @@ class World:
 
     def move(self) -> None:
         """Renames a file that every running agent has read completely, so that no pattern matches
-        its name. Or gives a file that had been renamed so a matching name again."""
+        its name. Or gives a file whose name no pattern matches a matching name again."""
         if self.hidden and self.random.random() < 0.5:
             self.hidden.remove(self.random.choice(sorted(self.hidden)))
             return
