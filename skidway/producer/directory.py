@@ -50,8 +50,8 @@ class Directory:
         If the known topic lacks `partition`, the partition may be new, so this method asks the
         brokers again. If the known topic has the partition, but its metadata is older than
         `age_max_s`, one thread asks once, without a retry. If the brokers do not answer, or answer
-        with an error, the old metadata is used. So an unreachable broker does not delay a thread
-        for whose messages the old metadata is sufficient.
+        with an error, the old metadata is used. So an unreachable broker does not delay messages
+        for which the old metadata is sufficient.
         """
         known = self._topics.get(name)
         now = self._clock.monotonic()

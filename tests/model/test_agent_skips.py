@@ -449,9 +449,9 @@ def test_closing_idle_files_loses_and_doubles_nothing(also: str, seeds: Seeds) -
 @promise("1 start at the end", "1 old files", "1 closed early")
 @pytest.mark.parametrize("also", ["", "narrow", "utf-16", "delete"])
 def test_all_three_settings_together(also: str, seeds: Seeds) -> None:
-    """If all three settings are used together, `start_at: end` decides what the agent skips in
-    files that its first scan of a directory finds. `ignore.older.ms` decides which of the files
-    that later scans find are ignored."""
+    """If all three settings are used together, the agent obeys each of them. In files that its
+    first scan of a directory finds, `start_at: end` decides what the agent skips. Of the files that
+    later scans find, `ignore.older.ms` decides which are ignored."""
     run_all(seeds(range(14_000, 14_008)), "end", "older", "inactive", "forbid", also)
 
 

@@ -9,10 +9,10 @@ After each message the test asks the real code of the audit which buckets are co
 A bucket is a time window of a topic, and a delta is a message with counts. A seal's W is the time
 up to which the seal says that the agent's counts are final. The lateness is a setting: the time for
 which the audit waits for late lines after the end of a bucket. A bucket is due when this time has
-passed. A last word is the final seal that an agent sends when it leaves. The following list has
-kinds of lines, and one kind of bucket (D3). The audit may not report a bucket of the kind D3 as
-complete. If it reports a bucket as complete, no line of the kinds D0, D1, D2, D4 and D5 may lack
-its row, and the lines of the kind D6 must be shown as the list says:
+passed. A last word is the final seal that an agent sends when it leaves. The test checks each
+bucket that the audit reports as complete. The bucket may not be of the kind D3 in the following
+list. The other kinds are kinds of lines: each line of the bucket that is of the kind D0, D1, D2, D4
+or D5 must have its row, and the lines of the kind D6 must be shown as the list says:
 
     D0  a line whose row the loader lost
     D1  a line that was in a file when the agent noted the W of the newest received seal

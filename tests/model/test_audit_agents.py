@@ -590,8 +590,9 @@ class World:
 
     def may_double(self, last: Agent, others: list[Agent], heard: int) -> Iterator[int]:
         """Yields the times at which the agent `last` announced content that the other agents may
-        also have read. There are two kinds of such content: content that the other agents
-        announced, and the first content that `last` found in a file that the other agents knew."""
+        also have read. There are two kinds of such content. First, content that the other agents
+        announced. Second, content of a file that the other agents knew, if `last` has not yet
+        announced and read other content of this file after the time `heard`."""
         contents = {file for x in others for file in x.announced}
         files = {self.inodes[file] for file in contents}
         met: set[Inode] = set()

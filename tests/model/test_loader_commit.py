@@ -659,8 +659,9 @@ def test_answers_of_a_reload_are_lost() -> None:
 @pytest.mark.slow
 @KINDS
 def test_files_are_rewritten_twice(local: bool) -> None:
-    """There are three runs. If two of them rewrite files (replace them by a new file with the same
-    rows), or if one of them does so and the answer to a commit is lost, every row exists once."""
+    """There are three runs, each of which loads records or rewrites files (replaces them by a new
+    file with the same rows). Every row exists once if two of them rewrite files, and also if one of
+    them does so and the answer to a commit is lost."""
     assert Search(offsets=1, sessions=3, local=local, rewrites=[2, 3]).run() > 1000
     assert Search(offsets=2, sessions=3, unclear=1, local=local, rewrites=[2]).run() > 1000
 

@@ -219,8 +219,8 @@ def predicted(expected: Expected, model: Model) -> Any:
 def asked(
     schema: Schema, model: Model | None = None, **more: Any
 ) -> Callable[[RegistryState], submission.Submitted]:
-    """Returns a function that, for a given state of the registry, parses a request with `schema` in
-    its body, as the registry does.
+    """Returns a function that gets a state of the registry, and parses a request whose body
+    contains `schema` as the registry in this state does.
     """
     body: dict[str, Any] = {"schema": text_of(schema, model), **more}
     if isinstance(schema, Uses):

@@ -108,9 +108,9 @@ class Client:
         """Finds for each partition the first offset at or after a time in ms. Instead of a time,
         LATEST means the high watermark, and EARLIEST means the log start.
 
-        Asks for leaders and offsets again until every partition has an offset. Raises KafkaError
-        for a partition that does not exist, or that still has no offset after the request timeout,
-        or whose leader answers with an error that does not go away with time.
+        Asks for leaders and offsets again until every partition has an offset. Raises KafkaError in
+        three cases: a partition does not exist, a partition still has no offset after the request
+        timeout, or a leader answers with an error that does not go away with time.
         """
         found: dict[TopicPartition, ListedOffset] = {}
         deadline = self.clock.monotonic() + self.request_timeout_ms / 1000
