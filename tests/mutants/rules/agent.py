@@ -6,6 +6,13 @@ from mutants.mutant import Mutant
 
 MUTANTS = (
     Mutant(
+        "an agent begins anew if the disk of its database is not mounted",
+        "agent/state/database.py",
+        "    is_new = not os.path.lexists(path)\n",
+        "    is_new = not path.exists()\n",
+        ("tests/unit/agent/state/test_database.py::test_a_database_that_is_no_file_is_refused",),
+    ),
+    Mutant(
         "the metrics count bytes that were lost before once more when the file is truncated",
         "agent/events.py",
         "        return range_.tracked.lost_unread\n",
