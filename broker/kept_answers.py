@@ -39,8 +39,8 @@ class KeptAnswers:
     first."""
 
     def __init__(self, pictures: Callable[[], tuple[object, ...]]) -> None:
-        """pictures: a function that returns the current snapshots. All answers are made from these
-        snapshots.
+        """pictures: a function that returns the current snapshots (see the module's docstring),
+        from which all answers are made.
         """
         self._pictures = pictures
         self._made_from: tuple[object, ...] = ()

@@ -150,9 +150,9 @@ def rereadings(
     began: Callable[[int], int | None],
     last_heard: Callable[[int], int],
 ) -> dict[int, Rereadings]:
-    """By agent, the rereadings of one topic: the times in which an agent may have delivered lines
-    that other agents had delivered already. files: for each file, the ids under which agents
-    announced it (FileNote).
+    """Returns the rereadings of each agent in one topic. A rereading is a time in which the agent
+    may have delivered lines that another agent had delivered already. files: for each file, the ids
+    under which agents announced it (FileNote).
 
     began: a function that returns the time (ms) of an agent's first message, or None if this
     message is gone. last_heard: a function that returns the time (ms) of an agent's last message.
@@ -185,8 +185,8 @@ class _Reader(NamedTuple):
         return self.notes[-1].path
 
     def announced_ms(self, heard_ms: int) -> int:
-        """Returns the time at which the agent had announced all of its ids whose content other
-        agents can have read before `heard_ms`.
+        """Returns the time of the agent's last announcement of one of its ids for the file. Leaves
+        out ids whose content came into the inode after `heard_ms`.
         """
         first, *others = self.notes
         counting = [x for x in others if x.replaced_ms is None or x.replaced_ms <= heard_ms]

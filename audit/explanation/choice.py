@@ -36,8 +36,9 @@ def lacks_only_rows(verdict: BucketVerdict) -> bool:
 
 
 def alike(verdict: BucketVerdict, bad: Sequence[BucketVerdict]) -> list[BucketVerdict]:
-    """The verdicts in `bad` on later buckets of the same topic that have the same causes and
-    reasons, up to the first bucket that has other causes or reasons."""
+    """Returns those verdicts of `bad` on later buckets of the same topic that have the same causes
+    and reasons as `verdict`. Ends at the first later bucket with other causes or reasons.
+    """
     later = [x for x in bad if x.source == verdict.source and x.bucket > verdict.bucket]
     if not later:
         return []  # saves time: `_signature` would make the verdicts on all agents

@@ -93,8 +93,9 @@ class FleetColumns:
         return {agent for pair in self._common.evidence.overlaps for agent in pair}
 
     def newest(self, facts: TopicFacts) -> NewestSeals:
-        """The newest seal of each of the topic's agents that vouches for lines (see
-        `usable_seals`)."""
+        """Returns, for each of the topic's agents, the newest of its seals that vouch for lines
+        (see `usable_seals`).
+        """
         named = facts.expectation.namesakes
         key = _key(named)
         if key not in self._newest:

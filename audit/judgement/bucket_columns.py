@@ -240,15 +240,18 @@ class BucketColumns:
 
     @cached_property
     def _is_whole(self) -> Bools:
-        """Whether no delta of the agent's tallies is missing. Each delta names the delta before it,
-        so `LINKS` shows whether there are holes."""
+        """For each agent, whether all deltas of its tallies have arrived. Each delta names the
+        delta before it, so the column `LINKS` shows whether one is missing.
+        """
         last = self._table[LAST]
         broken = self._table[LINKS] != links_of_all(last, np.zeros_like(last))
         return ~np.logical_or.reduceat(broken, self._tallies.begins) if len(last) else broken
 
     @cached_property
     def _is_late(self) -> Bools:
-        """Whether a delta that the agent made after its newest seal has counts for the bucket."""
+        """For each agent, whether a delta that it made after its newest seal has counts for the
+        bucket.
+        """
         rows = self._agent_rows
         late = np.zeros(len(self._tallies), np.bool_)
         if not self._is_known.any():
@@ -263,7 +266,7 @@ class BucketColumns:
 
     @cached_property
     def _is_equal(self) -> Bools:
-        """Whether all places that must count the agent's records have counted the same."""
+        """For each agent, whether all places that must count its records have counted the same."""
         counted = len(self._tallies)
         places = list(self._places.values())
         first = places[0] if places else None

@@ -57,9 +57,10 @@ def counting_places(
 def needed_still(
     evidence: Evidence, source: Source, places: Collection[Counting], retired: RetiredPlaces
 ) -> set[Tier]:
-    """The tiers in which only retired places have the topic, although the tier also has a place
-    that is not retired. That place may still begin to count the topic. Empty if the topic's own
-    cluster is retired, because no more records leave such a cluster."""
+    """Returns each tier that has a place that is not retired, but in which only retired places have
+    counted the topic. The place that is not retired may still begin to count it. Empty if the
+    topic's own cluster is retired, because no more records leave such a cluster.
+    """
     if retired.holds_cluster(source.cluster):
         return set()
     here = {tier: [x.place for x in places if x.place.tier is tier] for tier in _SEVERAL_PLACES}

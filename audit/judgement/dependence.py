@@ -200,8 +200,9 @@ class Dependence:
 
     @cached_property
     def _sums(self) -> UInt64s:
-        """If the agents are sorted by the times up to which their newest seals vouch, element n is
-        the sum of the hashes in `_states` of the first n agents."""
+        """Returns an array of sums of the agents' hashes in `_states`. Element n is the sum for the
+        first n agents, in ascending order of the times up to which their newest seals vouch.
+        """
         ordered = self._states[self._order]
         return np.concatenate(([np.uint64(0)], np.cumsum(ordered, dtype=np.uint64)))
 

@@ -16,8 +16,10 @@ from skidway.audit.topic.seal_columns import NEVER_SEALED
 from skidway.kafka.source import Source
 
 NewestOfHosts = list[tuple[set[int], dict[str, list[int]]]]
-"""Pairs of a set of agents and, by host, the newest agents among them. Most topics have the same
-set of agents, so the newest agents are computed once for all these topics."""
+"""Each pair has a set of agents, and a dictionary that names for each host the newest of these
+agents. Most topics have the same set of agents, so the newest agents are computed once for all
+these topics.
+"""
 
 
 class Expectation:

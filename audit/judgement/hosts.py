@@ -226,10 +226,9 @@ class _Survey:
 
 
 class _Named(NamedTuple):
-    """The names of some topics, and by agent the newest seals that vouch for lines of these topics
-    (see expectation.usable_seals). A pair in `names` consists of a topic's name and the index of
-    the topic's seals in `seals`. Topics that all agents seal together have the same index, to save
-    memory.
+    """The newest seals of some topics that vouch for lines (see expectation.usable_seals). names:
+    for each topic, its name and an index into `seals`. seals: dictionaries that map an agent to its
+    newest seal. Topics that all agents seal together have the same index, to save memory.
     """
 
     names: Sequence[tuple[str, int]]

@@ -86,7 +86,7 @@ def _is_staged(output: Output, named: NamedFiles, load: int | None) -> bool:
 
 
 def _with_details(fault: Fault, opened: IO[bytes], named: NamedFiles) -> Fault:
-    """The fault, with details that the content of the file shows."""
+    """Returns the fault with further details, which come from the file's content."""
     if fault.kind is Kind.UNNAMED:
         fault = _compared(fault, row_files.measure(opened), named)
     return replace(fault, place=_place(opened, fault.place))

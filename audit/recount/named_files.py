@@ -100,8 +100,9 @@ class NamedFiles:
         return self._select("WHERE length = ? LIMIT ?", length, limit)
 
     def staged(self, load: int | None) -> Iterator[str]:
-        """The paths at which the files of a load were until the loader moved them to their final
-        paths."""
+        """Yields the staging paths of a load's files: where each file was before the loader moved
+        it to its final path.
+        """
         query = "SELECT staged FROM named WHERE load = ?"
         for (path,) in self._connection.execute(query, (load,)):
             yield path

@@ -100,7 +100,7 @@ def record_of(decision: Decision) -> dict[str, Any]:
 
 
 def decision_of(record: dict[str, Any], time_ms: int) -> Decision:
-    """The decision in a record of the schema Decision."""
+    """Decodes a record of the schema Decision."""
     said = (record["id"], time_ms, record["person"], record["reason"])
     if record["kind"] == "RETIREMENT":
         return Retirement(*said, record["place"])

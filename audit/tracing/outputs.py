@@ -67,9 +67,9 @@ class LoadedTopic:
             yield from self._rows(named, question)
 
     def search_anywhere(self, question: RowQuestion) -> list[LineRow]:
-        """Returns the rows of a line whose event time is unknown. Searches hour by hour, the newest
-        hour first, and ends with the first hour that has a matching row. All rows of a line have
-        the same event time, so older hours have no more of them.
+        """Returns the rows of a line; for lines with an unknown event time. Searches hour by hour,
+        the newest hour first, and ends with the first hour that has a matching row. All rows of a
+        line have the same event time, so older hours have no more of them.
         """
         first = next(self.search(question), None)
         hour = None if first is None else hour_ms(first.path)
@@ -101,8 +101,9 @@ class OutputTopics:
         self._sources: dict[str, Source | None] = {}
 
     def loaded(self, source: Source) -> list[LoadedTopic]:
-        """The topics of the output that have the rows of a source topic. Raises
-        ManifestUnreadable."""
+        """Returns the output's topics that were loaded from this source topic or from a mirrored
+        copy of it. Raises ManifestUnreadable.
+        """
         if self._names is None:
             self._names = self._output.names(manifests.STATE)
         # The output uses the name that the topic has in the cluster from which it was loaded: a

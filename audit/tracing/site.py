@@ -38,13 +38,16 @@ class Site:
         return sorted(having, key=lambda each: each.name != source.cluster)
 
     def loaded(self, source: Source) -> list[LoadedTopic]:
-        """The topics of the output with the rows of a source topic and of its topic of rejects.
-        Raises ManifestUnreadable."""
+        """Returns the output's topics that were loaded from this source topic, from its topic of
+        rejects, or from a mirrored copy of one of the two. Raises ManifestUnreadable.
+        """
         rejects = replace(source, topic=source.topic + REJECTED_SUFFIX)
         return [*self.loaded_alone(source), *self.loaded_alone(rejects)]
 
     def loaded_alone(self, source: Source) -> list[LoadedTopic]:
-        """The topics of the output with the rows of a source topic. Raises ManifestUnreadable."""
+        """Returns the output's topics that were loaded from this source topic or from a mirrored
+        copy of it. Raises ManifestUnreadable.
+        """
         if self.output is None:
             return []
         if self._topics is None:

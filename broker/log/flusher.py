@@ -98,11 +98,11 @@ def timed(work: Callable[[], None]) -> WorkOutcome:
 
 
 def sync(flush: Flush) -> None:
-    """Carries out a flush of one log: makes the file of leader epochs, the indexes, the segments
-    and the directory's entries that `flush` names durable.
+    """Carries out a flush of one log: makes durable what `flush` names (the file of leader epochs,
+    indexes, segments and the directory's entries).
 
     Raises OSError. If the file of leader epochs cannot be written, for example because the disk is
-    full, this error is NothingSynced.
+    full, raises NothingSynced, which is a kind of OSError.
     """
     if flush.epochs is not None:
         try:

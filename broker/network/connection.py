@@ -4,7 +4,7 @@ Each request that gets an answer has a `Slot` in the queue. Some answers must wa
 for data, and a produce request with acks=all waits for a flush. While an answer waits, all later
 answers of the connection wait too, because the protocol requires the order of the requests. When
 slots at the front of the queue are filled, their answers move to the outbox. The outbox contains
-bytes, which sendmsg sends, and slices of files, which sendfile sends.
+bytes, which sendmsg sends, and parts of files, which sendfile sends.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from skidway.kafka.protocol.pieces import FileSlice, Piece
 
 OUTBOX_BYTES_MAX = 1 << 20
 """While a connection has more than this many bytes of answers in memory, the loop reads nothing
-from it. Slices of files are not included.
+from it. Bytes that sendfile will send from files are not included.
 """
 
 SEND_BYTES_MAX = 16 << 20
@@ -34,7 +34,7 @@ class Slot:
     """The place in the connection's queue for the answer to one request, or to several requests
     that are answered together.
 
-    `pieces` is the answer: bytes and slices of files; None until the answer is known.
+    `pieces` is the answer: bytes, and parts of files; None until the answer is known.
     """
 
     __slots__ = ("pieces", "requests")

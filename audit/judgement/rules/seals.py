@@ -63,8 +63,10 @@ def _is_last_word(facts: TopicFacts, agent: int, newest: SealNote) -> bool:
 def _waiting(
     facts: TopicFacts, agent: int, bucket: BucketId, reason: str, since_ms: int
 ) -> Finding:
-    """A finding that the agent has not sealed the bucket yet, with this reason. Its status is OPEN
-    while the agent is alive, and UNKNOWN once the agent is silent and the bucket is due."""
+    """Returns the finding that the agent has not sealed the bucket yet; its reason is `reason`. Its
+    status is OPEN while the agent is alive, and UNKNOWN once the agent is silent and the bucket is
+    due.
+    """
     seen = facts.evidence.heard_ms((Tier.AGENT, str(agent)))
     deadline = max(facts.due(bucket), seen) + facts.policy.silence_ms
     if facts.now_ms < deadline:
