@@ -148,8 +148,9 @@ class Ledger:
         return int(count)
 
     def next_bucket(self, after: int, before: int) -> int | None:
-        """The start of the first bucket with counts that begins after `after` and before `before`;
-        None if there is no such bucket."""
+        """Returns the start of the first bucket that has counts and begins between the times
+        `after` and `before`; None if there is no such bucket.
+        """
         (found,) = self._connection.execute(
             "SELECT min(bucket) FROM tallies WHERE bucket > ? AND bucket < ?", (after, before)
         ).fetchone()

@@ -219,8 +219,9 @@ class Rows:
         return rows[-1][0] if len(rows) == count else None
 
     def unread(self) -> dict[str, int]:
-        """By schema fingerprint, how many messages could not be decoded because this program lacks
-        their schema."""
+        """Returns how many messages could not be decoded because this program lacks their schema,
+        by the schema's fingerprint.
+        """
         return dict(self._connection.execute("SELECT fingerprint, count FROM unread"))
 
     def _write_readings(self, readings: Mapping[SenderName, Reading]) -> None:

@@ -125,8 +125,9 @@ class LedgerSeals:
         return found
 
     def _further(self, asked: Asked) -> Iterator[tuple[SenderKey, SealNote]]:
-        """The seals, besides the first and the newest, that the judgement needs because of a clone,
-        a loss or a rereading (see the module's docstring)."""
+        """Yields the seals that the judgement needs because of a clone, a loss or a rereading (see
+        the module's docstring), in addition to the first and the newest seal.
+        """
         by_agent: dict[int, list[LossNote]] = {}
         for note in asked.losses:
             by_agent.setdefault(note.loss.agent, []).append(note)

@@ -126,8 +126,9 @@ def identity_of(message: Announcement) -> FileIdentity | None:
 
 
 def replaced_by(message: Announcement) -> int | None:
-    """The id whose content the announced content replaced; None if there is no such id, or if the
-    announced content continues the content of that id.
+    """Returns the file id whose content was replaced by the announced content. Returns None if the
+    announcement names no earlier id of the file, or if the announced content continues the content
+    of the earlier id.
 
     The caller must compare inode and time of birth of both ids. If they differ, the file was copied
     and not rewritten, so no content was replaced (see ledger_evidence).

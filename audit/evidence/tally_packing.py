@@ -3,12 +3,12 @@
 All tiers mostly have the same counts for an agent. So the module stores the values of an agent's
 first tally, and for its other tallies the differences from the previous tally, which are mostly 0.
 Agents are stored by their small numbers (see agent_numbers), in ascending order, as differences
-from the previous agent. Two values of these other tallies are stored differently. The sender is
-stored as the difference from a sender of the previous agent: if the tally is the agent's third,
-from the sender of the previous agent's third tally, because both are mostly the same counter. The
-number of the first delta (`first`) is stored as the difference from the previous tally of the same
-sender, because a counter counts many agents in one delta. An agent's own sender and the numbers of
-its deltas are first replaced by 0 and by their differences from a base (see number_bases). Of
+from the previous agent. Two values of these other tallies are stored differently. The sender of an
+agent's second, third, ... tally is stored as the difference from the sender of the previous agent's
+second, third, ... tally, because both are mostly the same counter. The number of the first delta
+(`first`) is stored as the difference from the previous tally of the same sender, because a counter
+counts many agents in one delta. Before that, an agent's own sender is replaced by 0, and the
+numbers of the agent's deltas are replaced by their differences from a base (see number_bases). Of
 narrow checksums, only the 24 bits that are not 0 are stored.
 
 Format: a CRC-32 of all that follows, because SQLite notices no changed bytes in a value; how many
@@ -65,7 +65,7 @@ of the previous agent's first tally.
 """
 
 OWN: Final = 0
-"""If the base (see number_bases) names an agent's own sender, the row has this number in place of
+"""If the base (see number_bases) names an agent's own sender, the row has this number instead of
 that sender's id. The ledger gives no sender this id.
 """
 

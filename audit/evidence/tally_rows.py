@@ -44,7 +44,7 @@ each)."""
 
 ADDITIONS_MAX: Final = 16
 """While the store is being rebuilt, a bucket has at most this many rows in the table
-`tally_additions`. At other times it has none there, because the collector judges each changed
+`tally_additions`. At other times it gets no row there, because the collector judges each changed
 bucket, and reads all of the bucket's rows for this.
 """
 

@@ -36,8 +36,8 @@ def lacks_only_rows(verdict: BucketVerdict) -> bool:
 
 
 def alike(verdict: BucketVerdict, bad: Sequence[BucketVerdict]) -> list[BucketVerdict]:
-    """Returns those verdicts of `bad` on later buckets of the same topic that have the same causes
-    and reasons as `verdict`. Ends at the first later bucket with other causes or reasons.
+    """Goes through the verdicts of `bad` on later buckets of the same topic, and returns those
+    before the first verdict with other causes or reasons than `verdict`.
     """
     later = [x for x in bad if x.source == verdict.source and x.bucket > verdict.bucket]
     if not later:

@@ -120,8 +120,9 @@ _ON_AUDIT = {
 
 
 def next_command(cause: Cause, verdict: BucketVerdict, words: str, where: Where) -> NextCommand:
-    """The command to run next for a cause why a bucket is not complete. words: the reason to state
-    if this command accepts the bucket."""
+    """Returns the command to run next if a bucket is not complete for this cause. words: the reason
+    to state if this command accepts the bucket.
+    """
     if cause in _ON_HOST:
         return NextCommand(where.host, _ON_HOST[cause])
     if cause in _ON_AUDIT:

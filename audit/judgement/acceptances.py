@@ -134,8 +134,9 @@ def other_retirements(
 
 
 def reinstated(place: str, known: Iterable[Place], others: Mapping[str, Sequence[Place]]) -> str:
-    """The command's answer after a place's retirements are taken back. known: the counting places
-    within `place`."""
+    """Returns the sentence that the command prints after the retirements of a place were taken
+    back. known: the counting places within `place`.
+    """
     if not others:
         return f"{place} counts again."
     left = {each for found in others.values() for each in found}

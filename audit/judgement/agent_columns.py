@@ -103,9 +103,9 @@ class FleetColumns:
         return self._newest[key]
 
     def newest_seals(self, topics: Sequence[TopicEvidence]) -> Mapping[int, SealNote]:
-        """By agent, the newest of those seals of these topics that vouch for lines (see
-        `usable_seals`). For topics that all agents seal together, the result is computed only
-        once."""
+        """Returns for each agent the newest of its seals of these topics that vouch for lines (see
+        `usable_seals`). For topics that all agents seal together, the result is computed only once.
+        """
         key = _key(topics)
         if key not in self._seals:
             parts: list[_SealsByAgent] = [*{id(x.seals): x.seals for x in topics}.values()]

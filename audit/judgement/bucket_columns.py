@@ -161,8 +161,9 @@ class BucketColumns:
             yield from self._differences()
 
     def gravest(self, count: int) -> list[int]:
-        """The ids of those agents of the group `told` (see the module's docstring) that have the
-        gravest statuses, at most `count`."""
+        """Returns the ids of at most `count` agents of the group `told` (see the module's
+        docstring): those with the gravest statuses.
+        """
         found: list[int] = []
         for chosen in (self._differs, self._waits & ~self._differs):
             found += self._agents.agents[np.flatnonzero(chosen)[: count - len(found)]].tolist()
@@ -179,9 +180,9 @@ class BucketColumns:
         return found
 
     def lacking(self) -> dict[Place, int]:
-        """For each place that is not retired and lacks records, the number of these records. For
-        each agent, this number is the highest count of any place minus the place's own count; the
-        numbers of all agents are added.
+        """Returns how many records each place lacks. Leaves out retired places, and places that
+        lack nothing. The number is a sum over all agents: for each agent, the highest count of any
+        place minus the place's own count.
         """
         counts = {place: x[0] for place, x in self._places.items() if x is not None}
         if not counts:

@@ -127,10 +127,11 @@ def _used_again(
 def _behind_their_time(
     older: list[SenderKey], newest: list[SenderKey], heard: Mapping[SenderKey, int]
 ) -> Iterator[Finding]:
-    """Findings for epochs whose first message arrived after the first message of a higher epoch. A
-    sender that starts anew uses an epoch higher than all epochs that it knows, so the sender of the
-    lower epoch did not know the higher epoch. The counts of the higher epoch replace those of
-    the lower epoch, although those of the lower epoch may be the only true ones."""
+    """Yields a finding for each epoch whose first message arrived after the first message of a
+    higher epoch. A sender that starts anew uses an epoch higher than all epochs that it knows, so
+    the sender of the lower epoch did not know the higher epoch. The counts of the higher epoch
+    replace those of the lower epoch, although those of the lower epoch may be the only true ones.
+    """
     first = min(heard[key] for key in newest)
     for key in older:
         if heard[key] > first:

@@ -207,8 +207,9 @@ class Dependence:
         return np.concatenate(([np.uint64(0)], np.cumsum(ordered, dtype=np.uint64)))
 
     def _special(self) -> Iterator[tuple[object, ...]]:
-        """The evidence about agents that are judged one by one (agents that are not plain, see
-        agent_columns), as far as it is the same for all buckets."""
+        """Yields the evidence about agents that are judged one by one (agents that are not plain,
+        see agent_columns). Leaves out evidence that concerns only single buckets.
+        """
         facts, judgement = self._facts, self._judgement
         is_plain = judgement.agent_columns.is_plain
         agents = {self._agents[x] for x in np.flatnonzero(~is_plain).tolist()}

@@ -167,7 +167,9 @@ def _of_names(evidence: Evidence, source: Source) -> list[Source]:
 
 
 def _related(evidence: Evidence, source: Source) -> list[Source]:
-    """The topic itself, and for a topic of rejects the topic whose lines were rejected."""
+    """Returns the topic itself. For a topic of rejects, also returns the topic whose lines were
+    rejected.
+    """
     if not source.topic.endswith(REJECTED_SUFFIX):
         return [source]
     name = source.topic.removesuffix(REJECTED_SUFFIX)

@@ -48,8 +48,8 @@ def look(output: Output, topic: str, named: NamedFiles) -> None:
 def faults(output: Output, named: NamedFiles) -> Iterator[Fault]:
     """Yields a fault for each file that `look` has found and that does not belong to the output.
     There is one exception: a load's manifest may remove a file while the load is still moving its
-    own files into place. Such a removed file is not a fault, because the loader deletes it before
-    it moves the last of the load's own files. Raises StoreFailed and StoreUnreachable."""
+    own files to their final paths. Such a removed file is not a fault, because the loader deletes
+    it before it moves the last of the load's own files. Raises StoreFailed and StoreUnreachable."""
     is_moving = cache(lambda load: _is_staged(output, named, load))
     for entry in named.surplus():
         known = named.named(entry.path)

@@ -116,8 +116,8 @@ def read(output: Output, topic: str, load: int) -> Mapping[str, Any]:
 
 def head(output: Output, topic: str) -> Committed:
     """Reads the newest manifest of a topic of the output. Returns the source topic from which this
-    topic was loaded, and the loader's name in the audit (`producer`); without both if the topic has
-    no manifest. Raises ManifestUnreadable.
+    topic was loaded, and the loader's name in the audit (`producer`). If the topic has no manifest,
+    the result has neither of the two. Raises ManifestUnreadable.
     """
     known = loads(output, topic)
     if not known:

@@ -46,8 +46,9 @@ class Acceptance:
 
 @dataclass(frozen=True, slots=True)
 class Retirement:
-    """A person decides that the audit no longer waits for the counts of a place. place: the place,
-    in the form that `retired_places` reads."""
+    """A person decides that the audit no longer waits for the counts of a place. place: a text that
+    names the place (see the module retired_places).
+    """
 
     id: int
     time_ms: int

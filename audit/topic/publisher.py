@@ -202,8 +202,8 @@ def check_restored(newest: Newest | None, epoch: int, number: int, state: str) -
     """Raises StateRefused if `newest`, the program's newest message on the audit topic, is newer
     than the newest message that the program's state knows.
 
-    epoch, number: those of the newest message that the state knows. state: the name and place of
-    the state, for the error's text.
+    epoch, number: those of the newest message that the state knows. state: words for the error's
+    text that name the state and its path.
     """
     if newest is None or (newest.epoch, newest.number) <= (epoch, number):
         return

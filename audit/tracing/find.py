@@ -133,8 +133,9 @@ class _SourceSearch:
     # The search in the host's log files.
 
     def _host_lines(self) -> Iterator[_HostLine]:
-        """Yields the newest lines that contain the text from each file of the host that is on this
-        machine. Skips files that nobody has written since `since_ms`."""
+        """For each file of the host that is on this machine, yields the newest lines that contain
+        the text. Skips files that nobody has written since `since_ms`.
+        """
         text, limit = self._question.text.encode(), self._question.limit
         for path, ids in self._paths().items():
             try:

@@ -60,8 +60,9 @@ class Site:
         return found if found is not None and found.agent == agent else None
 
     def declared(self, agent: int, file: int) -> list[DeclaredRange]:
-        """The ranges of a file that were declared lost or uncertain, from the evidence and from
-        this host's agent."""
+        """Returns the ranges of a file that are lost or uncertain according to the evidence or to
+        this host's agent.
+        """
         found = self.evidence.declared(agent, file)
         if self.host is not None and self.file_here(agent, file) is not None:
             known = {(each.first, each.end) for each in found}

@@ -25,8 +25,9 @@ LATE = "lines came after the agent's newest seal"
 
 
 def until(time_ms: int) -> str:
-    """The reason why a bucket is not complete, if the agent has sealed its lines only up to
-    `time_ms`, which is before the bucket is due."""
+    """Returns the reason why a bucket is not complete, for an agent that has sealed its lines only
+    up to `time_ms`.
+    """
     return f"the agent has sealed up to {reasons.of_time(time_ms)} only"
 
 
