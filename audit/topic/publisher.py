@@ -63,8 +63,9 @@ class Outbox(Protocol):
 
 
 class MemoryOutbox:
-    """An outbox in memory. If the program ends early, its messages are lost. So it is only for
-    messages that are also stored elsewhere, or that a person can send again."""
+    """An outbox in memory. If the program ends early, the messages in the outbox are lost. So this
+    class is only for messages that are also stored elsewhere, or that a person can send again.
+    """
 
     def __init__(self, values: Sequence[bytes]) -> None:
         self._waiting = list(enumerate(values))

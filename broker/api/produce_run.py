@@ -34,7 +34,7 @@ _Part = tuple[Shape, int, int, int]
 
 class Alike:
     """What this module stores for a connection: the shapes of its requests (see `produce_shape`),
-    and the run of this turn, to which further requests may be added."""
+    and the run of this turn (requests that will be answered together)."""
 
     __slots__ = ("run", "shapes")
 
