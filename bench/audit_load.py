@@ -308,9 +308,10 @@ def figures(hosts: int, topics: int, minutes: int, faulty: int) -> dict[str, Any
 
 
 def rebuilt(hosts: int, topics: int, minutes: int, faulty: int) -> dict[str, Any]:
-    """The CPU time that an empty ledger needs to store the messages of a day. Measures it with the
-    messages of `minutes` minutes, and scales the result to a day. Leaves out the first minute, in
-    which all agents announce their files."""
+    """Returns the CPU time that an empty ledger needs to store the messages of a day. Measures this
+    time with the messages of `minutes` minutes, and scales the result to a day. Leaves out the
+    first minute, in which all agents announce their files.
+    """
     with _folder() as folder, _fleet(hosts, topics, faulty) as said:
         clock = Time()
         store = Store(folder, clock, is_live=False)

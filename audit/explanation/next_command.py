@@ -162,8 +162,8 @@ def rejected_show(source: Source, access: Access, is_mirrored: bool, *options: s
 
 
 def sample(source: Source, result: SampleResult, access: Access) -> NextCommand:
-    """Returns the command that compares a result's samples again. It runs on the host that made the
-    result.
+    """Returns the command that compares a result's samples again. The command runs on the host that
+    made the result.
     """
     output = ("--output", result.output) if result.output else ()
     options = (

@@ -114,8 +114,8 @@ def _is_silent(evidence: Evidence, agent: int, last: int, silence_ms: int, now_m
 
 
 def _capped(evidence: Evidence, agent: int) -> int:
-    """Returns the time at which the agent began. If this time is later than the time at which the
-    audit last read a record, returns the latter.
+    """Returns the time at which the agent began, or the time at which the audit last read a record,
+    whichever is earlier.
     """
     began = _began(evidence, agent)
     return min(began, evidence.taken_ms) if evidence.taken_ms else began

@@ -167,8 +167,8 @@ def _may_be_in(hour: int | None, wanted: Wanted) -> bool:
 
 
 def _cluster(site: Site, source: Source) -> SiteCluster | None:
-    """Of the clusters in which the command searches, returns the source's own cluster or, if this
-    is not among them, a cluster with a mirror of the topic. Returns None if neither is among them.
+    """Returns the source's own cluster if the command searches in it. Otherwise returns a cluster
+    with a mirror of the topic, or None if the command searches in no such cluster.
     """
     having = (x for x in site.clusters if (source.cluster, source.topic) in x.topics)
     return next(iter(sorted(having, key=lambda x: x.name != source.cluster)), None)

@@ -67,9 +67,9 @@ class LoadedTopic:
             yield from self._rows(named, question)
 
     def search_anywhere(self, question: RowQuestion) -> list[LineRow]:
-        """Returns the rows of a line; for lines with an unknown event time. Searches hour by hour,
-        the newest hour first, and ends with the first hour that has a matching row. All rows of a
-        line have the same event time, so older hours have no more of them.
+        """Returns the rows of a line. Called if the line's event time is unknown. Searches hour by
+        hour, the newest hour first, and ends with the first hour that has a matching row. All rows
+        of a line have the same event time, so older hours have no more of them.
         """
         first = next(self.search(question), None)
         hour = None if first is None else hour_ms(first.path)

@@ -69,7 +69,7 @@ class Story:
 def trace_file(
     site: Site, place: FilePlace, topics: Sequence[str] | None, since_ms: int | None
 ) -> list[Story]:
-    """Returns the story (see the module's docstring) of the line that contains `place.byte` of a
+    """Returns the stories (see the module's docstring) of the lines that contain `place.byte` of a
     file. A path may have had several file ids, for example because of rotation, and each of them
     may have such a line. Returns a story for each of these lines that has a record or a row. If
     there are none, returns a story for each line that can be read on this host, or else a story for
