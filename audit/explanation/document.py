@@ -19,9 +19,9 @@ COVERS_ALL = "An acceptance covers all causes of the bucket: run the other comma
 
 @dataclass(frozen=True, slots=True)
 class Acceptance:
-    """The command that accepts a bucket. when: "next" if no cause has another command; "then" if
-    some causes have another command; "if nothing helps" if all causes have one. advice: a sentence
-    to show before the command; "" for none.
+    """The command that accepts a bucket. when: the words that say when to run the command: "next"
+    if no cause has another command; "then" if some causes have another command; "if nothing helps"
+    if all causes have one. advice: a sentence to show before the command; "" for none.
     """
 
     when: str
