@@ -107,7 +107,8 @@ class Shares(Generic[Who]):
 
     @property
     def allowance(self) -> int:
-        """The cost that the connection returned by `next` may use before it has to wait again."""
+        """Returns the cost that the connection returned by `next` may use before it has to wait
+        again."""
         return max(self._turn_cost // (len(self._waiting) + 1), self._allowance_min)
 
     def charge(self, who: Who, cost: int) -> None:

@@ -37,7 +37,7 @@ class Replica:
     the replica checks this field.
     """
     flush_timer: bool = False
-    """Whether a timer is set, at which the broker decides again whether to flush."""
+    """Whether a timer is running that makes the broker decide again whether to flush the log."""
 
     def __post_init__(self) -> None:
         self.high_watermark = self.log.flushed

@@ -45,8 +45,8 @@ _log = log.get(__name__)
 
 
 class Hosting:
-    """The catalog of topics, and the partitions on this broker. Only the event loop uses this
-    object. The subclass `Topics` creates, changes and deletes topics.
+    """Keeps the catalog of topics, and serves the partitions on this broker. Only the event loop
+    uses this object. The subclass `Topics` creates, changes and deletes topics.
     """
 
     def __init__(
