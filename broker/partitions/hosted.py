@@ -1,4 +1,4 @@
-"""All partitions that this broker leads. Writes and flushes their logs, raises their high
+"""Serves all partitions that this broker leads: writes and flushes their logs, raises their high
 watermarks, and handles failures of their disks.
 
 During a turn of the loop, `touch` remembers which logs have something to write. At the end of the
