@@ -85,7 +85,8 @@ class Shares(Generic[Who]):
         heapq.heappush(self._heap, (tag, not was_away, next(self._numbers), who))
 
     def begin_turn(self) -> None:
-        """Begins a turn, in which the work for connections may cost as much as the limit says."""
+        """Begins a turn. The work for all connections in this turn may together cost at most the
+        limit."""
         self._left = self._turn_cost
 
     def next(self) -> Who | None:

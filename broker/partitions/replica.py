@@ -63,8 +63,8 @@ class Replica:
         """
         least = min((self.log.flushed, *self.followers.values()))
         if least.offset <= self.high_watermark.offset:
-            # A follower that has just become in-sync again may be behind the high watermark, which
-            # is never lowered.
+            # A follower that has just become in-sync again may be behind the high watermark. The
+            # high watermark is never lowered.
             return False
         self.high_watermark = least
         return True

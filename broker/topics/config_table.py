@@ -1,10 +1,10 @@
 """The settings that a topic can have, by Kafka's names: their types, checks and defaults.
 
-If a topic does not set a value, the broker's value applies. For this purpose, each topic setting
-lists keys of the broker's settings (`broker_keys`); the first of these keys that is set gives the
-value. Some settings are stored and shown although the broker does not act on them, because clients
-and tools expect them. A value that would change what is stored (compaction, recompression) is
-refused rather than ignored.
+If a topic does not set a value, the value comes from the broker's settings: each topic setting
+lists keys of the broker's settings (`broker_keys`), and the first of these keys that is set gives
+the value. Some settings are stored and shown although the broker does not act on them, because
+clients and tools expect them. A value that would change what is stored (compaction, recompression)
+is refused rather than ignored.
 """
 
 from __future__ import annotations
