@@ -1,4 +1,4 @@
-"""Audit deltas of the loader (tier HDFS): messages with the counts of one load.
+"""Makes the loader's audit deltas (tier HDFS), which are messages with the counts of one load.
 
 A load makes its deltas together with its manifest, stores them in the manifest, and publishes them
 after the commit.

@@ -56,7 +56,7 @@ class Slice:
 
 
 def positions(newest: Manifest | None) -> dict[int, PartitionRange]:
-    """Returns, by partition, the newest manifest's entry for the partition."""
+    """Returns the newest manifest's entry for each partition."""
     return {} if newest is None else {each.partition: each for each in newest.partitions}
 
 
@@ -229,9 +229,9 @@ def cut(planned: Iterable[Planned], records: int) -> list[Slice]:
 
 
 def parse_accepted(texts: Iterable[str]) -> dict[tuple[str, int], list[Gap]]:
-    """Returns, by topic and partition, the gaps that the setting `gaps.accepted` lists. texts: the
-    elements of the setting, in the form `topic/partition/first-end`. Raises ValueError for any
-    other text.
+    """Returns, for each topic and partition in the setting `gaps.accepted`, the gaps that the
+    setting lists. texts: the elements of the setting, in the form `topic/partition/first-end`.
+    Raises ValueError for any other text.
     """
     accepted: dict[tuple[str, int], list[Gap]] = {}
     for text in texts:

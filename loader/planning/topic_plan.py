@@ -12,8 +12,8 @@ from skidway.loader.state.manifest import Manifest
 
 
 class TopicPlan:
-    """Plans the offsets that a load reads from one topic. gaps: by partition, every gap that an
-    earlier manifest, the mirror or the operator has listed.
+    """Plans the offsets that a load reads from one topic. gaps: for each partition, every gap that
+    an earlier manifest, the mirror or the operator has listed.
 
     accepted: the texts of the setting `gaps.accepted`, which list the gaps that the operator
     accepts.

@@ -59,9 +59,9 @@ def beginning(topic: str, files: Mapping[str, LiveFile]) -> Steps[Beginning]:
 
 
 def check_kept(topic: str, hours: Iterable[str], before: int) -> Steps[None]:
-    """Raises ReloadRefused if the manifest of the load `before` has been deleted. A reload of these
-    hours begins with the marks in that manifest. before: 0 if the reload begins where the first
-    load began."""
+    """Raises ReloadRefused if the manifest of the load `before` has been deleted. before: the
+    number of the load with whose marks a reload of these hours begins; 0 if the reload begins where
+    the first load began."""
     oldest = yield from chain.oldest_kept(topic)
     if max(before, 1) < oldest:
         first = min(hours)

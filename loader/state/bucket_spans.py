@@ -52,8 +52,8 @@ SPAN_ROWS: Final = 2_000_000
 FRESH_ROWS: Final = 300_000
 APART: Final = 24
 JOINED_MIN: Final = 4
-"""Neighbouring spans are joined only if there are at least this many of them side by side. If a
-further span would make the joined span too large, two spans are enough.
+"""Neighbouring spans are joined if there are at least this many of them side by side. Two or three
+spans are joined, too, if together with the next span they would exceed SPAN_ROWS.
 """
 
 SPANS_MAX: Final = 160
@@ -97,9 +97,9 @@ class BucketSpans:
         self._forgotten = read_rows(store, side.get(FORGOTTEN, ()), RANGES)
 
     def numbers(self, keys: Iterable[BucketKey]) -> dict[BucketKey, int]:
-        """Returns, by bucket, the number of the last delta that counted the bucket, or UNKNOWN if
-        this number was forgotten. Leaves out buckets that no earlier delta has counted. Raises
-        StateRefused if a file is gone or damaged."""
+        """Returns, for each bucket, the number of the last delta that counted the bucket, or
+        UNKNOWN if this number was forgotten. Leaves out buckets that no earlier delta has counted.
+        Raises StateRefused if a file is gone or damaged."""
         wanted = rows_of(dict.fromkeys(keys, 0))
         numbers = np.zeros(len(wanted), np.int64)
         hours = wanted.hours

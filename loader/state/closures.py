@@ -107,14 +107,13 @@ class Closures:
         return any(each.end is not None for each in self.fence.values())
 
     def close(self, closed: Mapping[FileKey, int], now_ms: int) -> None:
-        """Notes the closed files about which the loader has just read. closed: when each file was
+        """Adds the files about whose closing the loader has just read. closed: when each file was
         closed, by its agent's clock."""
         for key, time_ms in closed.items():
             self.files.setdefault(key, Closed(time_ms, now_ms))
 
     def name(self, offsets: Mapping[int, int]) -> None:
-        """Notes offsets from seals, by partition. Keeps only the highest offset of each
-        partition.
+        """Notes offsets that seals name. Keeps only the highest offset of each partition.
         """
         for partition, offset in offsets.items():
             fence = self.fence.get(partition, Fence())
@@ -166,8 +165,8 @@ class Closures:
 
     def passed(self, ends: Mapping[int, int]) -> list[FileKey]:
         """If all partitions are loaded up to the fence, removes the fence, and removes and returns
-        the files that waited for the fence. ends: by partition, the offset before which everything
-        is loaded."""
+        the files that waited for the fence. ends: for each partition, the offset before which
+        everything is loaded."""
         ahead = [p for p, each in self.fence.items() if each.end and ends.get(p, 0) < each.end]
         if ahead or not self.is_fenced:
             return []

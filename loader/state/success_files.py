@@ -24,8 +24,8 @@ AHEAD_HOURS: Final = 2
 
 
 def marked(topic: str, hours: Iterable[str]) -> Steps[dict[str, bytes]]:
-    """Returns, by hour, the content of the `_SUCCESS` files of these hours. Leaves out hours
-    without a `_SUCCESS`."""
+    """Returns the content of the `_SUCCESS` file of each of these hours. Leaves out hours without a
+    `_SUCCESS`."""
     found = {}
     for hour in sorted(set(hours)):
         data: bytes | None = yield Read(layout.success(topic, hour))

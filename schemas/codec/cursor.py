@@ -128,7 +128,7 @@ class Cursor:
             self.at[mask] = self.end[mask] = self.chunk.sink
 
     def finish(self) -> None:
-        """Marks each datum as bad whose position is not exactly at the datum's end."""
+        """Marks a datum as bad if the cursor has not stopped exactly at the end of the datum."""
         self.fail((self.at != self.end) & ~self.bad)
 
     def byte(self) -> Bytes:

@@ -43,7 +43,7 @@ NUL_BYTES: Final = "nul-bytes"
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """Selects the rejected lines to read. since, until: times of rejection in ms; until is
-    exclusive. files: a pattern such as /var/log/nginx/*.
+    exclusive. files: a pattern for the paths of log files, such as /var/log/nginx/*.
     """
 
     since: int | None = None

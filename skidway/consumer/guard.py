@@ -47,8 +47,8 @@ class Guard:
         return registration_document(self._streams, self._now_ms, token)
 
     def succeeded(self) -> None:
-        """Notes that a transaction succeeded. Earlier transactions without an answer have then not
-        happened, and can never happen."""
+        """Notes that a transaction succeeded. This proves that no earlier transaction without an
+        answer has happened or ever can happen."""
         self.version += 1
         self._unanswered.clear()
 
