@@ -88,10 +88,10 @@ class Endings:
     def seals(
         self, source: Source, topics: Iterable[tuple[str, str]], positions: Mapping[str, int]
     ) -> dict[int, Heard]:
-        """Returns, for each agent, its newest seal of the topic `source`, with those files of the
-        agent whose closing was reported before the seal in the same partition. Leaves out seals
-        that a reader with these positions has already read. topics: the pairs (cluster, topic)
-        under which agents announce the files whose lines may be in `source`.
+        """Returns each agent's newest seal of the topic `source`, together with the files that this
+        agent reported as closed before the seal, in the same partition. Leaves out seals that a
+        reader with these positions has already read. topics: the pairs (cluster, topic) under which
+        agents announce the files whose lines may be in `source`.
         """
         seals = self._seals.get(source, {})
         follows: dict[str, set[FileKey]] = {}

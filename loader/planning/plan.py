@@ -188,8 +188,9 @@ def cover(first: int, end: int, gaps: Sequence[Gap]) -> Gap | None:
 
 
 def check_below(topic: str, planned: Planned, header: BatchHeader) -> str:
-    """Compares the last batch that was loaded with the broker's batch at the same offset, whose
-    header is `header`. Returns how the two batches differ; "" if they are the same batch."""
+    """Compares the last batch that was loaded with the broker's batch at the same offset. header:
+    the header of the broker's batch. Returns how the two batches differ; "" if they are the same
+    batch."""
     below = planned.below
     if below is None or (header.base_offset, header.crc, header.leader_epoch) == (
         below.base_offset,

@@ -25,10 +25,10 @@ from skidway.loader.state.operations import Steps
 
 @dataclass(frozen=True, slots=True)
 class Beginning:
-    """Where a reload begins to read. before: the manifest with whose marks the reload begins; None
-    if the reload begins where the first load began. gaps: for each partition, the gaps that loads
-    after `before` skipped, up to the last load that read records of the reloaded hours from the
-    log.
+    """Where a reload begins to read. before: the manifest from which the reload takes its first
+    marks; None if the reload begins where the first load began. gaps: for each partition, the gaps
+    that loads after `before` skipped, up to the last load that read records of the reloaded hours
+    from the log.
     """
 
     before: Manifest | None
@@ -45,7 +45,7 @@ class Beginning:
 
 def beginning(topic: str, files: Mapping[str, LiveFile]) -> Steps[Beginning]:
     """Returns where a reload of the records of these files begins to read. Raises ReloadRefused if
-    the manifest with whose marks the reload would begin has been deleted."""
+    the manifest that has the first marks of the reload has been deleted."""
     oldest = yield from chain.oldest_kept(topic)
     found = yield from lineage(topic, files, oldest)
     number, hours = min(found.loads) - 1, {layout.hour_of(path) for path in files}
@@ -60,8 +60,8 @@ def beginning(topic: str, files: Mapping[str, LiveFile]) -> Steps[Beginning]:
 
 def check_kept(topic: str, hours: Iterable[str], before: int) -> Steps[None]:
     """Raises ReloadRefused if the manifest of the load `before` has been deleted. before: the
-    number of the load with whose marks a reload of these hours begins; 0 if the reload begins where
-    the first load began."""
+    number of the load from which a reload of these hours takes its first marks; 0 if the reload
+    begins where the first load began."""
     oldest = yield from chain.oldest_kept(topic)
     if max(before, 1) < oldest:
         first = min(hours)

@@ -1,5 +1,6 @@
-"""The table `buckets`: for each agent and bucket (an interval of event time), the number of this
-output's last audit delta (a message with counts) that counted the bucket.
+"""Reads and writes the table `buckets`, which has a number for each agent and bucket (an interval
+of event time): the number of this output's last audit delta (a message with counts) that counted
+the bucket.
 
 A later delta that counts the bucket again must contain this number, so that a reader of the audit
 topic notices if an earlier delta is missing. The new records of a load belong to few hours. So the

@@ -42,15 +42,16 @@ from typing import Final, NamedTuple
 from skidway.audit.counts.marks import FileKey
 
 GRACE_MS: Final = 3_600_000
-"""The grace time is an hour. A record of a closed file comes late by less than three minutes. After
-a process has died, the kernel still tries to send the bytes of its socket for 103 s, and a lagging
+"""A closed file becomes SEALED only by a seal that its agent made at least this long (an hour)
+after it closed the file. A record of a closed file comes late by less than three minutes. After a
+process has died, the kernel still tries to send the bytes of its socket for 103 s, and a lagging
 replica may keep the high watermark low for 30 s. The rest of the hour allows for clocks that are
 adjusted and for slow networks. Keeping marks for one more hour needs little memory.
 """
 
 SETTLED_MS: Final = 600_000
-"""The settling time is ten minutes, which is more than three times the delay with which a record
-may come late."""
+"""The loader makes a fence for a file only if it read the file's closure at least this long ago.
+Ten minutes are more than three times the delay with which a record may come late."""
 
 
 class Stage(IntEnum):
@@ -113,8 +114,7 @@ class Closures:
             self.files.setdefault(key, Closed(time_ms, now_ms))
 
     def name(self, offsets: Mapping[int, int]) -> None:
-        """Notes offsets that seals name. Keeps only the highest offset of each partition.
-        """
+        """Notes offsets that seals name. Keeps only the highest offset of each partition."""
         for partition, offset in offsets.items():
             fence = self.fence.get(partition, Fence())
             self.fence[partition] = fence._replace(named=max(fence.named, offset + 1))

@@ -170,8 +170,8 @@ def is_lost(manifest: Manifest) -> Steps[bool]:
 
 
 def finish(manifest: Manifest, given_up: GivenUp = _nothing) -> Steps[None]:
-    """Deletes the files that a committed load removes, and moves those of its own files into place
-    that are still in the staging directory. Any loader may do this, at any time.
+    """Deletes the files that a committed load removes, and moves the load's own files into place,
+    as far as they are still in the staging directory. Any loader may do this, at any time.
 
     Moves the file that lists the columns into place before the rows, so that no reader of the
     directory finds a column that is not listed. Deletes the `_SUCCESS` of an hour before it moves

@@ -156,7 +156,7 @@ def is_cut(document: Mapping[str, Any]) -> bool:
     A repaired line may be rejected again. The record's `length` is then the length of the JSON
     document in which `skidway agent replay` sent the line. This document is longer than the line,
     so `length` does not show whether the line was cut. Such a line counts as cut only if it was
-    withheld."""
+    withheld (the agent sent no text, because the line may contain secrets)."""
     if document["line"] == WITHHELD or document["reason"] == NUL_BYTES:
         return True
     if document.get("original_first") is not None:
