@@ -97,8 +97,8 @@ class Feed:
         """Begins a run that needs every message from the positions `wanted` on. If `wanted` has no
         position for a partition, the run needs the partition's messages from offset 0 on. If the
         feed began to read after these positions, it forgets everything and begins again at these
-        positions. It also does this to save memory (see `FILES_KEPT_MAX`). In all other cases, it
-        keeps the messages that it has read.
+        positions. The feed also begins again to save memory (see `FILES_KEPT_MAX`). In all other
+        cases, it keeps the messages that it has read.
         """
         ahead = [wanted.get(key, 0) - self.since.get(key, 0) for key in self.positions]
         reaches_back = min(ahead, default=-1) >= 0
@@ -220,8 +220,8 @@ def audit_topics(sources: Iterable[Source], cluster: str, existing: Iterable[str
 def read_on(client: Client, topics: Iterable[str], feed: Feed, clock: Clock) -> None:
     """Reads every message from the feed's positions up to the present high watermarks. If the feed
     has no position for a partition, it reads from the log start. If an audit topic was deleted and
-    created again, reads it from its start. It recognizes such a topic because its id is new, or
-    because its log ends before the position."""
+    created again, reads it from its start. Such a topic has a new id, or a log that ends before the
+    feed's position."""
     names = sorted(topics)
     # This request for the ids comes before the request for the bounds. If a topic is deleted and
     # created again between the two requests, the feed stores its position under the old id, so the

@@ -19,8 +19,9 @@ from skidway.loader.planning.plan import Bounds
 
 @dataclass(slots=True)
 class Asked:
-    """The answers of partition leaders that were asked for the bounds of their partitions. away:
-    for each partition whose leader returned no bounds, the error."""
+    """The answers of partition leaders that were asked for the bounds (log start and high
+    watermark) of their partitions. away: for each partition whose leader returned no bounds, the
+    error."""
 
     bounds: dict[TopicPartition, Bounds] = field(default_factory=dict)
     away: dict[TopicPartition, SkidwayError] = field(default_factory=dict)

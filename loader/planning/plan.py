@@ -127,13 +127,13 @@ def missing_partitions(
     bounds: Iterable[Bounds],
     away: Mapping[int, str],
 ) -> list[Planned]:
-    """Returns, for each partition that cannot be loaded now, an empty range at the partition's
-    position, with the reason.
+    """Returns, for each partition that cannot be loaded now, an empty range at the offset where the
+    last load ended, with the reason.
 
-    away: for each partition whose leader returned no bounds, the reason. If the topic now lacks a
-    partition that was loaded earlier, the cluster has a fault, because topics never lose
-    partitions. The next manifest must list all partitions that cannot be loaded now. Otherwise the
-    first load after these partitions return would begin at offset 0.
+    away: for each partition whose leader did not return log start and high watermark, the reason.
+    If the topic now lacks a partition that was loaded earlier, the cluster has a fault, because
+    topics never lose partitions. The next manifest must list all partitions that cannot be loaded
+    now. Otherwise the first load after these partitions return would begin at offset 0.
     """
     absent = {*before, *away} - {each.partition for each in bounds}
     return [_standing(topic, number, before.get(number), away) for number in sorted(absent)]

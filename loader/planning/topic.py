@@ -15,7 +15,8 @@ class SourceTopic:
     """The brokers' answers about a topic.
 
     gaps: for each partition, the missing offsets that the mirror has listed (topic config
-    `mirror.gaps`). away: for each partition whose leader returned no bounds, the reason.
+    `mirror.gaps`). away: for each partition whose leader did not return log start and high
+    watermark, the reason.
     """
 
     name: str

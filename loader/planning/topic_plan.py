@@ -48,7 +48,7 @@ class TopicPlan:
         return plan.plan_partition(self._topic.name, bounds, previous, gaps)
 
     def missing(self) -> list[Planned]:
-        """Returns, for each partition that cannot be loaded now, an empty range at the partition's
-        position, with the reason."""
+        """Returns, for each partition that cannot be loaded now, an empty range at the offset where
+        the last load ended, with the reason."""
         topic = self._topic
         return plan.missing_partitions(topic.name, self._before, topic.bounds, topic.away)

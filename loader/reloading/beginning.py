@@ -4,8 +4,8 @@ these loads ended.
 
 The reload reads each partition from that offset on, and begins with the marks that the loader had
 there. (Marks say how far each log file is loaded; a record below its file's mark is a repeat.) So
-the reload recognizes the same repeats as the loads that first read these offsets. It skips only the
-gaps that those loads skipped.
+the reload recognizes the same repeats as the loads that first read these offsets. The reload skips
+only the gaps that those loads skipped.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@ of these hours. The attempt plans, runs the slices, checks the records, and comm
 The slices run as in any load. The first slices begin at the offsets that `reloading/beginning.py`
 finds, and with the marks that the loader had at these offsets. (A mark says how far a log file is
 loaded.) The reload writes only the records of its hours. All other records that it reads only
-advance the marks. It reads the offsets in portions of at most `max.offsets.per.load`, one portion
-after the other, so that memory stays bounded.
+advance the marks. The reload reads the offsets in portions of at most `max.offsets.per.load`, one
+portion after the other, so that memory stays bounded.
 
 The load reads no new offsets. Its manifest repeats the newest manifest's entries for partitions,
 marks and names, adds the files that were written, and removes all old files of the hours. If the

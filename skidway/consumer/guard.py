@@ -39,7 +39,7 @@ class Guard:
         self._done: set[Hashable] = set()
 
     def next_token(self) -> int:
-        """Returns a token for one transaction."""
+        """Returns a new token, which identifies one transaction."""
         return next(self._tokens)
 
     def document(self, token: int) -> bytes:
