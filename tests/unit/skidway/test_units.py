@@ -165,8 +165,8 @@ class TestSystemd:
         assert said.returncode == 0
 
     def test_a_misspelt_key_would_be_seen(self, unit: str, tmp_path: Path) -> None:
-        """If a unit has an unknown key, `systemd-analyze verify` prints the file and the key. This
-        shows that the test above can fail."""
+        """If a unit has an unknown key, `systemd-analyze verify` prints the file and the key. So if
+        a unit of Skidway had an unknown key, its test would fail."""
         file = installed(unit, tmp_path)
         section = "[Timer]\n" if unit.endswith(".timer") else "[Service]\n"
         file.write_text(file.read_text().replace(section, f"{section}ProtectHomes=yes\n"))

@@ -85,8 +85,8 @@ class Site:
             stamp_append_time(log.batches[-1], 0, read_header(log.batches[-1]), self.now_ms)
 
     def say(self, sender: Sender, ahead_ms: int = 0, waited_ms: int = 0) -> None:
-        """Sends a heartbeat now. The sender's clock is ahead by `ahead_ms`, and the message has
-        waited for `waited_ms` before it is sent."""
+        """Sends a heartbeat now. The sender's clock is ahead by `ahead_ms`, and the sender made the
+        message `waited_ms` before it sends it."""
         sent_ms = self.now_ms + ahead_ms
         self.send(Heartbeat(sender, 0, sent_ms - waited_ms), sent_ms)
 
@@ -108,7 +108,7 @@ class Site:
         return self.judge()
 
     def present_ms(self, ledger: Ledger | None = None) -> int:
-        """The time that the audit's own clock should show, as the audit computes it."""
+        """Returns the time that the audit's own clock should show, as the audit computes it."""
         return present_ms((ledger or self.ledger).evidence(), POLICY, self.clock.time_ms())
 
     def judge(self, ledger: Ledger | None = None) -> Clocks:

@@ -55,7 +55,7 @@ TP, OTHER = TopicPartition("_skidway_audit", 0), TopicPartition("dc2._skidway_au
 
 
 def _newer() -> single_object.Messages:
-    """The schemas of a newer version in which every message has one more field."""
+    """Returns the schemas of a newer version, in which every message has one more field."""
     texts = []
     for name in ("Audit", "Announcement"):
         schema = json.loads(single_object.schema_text(name))
@@ -70,7 +70,7 @@ NEWER = _newer()
 
 
 def encoded(message: Message) -> bytes:
-    """The message in the encoding of a program of the newer version."""
+    """Encodes the message as a program of the newer version does."""
     name, record = single_object.decode(messages.encode(message))
     return NEWER.encode(name, record | {"mood": "bad"})
 

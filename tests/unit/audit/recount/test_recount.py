@@ -164,8 +164,8 @@ def _bytes_of(table: pa.Table) -> bytes:
 
 
 def _named(data: bytes, kind: str, path: str, staged: str) -> dict[str, Any]:
-    """The entry for a file in a manifest. data: the file's bytes. staged: its path in the staging
-    directory."""
+    """Returns the entry of a manifest for a file with the bytes `data`. `staged` is the file's path
+    in the staging directory."""
     rows = pq.read_table(io.BytesIO(data))
     origin = (rows[name].to_numpy() for name in ("_agent", "_file_id", "_offset", "_length"))
     return {
@@ -485,7 +485,7 @@ def test_what_has_no_manifest_is_told_to_the_audit_by_who_counted_it(
 
 
 def _of_output(message: Delta, root: Path) -> Delta:
-    """The given message, but with the loader of the output at `root` as the sender."""
+    """Returns the given message, but with the loader of the output at `root` as the sender."""
     if message.sender.tier is not Tier.HDFS:
         return message
     return replace(message, sender=replace(message.sender, producer=f"{root}/{TOPIC}"))
@@ -758,8 +758,8 @@ def test_a_copy_of_a_removed_file_is_named_with_its_original(output: Output) -> 
 
 
 def _everything(found: Recounted, output: Output) -> set[int]:
-    """The start times of the buckets in which the recounted rows differ from the counts of at least
-    one tier."""
+    """Returns the start times of the buckets in which the recounted rows differ from the counts of
+    at least one tier."""
     differences = recount.compare(found, output.evidence(), tuple(Tier))
     return {each.bucket[0] for each in differences}
 

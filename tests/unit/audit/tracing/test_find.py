@@ -166,7 +166,8 @@ def test_only_files_of_the_hours_asked_for_are_opened(
 
 
 def note_calls(monkeypatch: pytest.MonkeyPatch, method: str, noted: list[str]) -> None:
-    """Replaces a method of the output by one that also appends the path of each call to `noted`."""
+    """Replaces a method of the output by one that does the same, but first appends the path that is
+    passed to it to `noted`."""
     original = getattr(LocalOutput, method)
 
     def call(self: LocalOutput, path: str) -> object:

@@ -42,7 +42,8 @@ def test_the_columns_of_a_row() -> None:
 
 @pytest.mark.parametrize("text", ["", "x", "{", "[]", "_file_id=a,_offset=1", "_offset=5"])
 def test_columns_that_name_no_line(text: str) -> None:
-    """Columns that do not identify one line are refused."""
+    """A person may name a line by columns of its row. Columns that do not identify exactly one line
+    are refused."""
     with pytest.raises(UsageError):
         row_place(text, "t")
 

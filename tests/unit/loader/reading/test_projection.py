@@ -167,8 +167,8 @@ def test_a_value_that_a_cast_would_change_is_set_apart(
     written: str, read: str, values: list[object], kept: list[object], fitting: list[bool]
 ) -> None:
     """A value is rejected if Arrow can cast it, but the cast back gives another value. Examples are
-    a double that is too precise or too large for a float, the number 5 as a boolean, and a number
-    with leading zeros."""
+    a double that is too precise or too large for a float, the number 5 as a boolean, and the text
+    007 as a long."""
     writer, reader = record(field("x", ["null", written])), record(field("x", ["null", read]))
     assert project(writer, reader, x=values) == ([kept], fitting)
 

@@ -218,7 +218,8 @@ def test_few_loads_have_no_checkpoint() -> None:
 @pytest.mark.parametrize(("keep", "every"), [(1, 10), (40, 40), (1000, 100)])
 def test_who_keeps_few_manifests_folds_them_early(keep: int, every: int) -> None:
     """The loader writes a checkpoint (a file that replaces old manifests) after every hundred
-    loads, or after `keep` loads if that is less, but never after fewer than ten."""
+    loads. If it keeps fewer than a hundred manifests (`keep`), it writes a checkpoint after every
+    `keep` loads, but never after fewer than ten."""
     store = MemoryStore()
     for number in range(1, 2 * every + 1):
         newest = loaded(store, load(number), keep=10_000, every=10_000)

@@ -56,7 +56,7 @@ def parsed(body: bytes, version: int) -> tuple[object, ...]:
 
 
 def either(read: Callable[[], tuple[object, ...]]) -> tuple[object, ...] | None:
-    """The result of `read`, or None if it raised ProtocolError."""
+    """Returns the result of `read`, or None if `read` raises ProtocolError."""
     try:
         return read()
     except ProtocolError:
