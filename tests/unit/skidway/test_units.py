@@ -157,8 +157,8 @@ class TestSystemd:
     """Tests with Debian's systemd-analyze, which does not need a running systemd."""
 
     def test_it_is_understood_to_the_last_key(self, unit: str, tmp_path: Path) -> None:
-        """`systemd-analyze verify` prints nothing about a unit. If the unit had an unknown key, the
-        command would print it."""
+        """`systemd-analyze verify` prints nothing about a unit of Skidway. If the unit had an
+        unknown key, the command would print this key."""
         said = analyze("verify", "--man=no", str(installed(unit, tmp_path)))
         about_it = [line for line in said.stderr.splitlines() if "skidway" in line]
         assert not about_it

@@ -78,9 +78,9 @@ def seal(sender: Sender, number: int, until: int, at: int, *sources: Source) -> 
 
 
 def good() -> list[Message]:
-    """Returns the messages by which the host app1 is proven healthy. Its agent has counted five
-    lines, and sealed a time after the end of the lines' bucket, and the broker's counter has
-    counted the lines."""
+    """Returns the messages by which the host app1 is proven healthy. The host's agent has counted
+    five lines, and has sent a seal for a time after the end of the lines' bucket. The broker's
+    counter has counted the same lines."""
     return [delta(APP1, 1, count()), delta(BROKER, 1, count()), seal(APP1, 2, END + 10_000, 1)]
 
 

@@ -146,7 +146,7 @@ def test_a_version_that_has_the_schema_reads_from_there_on(
     monkeypatch.setattr(single_object, "shipped", lambda: NEWER)
     assert ledger.read_again()
     assert ledger.positions() == {TP: Position(17, "id"), OTHER: Position(0, "other")}
-    assert ledger.rebuilding == 2 + 9  # messages from these positions to the ends
+    assert ledger.rebuilding == 2 + 9  # the number of messages to read again
     assert not ledger.read_again()
     ledger.take([*later, encoded(SAID_LATER[1])], {TP: Position(19, "id")})
     [found] = verdicts(ledger.evidence(), POLICY, 300)

@@ -275,8 +275,8 @@ their agents, their partition, and the range of their offsets."""
 
 
 def test_a_file_changed_behind_the_manifest_is_found(output: Output) -> None:
-    """If a file was replaced by another file with the same number of rows, the recount finds this
-    by the checksum of the file's bytes, which is in the manifest."""
+    """If a file was replaced by another file with the same number of rows, the recount notices
+    this, because the manifest contains the checksum of the original file's bytes."""
     path = output.load(0, 10)
     output.put(path, _parquet(_origins(5, 10), np.full(10, 5 * MINUTE)))
     fault = the_fault(output.recount())

@@ -17,8 +17,8 @@ from skidway.errors import UsageError
     ],
 )
 def test_a_byte_of_a_file(text: str, place: FilePlace) -> None:
-    """A line may be named by a place in a file: a host, a path or file id, and a byte
-    (HOST:FILE:BYTE). The path may have colons."""
+    """A line may be named by the position of one of its bytes, HOST:FILE:BYTE. FILE is a path or a
+    file id. The path may have colons."""
     assert file_place(text) == place
 
 

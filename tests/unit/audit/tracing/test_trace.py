@@ -60,8 +60,8 @@ def traced(
 
 
 def test_a_line_that_every_tier_has(world: LineWorld) -> None:
-    """Given a byte inside a line, `skidway audit trace` finds the line's record in each cluster and
-    the line's row, with their places and times."""
+    """Given a byte inside a line, `skidway audit trace` finds the line's record in each cluster,
+    and the line's row. It says where each of them is, and which time it has."""
     world.append(batch([b"other"], agent=OTHER_AGENT, file=9))
     world.append(batch(LINES))
     path = world.load((0, LINES[0]), (11, LINES[1]), (23, LINES[2]), offset=1)

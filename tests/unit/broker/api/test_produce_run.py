@@ -160,8 +160,8 @@ def test_a_bad_batch_is_left_to_the_general_way(broker: Broker) -> None:
 
 def test_a_duplicate_is_left_to_the_general_way(broker: Broker) -> None:
     """The handler of runs (sequences of similar Produce requests) leaves a duplicate batch to the
-    general handler, because it cannot give the answer, which has the first offset of the stored
-    batch."""
+    general handler. Only the general handler can give the right answer, which contains the first
+    offset of the stored batch."""
     broker.learn(-1)
     sent = batch(producer_id=1, epoch=0, sequence=0)
     assert broker.handle(0, sent, -1)

@@ -50,8 +50,8 @@ def test_fields_are_found_by_name() -> None:
 
 
 def test_a_missing_field_takes_its_default() -> None:
-    """A field that the writer's schema lacks gets the default of the reader's schema, which may be
-    null."""
+    """If the writer's schema lacks a field, the field gets the default from the reader's schema.
+    This default may be null."""
     reader = record(
         LINE, field("level", "string", default="INFO"), field("code", "int", default=5),
         field("note", ["null", "string"], default=None),

@@ -27,7 +27,7 @@ FIRST, SECOND = (AGENT, 1), (AGENT, 2)
 
 @pytest.fixture
 def loading() -> MemoryLoading:
-    """A topic with ten lines of a first file, which the agent has closed. The agent has also
+    """Returns a topic with ten lines of a log file. The agent has closed this file, and has
     announced a second file."""
     loading = MemoryLoading()
     loading.write(10)

@@ -31,7 +31,7 @@ MINUTE_MS = 60_000
 
 @dataclass
 class Output:
-    """An output of one topic, whose loads only count buckets."""
+    """An output of one topic. Its loads write no rows, and only count buckets."""
 
     store: MemoryStore = field(default_factory=MemoryStore)
     side: dict[str, tuple[str, ...]] = field(default_factory=dict)

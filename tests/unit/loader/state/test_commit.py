@@ -1,5 +1,5 @@
-"""Tests each decision of a load's commit on its own. The models in tests/model test the
-combinations of these decisions."""
+"""Tests each rule of a load's commit by itself. The models in tests/model test how these rules work
+together."""
 
 from __future__ import annotations
 

@@ -155,8 +155,8 @@ def test_a_late_end_of_a_folded_load_changes_nothing() -> None:
 )
 def test_a_damaged_checkpoint_is_not_used(spoil: Callable[[bytes], bytes], words: str) -> None:
     """If the newest checkpoint (a file that replaces old manifests) is damaged, the loader uses an
-    older checkpoint and the manifests after it, which are kept. If no older checkpoint can be used,
-    the loader stops with an error that names the damage."""
+    older checkpoint, and the manifests that were written after this older checkpoint. If no older
+    checkpoint can be used, the loader stops with an error that names the damage."""
     store = MemoryStore()
     newest = loads(store, 11)
     found = operations.run(live(newest), store)

@@ -18,7 +18,7 @@ PAGE = 3
 
 @pytest.fixture
 def registry(monkeypatch: pytest.MonkeyPatch) -> Registry:
-    """A registry with ten subjects, which is read in pages of three."""
+    """Returns a registry with ten subjects. A dump reads its lists in pages of three."""
     monkeypatch.setattr(administration, "PAGE_SCHEMAS", PAGE)
     made = Registry()
     for each in "abcdefghij":

@@ -340,8 +340,8 @@ PARTITION = "00000003 0000 000000000000000c 000000000000000c 0000000000000005"
     ],
 )
 def test_hostile_requests(version: int, body: str) -> None:
-    """If a request is wrong at one place, the hand-written parser and the general function `decode`
-    refuse it for the same reason."""
+    """If one part of a request is invalid, the hand-written parser and the general function
+    `decode` refuse it for the same reason."""
     with pytest.raises(ProtocolError) as by_hand:
         fetch_request.parse_request(memoryview(wire(body)), version)
     with pytest.raises(ProtocolError) as by_table:
@@ -367,7 +367,7 @@ def test_hostile_requests(version: int, body: str) -> None:
     ],
 )
 def test_hostile_responses(version: int, body: str) -> None:
-    """If a response is wrong at one place, the hand-written parser and the general function
+    """If one part of a response is invalid, the hand-written parser and the general function
     `decode` refuse it for the same reason."""
     with pytest.raises(ProtocolError) as by_hand:
         fetch_response.parse_response(memoryview(wire(body)), version)
