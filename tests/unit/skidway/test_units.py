@@ -98,9 +98,9 @@ def test_a_loader_that_stays_is_what_the_command_takes(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     """The resident loader (a process that makes one run after another) accepts the interval that
-    its unit sets: the command fails only because the test gives it no configuration file. It
-    refuses an invalid interval with an exit status after which systemd does not start the unit
-    again."""
+    its unit sets. (In this test the command then fails, but only because it has no configuration
+    file.) The loader refuses an invalid interval with an exit status after which systemd does not
+    start the unit again."""
     service = sections(RESIDENT)["Service"]
     name, _, every = service["Environment"].partition("=")
     words = service["ExecStart"].split()[1:]

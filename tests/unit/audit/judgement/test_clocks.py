@@ -144,8 +144,8 @@ def test_a_sender_whose_clock_differs_is_named_with_its_host_and_by_how_much(ahe
 @pytest.mark.parametrize("ahead_ms", [HOUR, -HOUR])
 def test_our_own_clock_is_told_by_most_others(ahead_ms: int) -> None:
     """If the clocks of most senders differ from the audit's own clock in the same direction, the
-    audit reports its own clock as wrong. If the clock of one of the other senders is wrong too, the
-    audit compares that clock with the time that its own clock should show."""
+    audit reports its own clock as wrong. It also reports a sender whose clock differs from those of
+    the other senders, with the difference from the time that the audit's own clock should show."""
     site = Site()
     site.clock.set_time_ms(NOW + ahead_ms)
     found = site.live(GOOD | {agent(3): 2 * HOUR})

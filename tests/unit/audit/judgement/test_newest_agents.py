@@ -125,10 +125,10 @@ def test_two_machines_that_are_called_alike_are_both_waited_for(
 @pytest.mark.parametrize("size", [1, 2, 3, 100])
 def test_who_was_alive_side_by_side_does_not_depend_on_what_is_taken_at_once(size: int) -> None:
     """If the messages of two agents of one host alternate in the log, the audit concludes that the
-    agents ran at the same time. (If a state was lost, all messages of the new agent follow those of
-    the old agent. If the old state is then restored, messages of the old agent follow.) The result
-    does not depend on how many messages the ledger stores at once, or on messages of other
-    hosts."""
+    agents ran at the same time. It does not conclude this if the new agent's messages come after
+    those of the old agent (whose state was lost), or if further messages of the old agent then
+    follow (because its state was restored). The result does not depend on how many messages the
+    ledger stores at once, or on messages of other hosts."""
     other = Sender(Tier.AGENT, "dc1", "3", "app2", 1)
     for senders, found in (
         ([OLD, OLD, NEW, NEW], set()),

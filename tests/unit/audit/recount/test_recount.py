@@ -310,8 +310,9 @@ def test_a_file_of_another_length_is_found(output: Output) -> None:
 
 
 def test_rows_that_the_loader_itself_wrote_wrongly_are_found(output: Output) -> None:
-    """If the loader has written wrong rows into a file and a checksum of this file into the
-    manifest, the recount still finds the rows, because it compares them with the counts."""
+    """The loader may have written wrong rows into a file, and the checksum of this wrong file into
+    the manifest. The recount still finds the wrong rows, because it compares them with the
+    counts."""
     path = output.load(0, 10)
     other = _parquet(_origins(5, 10), np.full(10, 5 * MINUTE))
     manifest = output.root / f"_skidway/{TOPIC}/{1:020}.json"

@@ -337,8 +337,9 @@ def test_a_result_says_when_the_lines_were_that_it_does_not_list(world: LineWorl
 @promise("6 content")
 def test_a_result_says_between_which_times_a_changed_line_may_be(world: LineWorld) -> None:
     """If a row has other content than its line, its event time may differ, too. So the result of
-    `skidway audit sample` says the least and the greatest event time of the sample's lines. A later
-    result that keeps the difference says them again, and a result without differences does not."""
+    `skidway audit sample` has the least and the greatest event time of the sample's lines. A later
+    result that keeps the difference has these times, too, and a result without differences does
+    not."""
     world.append(batch(VALUES))
     path, output = load(world, "first", "2nd", "third"), str(world.root)
     part = replace(PART, least_ms=NOW_MS - 60_000, greatest_ms=NOW_MS)

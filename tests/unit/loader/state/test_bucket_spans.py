@@ -120,7 +120,7 @@ def test_what_was_forgotten_breaks_the_chain(monkeypatch: pytest.MonkeyPatch) ->
 def test_the_least_recently_touched_span_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     """The table `buckets` is divided into spans (files of some hours). The span whose buckets were
     counted least recently by any load is dropped first, whatever its event times are. So while a
-    log of ten years ago is loaded, the spans with its old hours are not dropped."""
+    log of ten years ago is loaded, the spans with the log's old hours are not dropped."""
     monkeypatch.setattr(bucket_spans, "SPANS_MAX", 2)
     output = Output()
     for number in (1, 100, 1, 50):
