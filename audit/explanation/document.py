@@ -50,9 +50,10 @@ def document(found: Explanation) -> dict[str, Any]:
 
 
 def text(found: Sequence[Explanation]) -> Iterator[str]:
-    """The explanations as indented lines. If several explanations have the same cause, location and
-    command, the text lists the words of all of them, and then what the cause means, the location
-    and the command once. The last line is the command that accepts the bucket.
+    """Yields the explanations as indented lines. If several explanations have the same cause,
+    location and command, the text has one line for each of them, and only once the lines that say
+    what the cause means, where it is, and which command helps. The last line is the command that
+    accepts the bucket.
     """
     groups: dict[tuple[object, ...], list[Explanation]] = {}
     for each in found:

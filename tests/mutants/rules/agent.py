@@ -1617,8 +1617,8 @@ MUTANTS = (
     Mutant(
         "every process takes the state for one that it has made",
         "agent/state/database.py",
-        "    is_new = not path.exists()\n    if is_new:\n",
-        "    is_new = True\n    if not path.exists():\n",
+        "        return kind(connection, str(path), is_new=is_new)\n",
+        "        return kind(connection, str(path), is_new=True)\n",
         (
             "tests/unit/agent/state/test_database.py::"
             "test_a_state_is_new_only_for_the_process_that_made_it",
