@@ -196,10 +196,10 @@ def set_apart(range_: SetApart, lines: int | None = None) -> None:
 
 def _bytes_known(range_: SetApart) -> int:
     """Returns how many bytes a range has, as far as this is known. For a range without an end,
-    returns the number of all lost bytes of the file (`tally.lost`).
+    returns the number of the file's bytes that the agent has seen and never read.
     """
     if range_.end is None:
-        return range_.tracked.tally.lost
+        return range_.tracked.lost_unread
     return range_.end - range_.first
 
 

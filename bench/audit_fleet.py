@@ -97,9 +97,10 @@ def seconds_of(pipe: IO[bytes]) -> Iterator[Second]:
 
 @dataclass(slots=True)
 class _Teller:
-    """The state of one sender. last: the number of its last delta. previous: the number of the last
-    delta that counted lines of a bucket; the key is the bucket and the part of the fleet that the
-    delta counts."""
+    """The state of one sender. last: the number of its last delta. previous: for each bucket and
+    part of the fleet, the number of the sender's last delta that counted lines of this bucket and
+    part.
+    """
 
     sender: Sender
     last: int = 0

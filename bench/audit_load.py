@@ -7,9 +7,9 @@ The program prints its figures as a line of JSON. The ledger, the judge and the 
 collector's own code; encoded messages come from another process (`audit_fleet`), through a pipe.
 The clock is simulated. Messages arrive in the second in which they are sent. The ledger stores
 messages, and the judge judges buckets, as often as in a collector with default settings. Times are
-CPU times of this process. FAULTY: how many of 10,000 hosts have each kind of fault. rebuild: the
-ledger only stores the messages, as fast as it can, like a collector that reads the audit topics
-into an empty store.
+CPU times of this process. FAULTY says how many of 10,000 hosts have each kind of fault. With
+`rebuild`, the ledger only stores the messages, as fast as it can, like a collector that reads the
+audit topics into an empty store.
 """
 
 from __future__ import annotations
@@ -308,9 +308,10 @@ def figures(hosts: int, topics: int, minutes: int, faulty: int) -> dict[str, Any
 
 
 def rebuilt(hosts: int, topics: int, minutes: int, faulty: int) -> dict[str, Any]:
-    """The CPU time that an empty ledger needs to store the messages of a day. Measures it with the
-    messages of `minutes` minutes, and scales the result to a day. Leaves out the first minute, in
-    which all agents announce their files."""
+    """Returns the CPU time that an empty ledger needs to store the messages of a day. Measures this
+    time with the messages of `minutes` minutes, and scales the result to a day. Leaves out the
+    first minute, in which all agents announce their files.
+    """
     with _folder() as folder, _fleet(hosts, topics, faulty) as said:
         clock = Time()
         store = Store(folder, clock, is_live=False)
@@ -350,8 +351,9 @@ def _fleet(hosts: int, topics: int, faulty: int) -> Iterator[Iterator[Second]]:
 
 
 def _kept_gb(hosts: int) -> float:
-    """The size, in GB, of the seals of one day that the collector keeps for longer than two
-    days."""
+    """Returns how many GB one day's seals take in the store after two days, when the collector has
+    deleted most of them.
+    """
     messages = sum(86_400 / default_s(AgentSettings, key) for key in SENDS)
     return hosts * messages / 64 * KEPT_SEAL_BYTES / 1e9
 

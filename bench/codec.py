@@ -78,8 +78,9 @@ def run() -> Table:
 
 
 def one_by_one(schema: dict[str, Any], batch: pa.RecordBatch) -> Row:
-    """The speed of the codec's path for datums that cannot be decoded in whole columns: the codec
-    decodes each datum, encodes it again and compares the bytes."""
+    """Measures how fast the codec decodes datums that it cannot decode in whole columns: it decodes
+    each datum, encodes it again and compares the bytes.
+    """
     codec = Codec(schema)
     datums, plain = codec.encode(batch), fastavro.parse_schema(schema)
     rows = Rows(as_record(parse(schema)), codec.arrow_schema)

@@ -104,9 +104,8 @@ def measured(brokers: Brokers, name: str, partitions: int) -> Figures:
 
 
 def coordinator_port(address: str, topic: str) -> int:
-    """The loopback port of the coordinator of all groups, which is the cluster's only broker.
-
-    A client has to ask for a coordinator first, because Apache Kafka creates its offsets topic only
+    """Returns the loopback port of the cluster's only broker, which coordinates all groups. A
+    client has to ask for a coordinator first, because Apache Kafka creates its offsets topic only
     after this request.
     """
     consumer = Consumer({"bootstrap.servers": address, "group.id": "groups"})

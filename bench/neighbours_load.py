@@ -52,8 +52,9 @@ CHUNK = 1_000
 
 
 def acks_all(frame: bytes) -> bytes:
-    """A Produce request that `produce_frame` made, with acks changed to all, so that the answer
-    means that the record is durable."""
+    """Changes acks to all in a Produce request that `produce_frame` made, so that the answer means
+    that the record is durable.
+    """
     header = 4 + 8 + 2 + len("fleet")
     at = header + ACKS_AT
     if frame[at : at + 2] != b"\0\1":

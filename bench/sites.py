@@ -46,8 +46,9 @@ class Brokers:
 def skidway_broker(
     folder: Path, zookeeper: ZooKeeper, *, cluster: str = "bench", number: int = 1
 ) -> tuple[Program, str, Callable[[], bool]]:
-    """A Skidway broker of a cluster, which is not started yet. Returns the program, its address,
-    and a function that says whether the broker is ready."""
+    """Prepares a Skidway broker of a cluster, but does not start it. Returns the program, its
+    address, and a function that says whether the broker is ready.
+    """
     port, metrics = free_port(), free_port()
     program = Program(
         skidway(

@@ -35,12 +35,13 @@ _Key = tuple[int, bytes]
 
 
 class KeptAnswers:
-    """The kept answers; only the loop's thread may use them. Evicts the least recently used answers
-    first."""
+    """Stores the kept answers. If they need too much memory, drops the least recently used answers
+    first. Only the loop's thread may use this object.
+    """
 
     def __init__(self, pictures: Callable[[], tuple[object, ...]]) -> None:
-        """pictures: a function that returns the current snapshots. All answers are made from these
-        snapshots.
+        """pictures: a function that returns the current snapshots (see the module's docstring),
+        from which all answers are made.
         """
         self._pictures = pictures
         self._made_from: tuple[object, ...] = ()

@@ -26,14 +26,14 @@ MEANT_BY_EXPRESSION = "derived"
 
 
 def specs(role: str) -> dict[str, Any]:
-    """The argument spec of a role's entry point `main`."""
+    """Returns the argument spec of a role's entry point `main`."""
     text = (COLLECTION / "roles" / role / "meta" / "argument_specs.yml").read_text()
     main: dict[str, Any] = yaml.safe_load(text)["argument_specs"]["main"]
     return main
 
 
 def defaults(role: str) -> dict[str, Any]:
-    """A role's defaults."""
+    """Returns a role's defaults."""
     text = (COLLECTION / "roles" / role / "defaults" / "main.yml").read_text()
     found: dict[str, Any] = yaml.safe_load(text)
     return found
@@ -55,8 +55,8 @@ def updated(readme: str) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """Writes the tables. With --check, it writes nothing, and returns 1 if the tables are out of
-    date."""
+    """Writes the tables and returns 0. With --check, writes nothing, and returns 1 if the tables
+    are out of date."""
     parser = argparse.ArgumentParser(prog="python -m deploy.variables", description=__doc__)
     parser.add_argument("--check", action="store_true", help="change nothing; 1 if it would")
     args = parser.parse_args(arguments)

@@ -131,8 +131,8 @@ class LoaderSettings(RegistrySecuritySettings):
 
     @property
     def cluster(self) -> str:
-        """Returns the value of `cluster_name`. A run sets this value after it has asked the
-        brokers. Before that, this property returns the default name."""
+        """Returns the value of `cluster_name`, which a run sets after it has asked the brokers for
+        the name of their cluster. Before that, returns the default name."""
         return self.cluster_name or DEFAULT_CLUSTER
 
     def check(self) -> None:

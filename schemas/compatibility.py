@@ -220,8 +220,8 @@ class _Comparison:
         if not found:
             self._good.append(pair)
             return []
-        # While `pair` was compared, it counted as compatible. So the pairs inside it that were
-        # found compatible must be compared again.
+        # While `pair` was compared, it counted as compatible, which was wrong. So the pairs inside
+        # it that were found compatible must be compared again.
         for each in self._good[inside:]:
             del self._known[each]
         del self._good[inside:]

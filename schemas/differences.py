@@ -2,9 +2,9 @@
 
 Unlike the module `compatibility`, this module does not judge the differences, and lists harmless
 differences as well, such as a changed doc. It matches old and new fields by name. If no old field
-has the name of a new field, it uses the aliases of the new field. The place of a difference is
-written as names joined by dots, with `[]` for the items of an array and `{}` for the values of a
-map, as in `order.lines[].price`.
+has the name of a new field, it uses the aliases of the new field. The path of a difference consists
+of names joined by dots, with `[]` for the items of an array and `{}` for the values of a map, as in
+`order.lines[].price`.
 """
 
 from __future__ import annotations
@@ -57,9 +57,9 @@ class Change(Enumeration):
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One difference, at one place of the schemas (such as `order.lines[].price`). `old` and `new`
-    describe what the old and the new schema have there. A description is None if the schema has
-    nothing there."""
+    """One difference, at one path in the schemas (such as `order.lines[].price`). `old` and `new`
+    describe what the old and the new schema have at this path. A description is None if the schema
+    has nothing at the path."""
 
     change: Change
     place: str

@@ -68,8 +68,8 @@ def _made(cls: type, *, frozen: bool, eq: bool, kw_only: bool) -> type:
 
 
 def _initializer(cls: Any) -> Callable[..., None]:
-    """Returns a preliminary `__init__`. When it is first called, it compiles the final `__init__`
-    and puts it into the class in its own place.
+    """Returns a preliminary `__init__`. When called for the first time, the preliminary `__init__`
+    compiles the final `__init__`, and the class gets the final one instead.
     """
 
     def initialize(self: Any, *args: Any, **named: Any) -> None:

@@ -5,8 +5,8 @@ pandas: if it is installed (pyspark needs it), Arrow imports it when Arrow makes
 This takes half a CPU second and 40 MB.
 
 pyarrow.vendored.docscrape: Arrow uses this module to parse the docstrings of its functions and to
-make new docstrings from them. This takes about 15 ms and 1 MB. If Arrow no longer has this module,
-nothing changes.
+make new docstrings from them. This takes about 15 ms and 1 MB. `leave_out` also works with a
+version of Arrow that does not have this module.
 """
 
 from __future__ import annotations

@@ -106,8 +106,9 @@ class JsonLines(logging.Handler):
         self.addFilter(_lets_through)
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Writes one record. Before it, writes the counts of errors whose suppression has ended
-        (`flush_suppressed`)."""
+        """Writes one record. Before this record, writes the errors whose suppression has ended,
+        with the numbers of their repeats (`flush_suppressed`).
+        """
         now = time.monotonic()
         line = self._line(record)
         suppressed: int | None = 0

@@ -103,7 +103,7 @@ def _signals(shutdown: Shutdown) -> Iterator[None]:
         _end(shutdown)
 
     if threading.current_thread() is not threading.main_thread():
-        yield  # Python runs signal handlers only on the main thread
+        yield  # only the main thread can set signal handlers
         return
     before = {
         signal.SIGTERM: signal.signal(signal.SIGTERM, terminate),

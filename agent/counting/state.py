@@ -99,7 +99,7 @@ def check_directory(directory: Path, patterns: Iterable[Pattern]) -> None:
         )
     if directory.exists() and not directory.is_dir():
         raise UsageError(f"--into: {directory} is no directory.")
-    is_ours = (directory / notes.DATABASE).exists()
+    is_ours = os.path.lexists(directory / notes.DATABASE)
     found = directory.iterdir() if directory.exists() else ()
     if not is_ours and any(_is_of_others(x.name) for x in found):
         raise UsageError(f"--into: {directory} has other files; name an empty directory.")

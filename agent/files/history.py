@@ -257,9 +257,9 @@ class History:
         return births[0] is not None and births[1] is not None and births[0] > births[1]
 
     def _lay_there(self, look: Look, base: str, name: str, found: Found) -> bool:
-        """Whether the file had the same name at the last look. If the file is a copy with bytes
-        that a truncation removed, the answer is no in any case: a copy is made before the
-        truncation, and the last look may have come after the copy but before the truncation.
+        """Whether the file had the same name at the last look, so that it is not new. A copy with
+        bytes that a truncation removed counts as new even if it had its name at the last look: the
+        log itself still had these bytes then, so the agent did not need the copy.
         """
         if base in look.moment.truncated and self._known.is_rest(found, base):
             return False

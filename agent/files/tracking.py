@@ -101,6 +101,7 @@ class Tracker:
         """
         self._forget_at = 0.0
         self.flying: dict[int, TrackedFile] = {}  # the files that have flights (bytes under way)
+
         # says for a file id whether some of its bytes were lost
         self.has_lost: Callable[[int], bool] = lambda _file: False
 

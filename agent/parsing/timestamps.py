@@ -132,8 +132,9 @@ class TimeFormat:
 
 @dataclass(slots=True)
 class _Scan:
-    """The position (`at`) at which the parser reads next, for all rows or for each row, and the
-    values that it has found in each row so far."""
+    """The position (`at`) at which the parser reads next, and the values that it has found in each
+    row so far. `at` is one position if it is the same in all rows, and otherwise has a position for
+    each row."""
 
     matrix: npt.NDArray[np.uint8]  # rows x (WIDTH_MAX + a margin of zeros)
     width: Int64s  # characters of each row

@@ -359,7 +359,12 @@ def open_state(directory: Path, *, create: bool = True) -> StateDatabase:
 def open_as(kind: type[Opened], directory: Path, *, create: bool = True) -> Opened:
     """Opens a database as an object of the class `kind`. Otherwise the same as `open_state`."""
     path = directory / kind.file_name
-    is_new = not path.exists()
+    is_new = not os.path.lexists(path)
+    if not is_new and not path.is_file():
+        raise StateRefused(
+            f"the state {path} is no file, or a link to a file that is not there; if it is on a "
+            "disk that is not mounted, mount the disk"
+        )
     if is_new:
         if Path(f"{path}-wal").exists():
             raise StateRefused(

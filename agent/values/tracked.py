@@ -252,17 +252,15 @@ class TrackedFile:
     def bytes_known(self) -> int:
         """How many bytes belong to this file id, as far as the agent has seen."""
         if self.length is not None:
-            lost_unread = self.tally.lost - self.lost_promised
-            return self.length + lost_unread - self.birth.begin
+            return self.length + self.lost_unread - self.birth.begin
         return max(self.size, self.read_position) - self.birth.begin
 
     @property
-    def lost_promised(self) -> int:
-        """How many of the lost bytes are before the position. The agent had read these bytes and
-        made intents for them. The agent has never read the other lost bytes.
+    def lost_unread(self) -> int:
+        """How many of the lost bytes the agent has never read, because the file vanished or was
+        truncated. Of all bytes that are accounted for, only these are not before the position.
         """
-        tally = self.tally
-        return self.position - self.birth.begin - (tally.total - tally.lost)
+        return self.tally.total - (self.position - self.birth.begin)
 
     @property
     def last_point(self) -> Checkpoint:

@@ -31,7 +31,7 @@ from skidway.audit.topic.messages import Tier, encode
 from skidway.audit.topic.publisher import LIMIT_BYTES
 from skidway.cli.moments import parse_moment
 from skidway.cli.options import add_config_options, add_json_option
-from skidway.cli.output import print_json
+from skidway.cli.output import print_json, print_lines
 from skidway.clock import Clock, SystemClock
 from skidway.errors import UsageError
 from skidway.kafka.source import Source
@@ -217,7 +217,7 @@ def _tell(args: argparse.Namespace, said: Sequence[str], decisions: Sequence[Dec
     if args.json:
         print_json({"says": list(said), "decisions": [each.id for each in decisions]})
         return 0
-    print("\n".join(said[:LINES_SHOWN]))
+    print_lines(said[:LINES_SHOWN])
     if len(said) > LINES_SHOWN:
         print(f"and {len(said) - LINES_SHOWN:,} more buckets")
     return 0

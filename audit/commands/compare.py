@@ -18,7 +18,7 @@ from skidway.audit.comparison.notes import Notes
 from skidway.audit.comparison.shapes import SHAPES, Shape
 from skidway.cli.moments import parse_since
 from skidway.cli.options import add_bootstrap_option, add_json_option
-from skidway.cli.output import print_json, table
+from skidway.cli.output import print_json, print_lines, table
 from skidway.cli.topics import connect, existing
 from skidway.clock import SystemClock
 from skidway.errors import UsageError
@@ -131,7 +131,7 @@ def _print(
     if spans:
         print()
         table(spans, reports.SPAN_COLUMNS)
-    print("\n".join(["", *said]))
+    print_lines(["", *said])
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from skidway.audit.reports import completeness_report
 from skidway.audit.reports.completeness_question import answered, question
 from skidway.cli.moments import parse_duration, parse_moment
 from skidway.cli.options import add_config_options, add_json_option
-from skidway.cli.output import Progress, print_json
+from skidway.cli.output import Progress, print_json, print_lines
 from skidway.clock import Clock, SystemClock
 
 DAY_MS = 86_400_000
@@ -70,7 +70,7 @@ def _complete(args: argparse.Namespace) -> int:
         waited_s = clock.monotonic() - begun
         print_json(completeness_report.document(found, asked, policy, waited_s))
     else:
-        print("\n".join(completeness_report.sentences(found, asked, policy)))
+        print_lines(completeness_report.sentences(found, asked, policy))
     return int(any(x.is_short for x in found))
 
 

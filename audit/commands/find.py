@@ -11,7 +11,7 @@ from skidway.audit.commands import tracing_options
 from skidway.audit.tracing import find, rendering
 from skidway.audit.tracing.find import FindQuestion
 from skidway.cli.moments import parse_since
-from skidway.cli.output import print_json, table
+from skidway.cli.output import print_json, print_lines, table
 from skidway.clock import SystemClock
 from skidway.errors import UsageError
 
@@ -72,7 +72,7 @@ def _find(args: argparse.Namespace) -> int:
         if found.stories:
             rows = [rendering.find_row(each, decode) for each in found.stories]
             table(rows, rendering.FIND_COLUMNS)
-        print("\n".join(sentences))
+        print_lines(sentences)
     return 0 if found.stories and all(each.is_everywhere for each in found.stories) else 1
 
 

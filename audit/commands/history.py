@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 
 from skidway.audit.reports import history_report
 from skidway.audit.settings import DASHBOARD_LISTENER
-from skidway.cli.output import print_json
+from skidway.cli.output import print_json, print_lines
 from skidway.errors import Unreachable, UsageError
 
 ANSWER_WITHIN_S = 30
@@ -59,7 +59,7 @@ def print_history(args: argparse.Namespace) -> int:
     if args.json:
         print_json(document)
     else:
-        print("\n".join(history_report.text(document)))
+        print_lines(history_report.text(document))
     return 0
 
 

@@ -25,7 +25,7 @@ from skidway.audit.settings import TIERS, AuditSettings
 from skidway.audit.topic.messages import Tier
 from skidway.cli.moments import parse_since
 from skidway.cli.options import add_config_options, add_json_option, add_timeout_option
-from skidway.cli.output import Progress, print_json, table
+from skidway.cli.output import Progress, print_json, print_lines, table
 from skidway.clock import Clock, SystemClock
 from skidway.errors import UsageError
 
@@ -83,7 +83,7 @@ def _hosts(args: argparse.Namespace) -> int:
         print_json(host_report.document(states) | {"clocks": clock_report.document(times)})
     else:
         table(host_report.table(states), host_report.COLUMNS)
-        print("\n".join([host_report.sentence(states), *clock_report.sentences(times)]))
+        print_lines([host_report.sentence(states), *clock_report.sentences(times)])
     is_missed = not states or any(state.is_missed for state in states)
     return int(is_missed or times.is_ours_wrong)
 
@@ -110,7 +110,7 @@ def _wait(args: argparse.Namespace) -> int:
     if args.json:
         print_json(host_report.wait_document(found, since_ms, policy, waited_s))
     else:
-        print("\n".join(host_report.wait_sentences(found, since_ms, policy)))
+        print_lines(host_report.wait_sentences(found, since_ms, policy))
     return int(any(proof.is_short for proof in found))
 
 

@@ -20,7 +20,7 @@ from skidway.audit.settings import AuditSettings
 from skidway.audit.topic.messages import Tier, encode
 from skidway.cli.moments import parse_moment
 from skidway.cli.options import add_config_options, add_json_option
-from skidway.cli.output import print_json, table
+from skidway.cli.output import print_json, print_lines, table
 from skidway.clock import SystemClock
 from skidway.errors import ConfigurationRefused, UsageError
 
@@ -65,9 +65,7 @@ def _recount(args: argparse.Namespace) -> int:
         print_json(recount_report.document(compared))
     else:
         table(recount_report.table(compared), recount_report.COLUMNS)
-        for line in recount_report.faults(compared):
-            print(line)
-        print(recount_report.sentence(compared))
+        print_lines([*recount_report.faults(compared), recount_report.sentence(compared)])
     return 0 if recount_report.is_good(compared) else 1
 
 

@@ -18,7 +18,7 @@ from skidway.audit.reports.topic_names import is_named, topics_named, with_rejec
 from skidway.audit.settings import TIERS, AuditSettings
 from skidway.cli.moments import parse_moment
 from skidway.cli.options import add_config_options, add_json_option
-from skidway.cli.output import print_json, table
+from skidway.cli.output import print_json, print_lines, table
 from skidway.clock import SystemClock
 from skidway.errors import UsageError
 
@@ -62,7 +62,7 @@ def _report(args: argparse.Namespace) -> int:
         rows = report.table(found, policy.tiers, each=args.each_bucket)
         table(rows, report.columns(policy.tiers))
         remarks = [*host_report.remarks(states), *clock_report.sentences(times)]
-        print("\n".join([report.sentence(judged), *remarks]))
+        print_lines([report.sentence(judged), *remarks])
     return max(report.exit_status(judged, everything=args.all), int(times.is_ours_wrong))
 
 

@@ -19,7 +19,7 @@ from skidway.audit.sampling.wanted import wanted_of
 from skidway.audit.topic.messages import encode
 from skidway.audit.topic.sample_result import DAY_MS
 from skidway.cli.moments import parse_moment
-from skidway.cli.output import print_json, table
+from skidway.cli.output import print_json, print_lines, table
 from skidway.clock import SystemClock
 from skidway.errors import UsageError
 from skidway.schemas.avro_schema import SchemaInvalid
@@ -68,9 +68,9 @@ def _sample(args: argparse.Namespace) -> int:
         print_json(sample_report.document(found, gone, known))
     else:
         table(sample_report.table(found), sample_report.COLUMNS)
-        for line in sample_report.lines(found, gone, known):
-            print(line)
-        print(sample_report.sentence(found, known))
+        print_lines(
+            [*sample_report.lines(found, gone, known), sample_report.sentence(found, known)]
+        )
     return 0 if sample_report.is_good(found) else 1
 
 

@@ -11,7 +11,7 @@ from skidway.audit.evidence.ledger import Ledger
 from skidway.audit.tracing import places, rendering, trace
 from skidway.audit.tracing.places import FilePlace, Place
 from skidway.cli.moments import parse_since
-from skidway.cli.output import print_json, table
+from skidway.cli.output import print_json, print_lines, table
 from skidway.clock import SystemClock
 from skidway.errors import UsageError
 
@@ -60,9 +60,9 @@ def _trace(args: argparse.Namespace) -> int:
         for number, story in enumerate(stories):
             if number or len(stories) > 1:
                 print()
-            print("\n".join(rendering.heading(story, decode)))
+            print_lines(rendering.heading(story, decode))
             table(rendering.rows(story), rendering.COLUMNS)
-            print(rendering.sentence(story))
+            print_lines([rendering.sentence(story)])
     return 0 if stories and all(each.is_everywhere for each in stories) else 1
 
 

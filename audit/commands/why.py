@@ -25,11 +25,10 @@ from skidway.audit.reports.report import time_text
 from skidway.audit.reports.topic_names import is_named, topic_names, topics_named, with_rejects
 from skidway.cli.moments import parse_moment
 from skidway.cli.options import add_config_options, add_json_option
-from skidway.cli.output import print_json
+from skidway.cli.output import print_json, print_lines
 from skidway.clock import SystemClock
 from skidway.errors import Unreachable, UsageError
 from skidway.schemas.consuming.asking import add_registry_option
-from skidway.schemas.consuming.rejected_examples import printable
 
 
 def register(verbs: Any) -> None:
@@ -207,12 +206,12 @@ def _print(args: argparse.Namespace, found: Sequence[Told], others: int, same: i
     for verdict, causes in found:
         said = [x for x, _ in causes]
         lines.append(_heading(names[verdict.source], verdict, said, since[id(verdict)]))
-        lines += map(printable, text(said))
+        lines += text(said)
         for each in (line for _, line in causes if line is not None):
-            lines.append(f"  the first {each.kind} line is {each.where}: {printable(each.text)}")
+            lines.append(f"  the first {each.kind} line is {each.where}: {each.text}")
     if others:
         lines.append(_more(others, same))
-    print("\n".join(lines))
+    print_lines(lines)
 
 
 def _heading(

@@ -62,8 +62,10 @@ class Heard(NamedTuple):
 
     @property
     def arrived_ms(self) -> int:
-        """A time at which the record had certainly been sent already: the time by our clock when we
-        read it, or by the broker's clock when the broker appended it, whichever is earlier."""
+        """Returns a time at which the record had certainly been sent already: the time by our clock
+        when we read it, or the time by the broker's clock when the broker appended it, whichever is
+        earlier.
+        """
         return self.taken_ms if self.appended_ms is None else min(self.taken_ms, self.appended_ms)
 
 

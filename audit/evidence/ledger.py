@@ -148,8 +148,9 @@ class Ledger:
         return int(count)
 
     def next_bucket(self, after: int, before: int) -> int | None:
-        """The start of the first bucket with counts that begins after `after` and before `before`;
-        None if there is no such bucket."""
+        """Returns the start of the first bucket that has counts and begins between the times
+        `after` and `before`; None if there is no such bucket.
+        """
         (found,) = self._connection.execute(
             "SELECT min(bucket) FROM tallies WHERE bucket > ? AND bucket < ?", (after, before)
         ).fetchone()
@@ -217,8 +218,9 @@ class Ledger:
         return ledger_evidence.rebuilding(self._connection)
 
     def unread(self) -> dict[str, int]:
-        """The number of messages of each schema that this version does not have, by the schema's
-        fingerprint."""
+        """Returns how many messages this version cannot decode because it lacks their schema, by
+        the schema's fingerprint.
+        """
         return self._rows.unread()
 
     @property
@@ -346,7 +348,7 @@ class Ledger:
         return {number: Source(*parts) for number, *parts in rows}
 
     def decisions(self) -> list[Acceptance | Retirement]:
-        """The decisions of people that nobody took back."""
+        """Returns the acceptances and retirements that nobody took back."""
         return ledger_evidence.decisions(self._connection)
 
     def notes(self) -> list[Note]:
@@ -392,8 +394,9 @@ class Ledger:
         return {(agent, file): inode for agent, file, inode in rows}
 
     def bucket_ms(self) -> int:
-        """The size in ms of the bucket that begins last, the greatest size if several buckets begin
-        then; 0 if there are no buckets."""
+        """Returns the size, in ms, of the bucket that begins last. If several buckets begin at that
+        time, returns the greatest of their sizes; 0 if there are no buckets.
+        """
         return ledger_evidence.bucket_ms(self._connection)
 
     def bucket_sizes(self) -> set[int]:

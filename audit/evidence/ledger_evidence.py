@@ -121,8 +121,9 @@ def read(
 
 
 def notes_of_files(connection: sqlite3.Connection, source: int) -> Notes:
-    """The announcements (rereading.FileNote) of each file of a topic that several agents
-    announced."""
+    """Returns the announcements (rereading.FileNote) of a topic's files, but only of files that
+    several agents announced.
+    """
     by_birth = _read_notes(connection, _BY_BIRTH, source)
     by_beginning = _read_notes(connection, _BY_BEGINNING, source)
     return [*by_birth, *filter(is_untold, by_beginning)]
@@ -171,8 +172,8 @@ def with_counts(
 
 
 class StoredTallies(Mapping[BucketId, BucketTallies]):
-    """The tallies of the buckets of a topic that begin in a window. The tallies of a bucket are
-    read only when they are needed. Memory holds only the tallies that were read last.
+    """The tallies of those buckets of a topic that begin in a window of time. The tallies of a
+    bucket are read only when they are needed. Memory holds only the tallies that were read last.
     """
 
     def __init__(
@@ -218,7 +219,7 @@ class StoredTallies(Mapping[BucketId, BucketTallies]):
 
 
 def sender_ids(connection: sqlite3.Connection) -> SenderIds:
-    """The keys of all senders, by the ledger's ids."""
+    """Returns the key of each sender, by the id that the ledger gave the sender."""
     rows = connection.execute("SELECT id, tier, producer, epoch FROM senders")
     return SenderIds((id_, SenderKey(_TIERS[tier], *rest)) for id_, tier, *rest in rows)
 
@@ -241,14 +242,15 @@ def filtered(
 
 
 def decisions(connection: sqlite3.Connection) -> list[Acceptance | Retirement]:
-    """The decisions of people that nobody took back."""
+    """Returns the acceptances and retirements that nobody took back."""
     found = (messages.decode(value) for (value,) in connection.execute(_STANDING))
     return [each for each in found if isinstance(each, Acceptance | Retirement)]
 
 
 def bucket_ms(connection: sqlite3.Connection) -> int:
-    """The size in ms of the bucket that begins last, the greatest size if several buckets begin
-    then; 0 if there are no buckets."""
+    """Returns the size, in ms, of the bucket that begins last. If several buckets begin at that
+    time, returns the greatest of their sizes; 0 if there are no buckets.
+    """
     (size,) = connection.execute(_BUCKET_MS).fetchone()
     return int(size)
 

@@ -115,8 +115,9 @@ class Rows:
         self._sealing: set[tuple[int, str]] = set()
 
     def take(self, value: bytes, where: Heard | None, hearings: Hearings) -> bool:
-        """Takes one record. Some of its rows are written at once, and the others by `write`.
-        Returns False for a message that only a newer version can read."""
+        """Decodes a record of an audit topic, and writes some of its rows into the ledger; `write`
+        writes its other rows. Returns False for a message that only a newer version can read.
+        """
         try:
             message = usual_messages.decode(value)
         except SchemaUnknown as error:
@@ -218,8 +219,9 @@ class Rows:
         return rows[-1][0] if len(rows) == count else None
 
     def unread(self) -> dict[str, int]:
-        """By schema fingerprint, how many messages could not be decoded because this program lacks
-        their schema."""
+        """Returns how many messages could not be decoded because this program lacks their schema,
+        by the schema's fingerprint.
+        """
         return dict(self._connection.execute("SELECT fingerprint, count FROM unread"))
 
     def _write_readings(self, readings: Mapping[SenderName, Reading]) -> None:
@@ -435,7 +437,9 @@ class Rows:
             self._connection.execute("INSERT OR IGNORE INTO agents VALUES (?, ?)", (source, agent))
 
     def _source_ids(self, names: str) -> list[int]:
-        """The ids of the source topics in this text of a message (see source_names)."""
+        """Returns the ids of the source topics that a message names in this text (see
+        source_names).
+        """
         if names not in self._named:
             if len(self._named) >= _NAMED_MAX:
                 self._named.clear()

@@ -43,7 +43,9 @@ _DOWNWARDS = f"{_BLOCKS} ORDER BY block DESC"
 
 
 class _Whose(NamedTuple):
-    """The seals of an agent's epoch for a topic. source: the topic's id in the ledger."""
+    """Says which seals to read: those of one topic in one epoch of an agent. source: the topic's id
+    in the ledger.
+    """
 
     agent: int
     epoch: int
@@ -102,8 +104,9 @@ class LedgerSeals:
             each.topic.seals = parts[0] if len(parts) == 1 else _joined(parts)
 
     def _ends(self) -> dict[int, dict[int, list[SealNote]]]:
-        """By the id of a set of topics, then by agent: a list with the first and the newest seal of
-        each epoch, the oldest first. All topics of a set share these values."""
+        """Returns a list for each set of topics (by its id) and each agent: the first and the
+        newest seal of each epoch, the oldest first. All topics of a set share these values.
+        """
         found: dict[int, dict[int, list[SealNote]]] = {}
         rows = self._connection.execute("SELECT * FROM seal_ends ORDER BY agent, epoch")
         for agent, epoch, number, *ends in rows:
@@ -114,7 +117,7 @@ class LedgerSeals:
         return found
 
     def _sets(self) -> dict[int, list[int]]:
-        """By the id of each topic: the ids of the sets of topics that contain it."""
+        """Maps the id of each topic to the ids of those sets of topics that contain the topic."""
         found: dict[int, list[int]] = {}
         for number, sources in self._connection.execute("SELECT id, sources FROM seal_topics"):
             for source in json.loads(sources):
@@ -122,8 +125,9 @@ class LedgerSeals:
         return found
 
     def _further(self, asked: Asked) -> Iterator[tuple[SenderKey, SealNote]]:
-        """The seals, besides the first and the newest, that the judgement needs because of a clone,
-        a loss or a rereading (see the module's docstring)."""
+        """Yields the seals that the judgement needs because of a clone, a loss or a rereading (see
+        the module's docstring), in addition to the first and the newest seal.
+        """
         by_agent: dict[int, list[LossNote]] = {}
         for note in asked.losses:
             by_agent.setdefault(note.loss.agent, []).append(note)

@@ -113,7 +113,7 @@ class PendingRows:
         self._bounds[agent] = self._bounds.get(agent, least).or_wider(least)
 
     def seen(self, tier: str, producer: str, time_ms: int) -> None:
-        """Adds the sender's time of one of its messages."""
+        """Adds the time of a message, by the sender's clock."""
         key = tier, producer
         self._last_seen[key] = max(self._last_seen.get(key, time_ms), time_ms)
 

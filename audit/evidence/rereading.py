@@ -126,8 +126,9 @@ def identity_of(message: Announcement) -> FileIdentity | None:
 
 
 def replaced_by(message: Announcement) -> int | None:
-    """The id whose content the announced content replaced; None if there is no such id, or if the
-    announced content continues the content of that id.
+    """Returns the file id whose content was replaced by the announced content. Returns None if the
+    announcement names no earlier id of the file, or if the announced content continues the content
+    of the earlier id.
 
     The caller must compare inode and time of birth of both ids. If they differ, the file was copied
     and not rewritten, so no content was replaced (see ledger_evidence).
@@ -150,9 +151,9 @@ def rereadings(
     began: Callable[[int], int | None],
     last_heard: Callable[[int], int],
 ) -> dict[int, Rereadings]:
-    """By agent, the rereadings of one topic: the times in which an agent may have delivered lines
-    that other agents had delivered already. files: for each file, the ids under which agents
-    announced it (FileNote).
+    """Returns the rereadings of each agent in one topic. A rereading is a time in which the agent
+    may have delivered lines that another agent had delivered already. files: for each file, the ids
+    under which agents announced it (FileNote).
 
     began: a function that returns the time (ms) of an agent's first message, or None if this
     message is gone. last_heard: a function that returns the time (ms) of an agent's last message.
@@ -185,8 +186,8 @@ class _Reader(NamedTuple):
         return self.notes[-1].path
 
     def announced_ms(self, heard_ms: int) -> int:
-        """Returns the time at which the agent had announced all of its ids whose content other
-        agents can have read before `heard_ms`.
+        """Returns the time of the agent's last announcement of one of its ids for the file. Leaves
+        out ids whose content came into the inode after `heard_ms`.
         """
         first, *others = self.notes
         counting = [x for x in others if x.replaced_ms is None or x.replaced_ms <= heard_ms]

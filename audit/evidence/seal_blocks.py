@@ -19,8 +19,9 @@ _MORE: Final = 0x80
 
 
 class Row(NamedTuple):
-    """The values of a seal for a set of topics. final: 1 if the agent sends nothing after this
-    seal; otherwise 0."""
+    """What one seal says about a set of topics. final: 1 if the agent sends nothing after this
+    seal; otherwise 0.
+    """
 
     number: int
     sealed_until: int
@@ -62,7 +63,7 @@ class Block(NamedTuple):
         return Block.of([*unpack(row.number // BLOCK, self.packed), row])
 
     def thinned(self) -> Block:
-        """The block with only its last seal."""
+        """Returns a block with only the last seal of this block."""
         return Block.of([self.last])
 
     def _and(self, row: Row) -> Block:

@@ -78,8 +78,8 @@ class TallyColumns:
     """The tallies of one bucket, sorted by agent and sender; no two have the same agent and sender.
 
     table: an array of shape (10, n); each of its columns is a tally. is_narrow: whether all
-    checksums are narrow (have only their low 24 bits, see module checksum). If some summands are
-    narrow, their sum is narrow too.
+    checksums are narrow (have only their low 24 bits, see module checksum). If some of the
+    `TallyColumns` that are added are narrow, their sum is narrow too.
     """
 
     table: Int64s
@@ -176,8 +176,9 @@ class SenderIds(dict[int, SenderKey]):
 
     @cached_property
     def agent_epochs(self) -> Int64s:
-        """For each id, the epoch of the sender if it belongs to tier agent, and otherwise
-        NO_EPOCH."""
+        """For each id of a sender, the sender's epoch if the sender is an agent, and otherwise
+        NO_EPOCH.
+        """
         found = np.full(max(self, default=0) + 1, NO_EPOCH, np.int64)
         for number, key in self.items():
             if key.tier is Tier.AGENT:

@@ -3,13 +3,13 @@
 All tiers mostly have the same counts for an agent. So the module stores the values of an agent's
 first tally, and for its other tallies the differences from the previous tally, which are mostly 0.
 Agents are stored by their small numbers (see agent_numbers), in ascending order, as differences
-from the previous agent. Two values of these other tallies are stored differently. The sender is
-stored as the difference from the sender of the tally that has the same place among the tallies of
-the previous agent, because both are mostly the same counter. The number of the first delta
+from the previous agent. Two values of these other tallies are stored differently. The sender of an
+agent's second, third, ... tally is stored as the difference from the sender of the previous agent's
+second, third, ... tally, because both are mostly the same counter. The number of the first delta
 (`first`) is stored as the difference from the previous tally of the same sender, because a counter
-counts many agents in one delta. An agent's own sender and the numbers of its deltas are first
-replaced by 0 and by their differences from a base (see number_bases). Of narrow checksums, only the
-24 bits that are not 0 are stored.
+counts many agents in one delta. Before that, an agent's own sender is replaced by 0, and the
+numbers of the agent's deltas are replaced by their differences from a base (see number_bases). Of
+narrow checksums, only the 24 bits that are not 0 are stored.
 
 Format: a CRC-32 of all that follows, because SQLite notices no changed bytes in a value; how many
 agents and tallies there are, whether the checksums are narrow, and the id of the base, or 0; then
@@ -67,7 +67,9 @@ of the previous agent's first tally.
 """
 
 OWN: Final = 0
-"""Stands for the agent's own sender, if the base has it. The ledger gives no sender this id."""
+"""If the base (see number_bases) names an agent's own sender, the row has this number instead of
+that sender's id. The ledger gives no sender this id.
+"""
 
 _ZSTD_LEVEL: Final = 1
 _BROTLI_LEVEL: Final = 5
@@ -76,7 +78,9 @@ _NARROW_SHIFT: Final = 64 - NARROW_BITS
 
 
 def pack(tallies: TallyColumns, numbers: AgentNumbers, base: NumberBase = NO_BASE) -> bytes:
-    """The tallies as bytes. base: the base of the bucket's hour, if there is one."""
+    """Encodes the tallies as bytes. base: the numbers (see number_bases) that stand for the agents'
+    senders and deltas of the bucket's hour; NO_BASE if that hour has none.
+    """
     table = tallies.table
     begins = tallies.begins
     numbered = numbers.of(table[AGENT, begins], table[SENDER, begins])
@@ -191,9 +195,10 @@ def _ranks(places: Int64s, lengths: Int64s) -> Int64s:
 
 
 def _differences(column: Int64s, is_first: Bools, keys: Int64s | None) -> Int64s:
-    """The values of all tallies that are not the first of their agents, in the form in which they
-    are stored: as the differences from the previous tally with the same key, or if there are no
-    keys, from the previous tally."""
+    """Returns the values of all tallies that are not the first of their agents, as they are stored.
+    Each value is stored as its difference from the previous tally with the same key, or from the
+    previous tally if `keys` is None.
+    """
     if keys is None:
         found: Int64s = np.diff(column, prepend=0)[~is_first]
         return found

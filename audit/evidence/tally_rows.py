@@ -43,8 +43,10 @@ KEPT_BUCKETS_MAX: Final = 20_000
 each)."""
 
 ADDITIONS_MAX: Final = 16
-"""While the store is being rebuilt, a bucket gets at most this many additions. At other times it
-gets none, because the collector judges each changed bucket and reads all of its rows."""
+"""While the store is being rebuilt, a bucket has at most this many rows in the table
+`tally_additions`. At other times it gets no row there, because the collector judges each changed
+bucket, and reads all of the bucket's rows for this.
+"""
 
 AGENTS_KEPT_MAX: Final = 1 << 20
 """Memory holds at most this many ids (of 8 bytes) of agents in the table `agents`; an agent counts
@@ -168,9 +170,10 @@ class TallyRows:
         self._keep(key, tallies)
 
     def _base_of(self, key: _Key, tallies: TallyColumns) -> NumberBase:
-        """The base (see number_bases) from which the numbers in the bucket's row are stored. If
-        the checksums are narrow, the row will hardly change any more, so it makes the base of its
-        hour if there is none."""
+        """Returns the base (see number_bases) from which the numbers in the bucket's row are
+        stored. If the bucket's hour has no base yet and the checksums are narrow, makes the base
+        from these tallies, because they will hardly change any more.
+        """
         bases, bucket = self._numbers.bases, key[1]
         found = bases.of_bucket(bucket)
         if found.id or not tallies.is_narrow:
@@ -196,8 +199,9 @@ class TallyRows:
         self._agents[source] = known
 
     def of(self, key: _Key) -> TallyColumns | None:
-        """The tallies of a bucket, without counts that `write` has not written yet; None if there
-        are none."""
+        """Returns the tallies that the ledger has for a bucket; None if it has none. Counts that
+        `write` will add later are not included.
+        """
         if key in self._kept:
             return self._kept[key]
         return read(self._connection, key, self._numbers)
@@ -222,9 +226,11 @@ def read(
 
 
 def _table_of(told: Sequence[_Told]) -> Int64s:
-    """The columns of all counts, with the ledger's ids of sources, and three more rows: the number
-    of the delta, its sender, and 1 if its counts are added, or 0 if they are not, because it is a
-    clone (another delta with the same number arrived before)."""
+    """Returns an array with a column for each count of these deltas. Its row `source` has the
+    ledger's ids. It has three rows more than the counts: the delta's number, the delta's sender,
+    and 1 if the delta's counts are added, or 0 if the delta is a clone (another delta with the same
+    number arrived before), whose counts are not added.
+    """
     lengths = [len(x.counts) for x in told]
     table = np.empty((len(COLUMNS) + _OF_DELTAS, sum(lengths)), np.int64)
     np.concatenate([x.counts.table for x in told], axis=1, out=table[: len(COLUMNS)])

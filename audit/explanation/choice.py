@@ -36,8 +36,9 @@ def lacks_only_rows(verdict: BucketVerdict) -> bool:
 
 
 def alike(verdict: BucketVerdict, bad: Sequence[BucketVerdict]) -> list[BucketVerdict]:
-    """The verdicts in `bad` on later buckets of the same topic that have the same causes and
-    reasons, up to the first bucket that has other causes or reasons."""
+    """Goes through the verdicts of `bad` on later buckets of the same topic, and returns those
+    before the first verdict with other causes or reasons than `verdict`.
+    """
     later = [x for x in bad if x.source == verdict.source and x.bucket > verdict.bucket]
     if not later:
         return []  # saves time: `_signature` would make the verdicts on all agents

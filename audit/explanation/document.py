@@ -19,9 +19,9 @@ COVERS_ALL = "An acceptance covers all causes of the bucket: run the other comma
 
 @dataclass(frozen=True, slots=True)
 class Acceptance:
-    """The command that accepts a bucket. when: "next" if no cause has another command; "then" if
-    some causes have another command; "if nothing helps" if all causes have one. advice: a sentence
-    to show before the command; "" for none.
+    """The command that accepts a bucket. when: the words that say when to run the command: "next"
+    if no cause has another command; "then" if some causes have another command; "if nothing helps"
+    if all causes have one. advice: a sentence to show before the command; "" for none.
     """
 
     when: str
@@ -50,9 +50,10 @@ def document(found: Explanation) -> dict[str, Any]:
 
 
 def text(found: Sequence[Explanation]) -> Iterator[str]:
-    """The explanations as indented lines. If several explanations have the same cause, location and
-    command, the text lists the words of all of them, and then what the cause means, the location
-    and the command once. The last line is the command that accepts the bucket.
+    """Yields the explanations as indented lines. If several explanations have the same cause,
+    location and command, the text has one line for each of them, and only once the lines that say
+    what the cause means, where it is, and which command helps. The last line is the command that
+    accepts the bucket.
     """
     groups: dict[tuple[object, ...], list[Explanation]] = {}
     for each in found:

@@ -244,8 +244,9 @@ class _Explainer:
         return where
 
     def _of_unsealed(self, where: _Location) -> _Location:
-        """Returns `where` with a more precise cause why an agent has not sealed the bucket, if one
-        is known."""
+        """Looks for a more precise cause why an agent has not sealed the bucket. Returns `where`
+        with this cause; returns `where` unchanged if no such cause is known.
+        """
         name = Tier.AGENT, str(where.agent)
         health = self._healths.get(where.host)
         if health is not None and (found := obstacle(health, self._verdict.source.topic)):
@@ -262,8 +263,9 @@ class _Explainer:
         return replace(where, cause=Cause.HOST_SILENT)
 
     def _of_counter(self, finding: Finding, where: _Location) -> _Location:
-        """Returns `where` with a more precise cause why no message of a counter has come since the
-        bucket was due, if one is known."""
+        """Looks for a more precise cause why no message of a counter has come since the bucket was
+        due. Returns `where` with this cause; returns `where` unchanged if no such cause is known.
+        """
         if finding.cause is not Cause.COUNTER_STOPPED or not isinstance(finding.about, SenderKey):
             return where
         if not self._is_silent(finding.about[:2]):
@@ -275,9 +277,9 @@ class _Explainer:
     @cached_property
     def _silent_cluster(self) -> str:
         """If all programs of the topic's cluster are silent, and a counter is among them, returns
-        the host on which to look for the reason: the host of the newest counter of mirrored topics.
-        Otherwise returns "". (If no counter is among them, a silent agent means only that its host
-        is silent.)
+        the host on which to look for the reason: the host of the counter of tier mirror that was
+        heard last. Otherwise returns "". (If no counter is among them, a silent agent means only
+        that its host is silent.)
         """
         cluster = self._verdict.source.cluster
         own = [key for key, x in self._evidence.senders.items() if x.cluster == cluster]
@@ -289,7 +291,9 @@ class _Explainer:
 
     @cached_property
     def _mirror_host(self) -> str:
-        """The host of the newest counter of mirrored topics; "" if all such counters are silent."""
+        """Returns the host of the counter of tier mirror that was heard last; "" if all such
+        counters are silent.
+        """
         found = {
             self._evidence.heard_ms(key[:2]): x.host
             for key, x in self._evidence.senders.items()

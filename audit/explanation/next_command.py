@@ -47,15 +47,21 @@ class Access:
     clusters: Mapping[str, str] = field(default_factory=dict)
 
     def brokers_from(self, host: str) -> tuple[str, ...]:
-        """The option --bootstrap-server for a command on a host."""
+        """Returns the option --bootstrap-server for a command on a host; empty if no broker's
+        address is known.
+        """
         return _option("--bootstrap-server", self._from(host, self.brokers))
 
     def cluster_from(self, host: str, name: str) -> tuple[str, ...]:
-        """The option --cluster for a command on a host, if the address is known."""
+        """Returns the option --cluster for a command on a host; empty if no address of the cluster
+        `name` is known.
+        """
         return _option("--cluster", self._from(host, self.clusters.get(name, "")))
 
     def registry_from(self, host: str) -> tuple[str, ...]:
-        """The option --registry for a command on a host, if the address is known."""
+        """Returns the option --registry for a command on a host; empty if the registry's address is
+        unknown.
+        """
         return _option("--registry", self._from(host, self.registry))
 
     def _from(self, host: str, addresses: str) -> str:
@@ -114,8 +120,9 @@ _ON_AUDIT = {
 
 
 def next_command(cause: Cause, verdict: BucketVerdict, words: str, where: Where) -> NextCommand:
-    """The command to run next for a cause why a bucket is not complete. words: the reason to state
-    if this command accepts the bucket."""
+    """Returns the command to run next if a bucket is not complete for this cause. words: the reason
+    to state if this command accepts the bucket.
+    """
     if cause in _ON_HOST:
         return NextCommand(where.host, _ON_HOST[cause])
     if cause in _ON_AUDIT:
@@ -145,8 +152,9 @@ def accept(
 
 
 def rejected_show(source: Source, access: Access, is_mirrored: bool, *options: str) -> str:
-    """The command that shows the rejected lines of a topic on the audit's host. is_mirrored:
-    whether the brokers whose audit topics were read have the topic as a mirror."""
+    """Returns the command to run on the audit's host to see the rejected lines of a topic.
+    is_mirrored: whether the brokers whose audit topics were read have the topic as a mirror.
+    """
     topic = source.topic.removesuffix(REJECTED_SUFFIX)
     if is_mirrored:
         topic = f"{source.cluster}.{topic}"
@@ -154,7 +162,9 @@ def rejected_show(source: Source, access: Access, is_mirrored: bool, *options: s
 
 
 def sample(source: Source, result: SampleResult, access: Access) -> NextCommand:
-    """The command that compares the samples of a result again, on the host of that comparison."""
+    """Returns the command that compares a result's samples again. The command runs on the host that
+    made the result.
+    """
     output = ("--output", result.output) if result.output else ()
     options = (
         "--day", day_text(result.day), *output, "--topic", topic_name(source), "--tell",

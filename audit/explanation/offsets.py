@@ -47,8 +47,9 @@ def offsets_behind(
 
 
 def _ends(topic: TopicEvidence, senders: Iterable[SenderKey]) -> dict[int, int]:
-    """By partition, the end of what these senders have counted. Uses only the newest epoch of each
-    producer, because a producer with a new epoch counts again from the start of the log.
+    """Returns, for each partition, the offset up to which these senders have counted. Uses only the
+    newest epoch of each producer, because a producer with a new epoch counts again from the start
+    of the log.
     """
     newest: dict[tuple[str, str, int], tuple[int, int]] = {}
     for key in senders:

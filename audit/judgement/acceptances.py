@@ -116,12 +116,12 @@ def other_retirements(
     retirements: Iterable[Retirement],
     held: Callable[[str], Sequence[Place]],
 ) -> dict[str, Sequence[Place]]:
-    """Finds what retires a place, or a part of the place, in addition to the retirement with the
-    text `place` itself: texts in the settings, and decisions with other texts. Maps a description
-    of each text or decision to the places that it retires.
+    """Finds what else retires a place or a part of it, besides the decisions that name exactly the
+    text `place`: texts in the settings, and decisions with other texts. Returns a dictionary: each
+    key describes such a text or decision, and the value lists the places that it retires.
 
-    texts: `retired.places` of the settings. held: a function with a text as argument; it returns
-    the counting places within `place` that the text retires.
+    texts: `retired.places` of the settings. held: a function that takes a text, and returns those
+    counting places within `place` that the text retires.
     """
     found: dict[str, Sequence[Place]] = {}
     for text in texts:
@@ -134,8 +134,9 @@ def other_retirements(
 
 
 def reinstated(place: str, known: Iterable[Place], others: Mapping[str, Sequence[Place]]) -> str:
-    """The command's answer after a place's retirements are taken back. known: the counting places
-    within `place`."""
+    """Returns the sentence that the command prints after the retirements of a place were taken
+    back. known: the counting places within `place`.
+    """
     if not others:
         return f"{place} counts again."
     left = {each for found in others.values() for each in found}

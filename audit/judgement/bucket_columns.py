@@ -161,8 +161,9 @@ class BucketColumns:
             yield from self._differences()
 
     def gravest(self, count: int) -> list[int]:
-        """The ids of those agents of the group `told` (see the module's docstring) that have the
-        gravest statuses, at most `count`."""
+        """Returns the ids of at most `count` agents of the group `told` (see the module's
+        docstring): those with the gravest statuses.
+        """
         found: list[int] = []
         for chosen in (self._differs, self._waits & ~self._differs):
             found += self._agents.agents[np.flatnonzero(chosen)[: count - len(found)]].tolist()
@@ -179,9 +180,9 @@ class BucketColumns:
         return found
 
     def lacking(self) -> dict[Place, int]:
-        """For each place that is not retired and lacks records, the number of these records. For
-        each agent, this number is the highest count of any place minus the place's own count; the
-        numbers of all agents are added.
+        """Returns how many records each place lacks. Leaves out retired places, and places that
+        lack nothing. The number is a sum over all agents: for each agent, the highest count of any
+        place minus the place's own count.
         """
         counts = {place: x[0] for place, x in self._places.items() if x is not None}
         if not counts:
@@ -240,15 +241,18 @@ class BucketColumns:
 
     @cached_property
     def _is_whole(self) -> Bools:
-        """Whether no delta of the agent's tallies is missing. Each delta names the delta before it,
-        so `LINKS` shows whether there are holes."""
+        """For each agent, whether all deltas of its tallies have arrived. Each delta names the
+        delta before it, so the column `LINKS` shows whether one is missing.
+        """
         last = self._table[LAST]
         broken = self._table[LINKS] != links_of_all(last, np.zeros_like(last))
         return ~np.logical_or.reduceat(broken, self._tallies.begins) if len(last) else broken
 
     @cached_property
     def _is_late(self) -> Bools:
-        """Whether a delta that the agent made after its newest seal has counts for the bucket."""
+        """For each agent, whether a delta that it made after its newest seal has counts for the
+        bucket.
+        """
         rows = self._agent_rows
         late = np.zeros(len(self._tallies), np.bool_)
         if not self._is_known.any():
@@ -263,7 +267,7 @@ class BucketColumns:
 
     @cached_property
     def _is_equal(self) -> Bools:
-        """Whether all places that must count the agent's records have counted the same."""
+        """For each agent, whether all places that must count its records have counted the same."""
         counted = len(self._tallies)
         places = list(self._places.values())
         first = places[0] if places else None

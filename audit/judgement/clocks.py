@@ -131,8 +131,9 @@ def behind_ms(
 
 
 def _lately(evidence: Evidence) -> dict[SenderName, Reading]:
-    """By sender, its newest reading (the difference of its clock from ours). Leaves out a sender if
-    that reading is older than the window of our clock before the current one."""
+    """Returns the newest reading of each sender (the difference of its clock from ours). Leaves out
+    readings that are older than the previous window of our clock.
+    """
     window = evidence.taken_ms // WINDOW_MS
     return {name: x for name, x in evidence.readings.items() if 0 <= window - x.window <= 1}
 

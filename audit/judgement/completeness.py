@@ -249,9 +249,10 @@ class _Asking:
                 yield f"by the newest recount of {recount.output} its rows are not what was counted"
 
     def _last_heard(self, source: Source) -> int:
-        """The time of the last message from an agent or a counter that sends from the topic's
-        cluster. If there is no such sender, or if the cluster is retired, the time of the last
-        message from any sender."""
+        """Returns the time of the last message from an agent or a counter that sends from the
+        topic's cluster. If there is no such sender, or if the cluster is retired, returns the time
+        of the last message from any sender.
+        """
         evidence = self._evidence
         retired = retired_by(self._policy.retired_places, evidence.retirements)
         here = [

@@ -57,9 +57,10 @@ def counting_places(
 def needed_still(
     evidence: Evidence, source: Source, places: Collection[Counting], retired: RetiredPlaces
 ) -> set[Tier]:
-    """The tiers in which only retired places have the topic, although the tier also has a place
-    that is not retired. That place may still begin to count the topic. Empty if the topic's own
-    cluster is retired, because no more records leave such a cluster."""
+    """Returns each tier that has a place that is not retired, but in which only retired places have
+    counted the topic. The place that is not retired may still begin to count it. Empty if the
+    topic's own cluster is retired, because no more records leave such a cluster.
+    """
     if retired.holds_cluster(source.cluster):
         return set()
     here = {tier: [x.place for x in places if x.place.tier is tier] for tier in _SEVERAL_PLACES}
@@ -126,10 +127,11 @@ def _used_again(
 def _behind_their_time(
     older: list[SenderKey], newest: list[SenderKey], heard: Mapping[SenderKey, int]
 ) -> Iterator[Finding]:
-    """Findings for epochs whose first message arrived after the first message of a higher epoch. A
-    sender that starts anew uses an epoch higher than all epochs that it knows, so the sender of the
-    lower epoch did not know the higher epoch. The counts of the higher epoch replace those of
-    the lower epoch, although those of the lower epoch may be the only true ones."""
+    """Yields a finding for each epoch whose first message arrived after the first message of a
+    higher epoch. A sender that starts anew uses an epoch higher than all epochs that it knows, so
+    the sender of the lower epoch did not know the higher epoch. The counts of the higher epoch
+    replace those of the lower epoch, although those of the lower epoch may be the only true ones.
+    """
     first = min(heard[key] for key in newest)
     for key in older:
         if heard[key] > first:

@@ -200,14 +200,16 @@ class Dependence:
 
     @cached_property
     def _sums(self) -> UInt64s:
-        """If the agents are sorted by the times up to which their newest seals vouch, element n is
-        the sum of the hashes in `_states` of the first n agents."""
+        """Returns an array of sums of the agents' hashes in `_states`. Element n is the sum for the
+        first n agents, in ascending order of the times up to which their newest seals vouch.
+        """
         ordered = self._states[self._order]
         return np.concatenate(([np.uint64(0)], np.cumsum(ordered, dtype=np.uint64)))
 
     def _special(self) -> Iterator[tuple[object, ...]]:
-        """The evidence about agents that are judged one by one (agents that are not plain, see
-        agent_columns), as far as it is the same for all buckets."""
+        """Yields the evidence about agents that are judged one by one (agents that are not plain,
+        see agent_columns). Leaves out evidence that concerns only single buckets.
+        """
         facts, judgement = self._facts, self._judgement
         is_plain = judgement.agent_columns.is_plain
         agents = {self._agents[x] for x in np.flatnonzero(~is_plain).tolist()}

@@ -16,8 +16,10 @@ from skidway.audit.topic.seal_columns import NEVER_SEALED
 from skidway.kafka.source import Source
 
 NewestOfHosts = list[tuple[set[int], dict[str, list[int]]]]
-"""Pairs of a set of agents and, by host, the newest agents among them. Most topics have the same
-set of agents, so the newest agents are computed once for all these topics."""
+"""Each pair has a set of agents, and a dictionary that names for each host the newest of these
+agents. Most topics have the same set of agents, so the newest agents are computed once for all
+these topics.
+"""
 
 
 class Expectation:
@@ -165,7 +167,9 @@ def _of_names(evidence: Evidence, source: Source) -> list[Source]:
 
 
 def _related(evidence: Evidence, source: Source) -> list[Source]:
-    """The topic itself, and for a topic of rejects the topic whose lines were rejected."""
+    """Returns the topic itself. For a topic of rejects, also returns the topic whose lines were
+    rejected.
+    """
     if not source.topic.endswith(REJECTED_SUFFIX):
         return [source]
     name = source.topic.removesuffix(REJECTED_SUFFIX)

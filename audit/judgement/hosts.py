@@ -196,8 +196,9 @@ class _Survey:
         return HostStatus.BEHIND if late_ms else HostStatus.SILENT
 
     def _topics(self, cluster: str | None, host: str, agent: int) -> dict[str, int | None]:
-        """The agent's topics, as in AgentState. If a topic was deleted and created again, both
-        topics have one entry, with the newest of their seals."""
+        """Returns the agent's topics in the form of `AgentState.topics`. If a topic was deleted and
+        created again, both topics have one entry, with the newest of their seals.
+        """
         roster = self._policy.roster
         groups, listed = self._speaks_of.get(agent, ()), roster.topics(cluster, host)
         key = cluster, listed, groups
@@ -226,10 +227,9 @@ class _Survey:
 
 
 class _Named(NamedTuple):
-    """The names of some topics, and by agent the newest seals that vouch for lines of these topics
-    (see expectation.usable_seals). A pair in `names` consists of a topic's name and the index of
-    the topic's seals in `seals`. Topics that all agents seal together have the same index, to save
-    memory.
+    """For some topics, the newest seals that vouch for lines (see expectation.usable_seals). names:
+    for each topic, its name and an index into `seals`. seals: dictionaries that map an agent to its
+    newest seal. Topics that all agents seal together have the same index, to save memory.
     """
 
     names: Sequence[tuple[str, int]]

@@ -49,8 +49,8 @@ def newest_agents(
 
 
 def namesakes(evidence: Evidence, agents: Iterable[int]) -> set[int]:
-    """Returns the agents that were alive at the same time as another one of `agents`. All `agents`
-    have the same host name.
+    """Returns those of `agents` that were alive at the same time as another of `agents`. All
+    `agents` have the same host name.
     """
     here = set(agents)
     if len(here) < 2:
@@ -114,8 +114,9 @@ def _is_silent(evidence: Evidence, agent: int, last: int, silence_ms: int, now_m
 
 
 def _capped(evidence: Evidence, agent: int) -> int:
-    """The time at which the agent began, but never later than the audit's clock showed when the
-    audit last read a record."""
+    """Returns the time at which the agent began, or the time at which the audit last read a record,
+    whichever is earlier.
+    """
     began = _began(evidence, agent)
     return min(began, evidence.taken_ms) if evidence.taken_ms else began
 

@@ -34,8 +34,9 @@ class Exemption:
 
 @dataclass(frozen=True, slots=True)
 class FreshnessTarget:
-    """Buckets of these topics should be complete `target_ms` after their ends. topic: a name of the
-    form `<cluster>.<topic>`, or a pattern that matches such names as a whole."""
+    """Buckets of the topics that `topic` names should be complete `target_ms` after their ends.
+    topic: a name of the form `<cluster>.<topic>`, or a pattern that matches such names as a whole.
+    """
 
     topic: str
     target_ms: int

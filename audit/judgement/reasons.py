@@ -171,9 +171,11 @@ def of_content(difference: ContentDifference) -> str:
 
 
 def of_unlisted_content(result: SampleResult) -> str:
-    """Words about a comparison that found lines whose rows or records have other content than the
-    line. If the result lists only some of these lines, the words say how many it does not list.
-    Otherwise they say that the event times of listed lines are not certain."""
+    """Returns words about a comparison that found differences: lines whose rows or records have
+    other content than the lines themselves. If the result lists only some of these lines, the words
+    say how many it does not list. Otherwise they say that the event times of listed lines are not
+    certain.
+    """
     if not result.unlisted:
         return (
             f"the samples of {day_text(result.day)} have lines whose rows or records have other"

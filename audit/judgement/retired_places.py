@@ -66,7 +66,9 @@ class RetiredPlaces:
 
 
 def retired_by(texts: Iterable[str], retirements: Iterable[Retirement]) -> RetiredPlaces:
-    """The places that the settings retire, and the places that people retired by a command."""
+    """Returns all retired places: those that the settings name, and those that people retired by a
+    command.
+    """
     return RetiredPlaces([*texts, *(each.place for each in retirements)])
 
 
@@ -76,7 +78,8 @@ def is_same(text: str, other: str) -> bool:
 
 
 def _parts(text: str) -> tuple[str, str]:
-    """The kind of place that a text like `hdfs /srv/lake/` names, and the place's name without
-    trailing slashes. A name of only slashes becomes one slash."""
+    """Divides a text like `hdfs /srv/lake/` into the tier or kind of place (`hdfs`) and the place's
+    name without trailing slashes (`/srv/lake`). A name of only slashes becomes one slash.
+    """
     word, _, name = text.strip().partition(" ")
     return word, name.strip().rstrip("/") or name.strip()[:1]

@@ -93,8 +93,9 @@ class Roster:
         return frozenset(x for x in found if not self.is_retired(cluster, x))
 
     def expects(self, cluster: str, topic: str, host: str) -> bool:
-        """Whether this host must report this topic. The result is valid only if a message of the
-        host's agent mentions the topic."""
+        """Whether this host must report this topic. Must be called only if a message of the host's
+        agent mentions the topic.
+        """
         if self.is_retired(cluster, host):
             return False
         if self.is_silent:
@@ -103,8 +104,9 @@ class Roster:
         return any(topics is not None and (not topics or topic in topics) for topics in lists)
 
     def waits_for(self, cluster: str | None, host: str) -> bool:
-        """Whether the audit waits for this host. The result is valid only if an agent of the host
-        has sent messages, or if the roster names the host."""
+        """Whether the audit waits for this host. Must be called only if an agent of the host has
+        sent messages, or if the roster names the host.
+        """
         if self.is_retired(cluster, host):
             return False
         return self.is_silent or any((x, host) in self._expected for x in (cluster, None))

@@ -23,7 +23,7 @@ One agent's part of a bucket of a source topic is complete only if all of these 
     equation  every tier that must count the topic has counted it, and all tiers counted the same
               records
 
-Records that came from no agent have no seal. In place of a seal, the counters that count these
+Records that came from no agent have no seal. Instead of a seal, the counters that count these
 records first must have sent a message after the bucket was due (see rules.without_origin).
 
 The judgement relies only on what messages say. If a tier never reported, the judgement does not
@@ -150,14 +150,16 @@ class TopicJudgement:
         return self._losing
 
     def of_agent(self, agent: int) -> tuple[object, ...]:
-        """The part of the evidence about an agent that the rules about losses and doublings use for
-        every bucket. If it changes, all verdicts on the agent may change."""
+        """Returns the evidence about an agent that the rules about losses and doublings use for
+        every bucket. If this evidence changes, all verdicts on the agent may change.
+        """
         return tuple(self._losses.of_agent(agent)), *(x.of_agent(agent) for x in self._doublings)
 
     def buckets(self) -> list[BucketId]:
-        """The buckets in which anything was counted and, for each declared loss, its `to_bucket`
-        (the last bucket in which lines may be lost). If all lines of a bucket are lost, the
-        declared loss is the only message that mentions the bucket."""
+        """Returns the buckets in which anything was counted. For each declared loss, also returns
+        its `to_bucket` (the last bucket in which lines may be lost). If all lines of a bucket are
+        lost, the declared loss is the only message that mentions the bucket.
+        """
         begin, end = self._facts.evidence.window
         size = self._facts.evidence.bucket_ms or DEFAULT_BUCKET_MS
         notes = (note for notes in self._facts.topic.losses.values() for note in notes)
@@ -287,9 +289,10 @@ class TopicJudgement:
         return self._whole(bucket, statuses, agents, said, parts)
 
     def _pruned(self, bucket: BucketId) -> BucketVerdict:
-        """The verdict on a bucket whose counts were deleted because it is older than the audit
-        keeps. Counts that came later are shown, but not compared with each other, because the
-        deleted counts are missing from the sums."""
+        """Returns the verdict on a bucket whose counts were deleted because of the bucket's age.
+        Counts that came later are shown, but not compared with each other, because the deleted
+        counts are missing from the sums.
+        """
         by_agent = self._facts.topic.tallies.get(bucket, {})
         agents = tuple(
             self._verdict(agent, bucket, (), equation.sums_of(self._facts, by_agent[agent]))

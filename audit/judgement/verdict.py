@@ -32,7 +32,9 @@ from skidway.audit.topic.sample_result import ContentDifference, SampleResult
 from skidway.kafka.source import Source
 
 AGENTS_SHOWN = 3
-"""If a verdict on a bucket does not have room for all agents, it names at most this many."""
+"""A verdict on a bucket that does not contain the verdicts on all agents names at most this many
+agents.
+"""
 
 
 class Status(IntEnum):

@@ -2,8 +2,8 @@
 checkpoint of the loader, if there is one (see checkpoints), and then reads the manifest of every
 load after that checkpoint.
 
-The loader itself uses only the newest checkpoint. The recount begins at an older one, the oldest
-after which all manifests are kept. So it can compare the newest checkpoint with the manifests.
+The loader itself uses only the newest checkpoint. The recount begins at the oldest checkpoint after
+which all manifests are kept. So it can compare the newest checkpoint with the manifests.
 """
 
 from __future__ import annotations

@@ -103,7 +103,9 @@ class Faults:
         return bool(self.kept)
 
     def sentences(self) -> Iterator[str]:
-        """The sentence of every kept fault, and the number of further faults."""
+        """Yields the sentence of each kept fault. If there are more faults, the last sentence says
+        how many.
+        """
         for fault in self.kept:
             yield fault.sentence
         if self.more:
@@ -153,8 +155,9 @@ def _begin_ms(hour: str) -> int:
 
 
 def _agents(audit: Mapping[str, Any], begin_ms: int) -> tuple[int, ...]:
-    """The agents for which the load has a bucket that overlaps the hour that begins at
-    `begin_ms`."""
+    """Returns the agents whose records the load counted in buckets that overlap the hour that
+    begins at `begin_ms`.
+    """
     counts: Sequence[Mapping[str, Any]] = [
         count for delta in audit.get("deltas", ()) for count in delta["counts"]
     ]

@@ -48,8 +48,8 @@ def look(output: Output, topic: str, named: NamedFiles) -> None:
 def faults(output: Output, named: NamedFiles) -> Iterator[Fault]:
     """Yields a fault for each file that `look` has found and that does not belong to the output.
     There is one exception: a load's manifest may remove a file while the load is still moving its
-    own files into place. Such a removed file is not a fault, because the loader deletes it before
-    it moves the last of the load's own files. Raises StoreFailed and StoreUnreachable."""
+    own files to their final paths. Such a removed file is not a fault, because the loader deletes
+    it before it moves the last of the load's own files. Raises StoreFailed and StoreUnreachable."""
     is_moving = cache(lambda load: _is_staged(output, named, load))
     for entry in named.surplus():
         known = named.named(entry.path)
@@ -86,7 +86,7 @@ def _is_staged(output: Output, named: NamedFiles, load: int | None) -> bool:
 
 
 def _with_details(fault: Fault, opened: IO[bytes], named: NamedFiles) -> Fault:
-    """The fault, with details that the content of the file shows."""
+    """Returns the fault with further details, which come from the file's content."""
     if fault.kind is Kind.UNNAMED:
         fault = _compared(fault, row_files.measure(opened), named)
     return replace(fault, place=_place(opened, fault.place))

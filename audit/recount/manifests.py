@@ -115,8 +115,10 @@ def read(output: Output, topic: str, load: int) -> Mapping[str, Any]:
 
 
 def head(output: Output, topic: str) -> Committed:
-    """The topic, with the source topic and the producer (the loader's name in the audit) from the
-    topic's newest manifest. Raises ManifestUnreadable."""
+    """Reads the newest manifest of a topic of the output. Returns the source topic from which this
+    topic was loaded, and the loader's name in the audit (`producer`). If the topic has no manifest,
+    the result has neither of the two. Raises ManifestUnreadable.
+    """
     known = loads(output, topic)
     if not known:
         return Committed(topic, None)

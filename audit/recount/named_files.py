@@ -91,17 +91,21 @@ class NamedFiles:
         return self._connection.execute(query, (path,)).fetchone() is not None
 
     def named(self, path: str) -> list[NamedFile]:
-        """The named file with that path, whether it was removed or not; an empty list if there is
-        none."""
+        """Looks for the file with this path among all files that manifests name, including files
+        that a later manifest removed. The list is empty if there is none.
+        """
         return self._select("WHERE path = ?", path)
 
     def of_length(self, length: int, limit: int) -> list[NamedFile]:
-        """At most `limit` named files of this length, whether they were removed or not."""
+        """Looks for files of this length among all files that manifests name, including files that
+        a later manifest removed. Returns at most `limit` files.
+        """
         return self._select("WHERE length = ? LIMIT ?", length, limit)
 
     def staged(self, load: int | None) -> Iterator[str]:
-        """The paths at which the files of a load were until the loader moved them to their final
-        paths."""
+        """Yields the staging paths of a load's files: where each file was before the loader moved
+        it to its final path.
+        """
         query = "SELECT staged FROM named WHERE load = ?"
         for (path,) in self._connection.execute(query, (load,)):
             yield path

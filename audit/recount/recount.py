@@ -12,14 +12,14 @@ these statements are true:
 The output consists of the files that a manifest adds and that no later manifest removes. The
 recount does not count removed files. If a removed file is still in its directory, this is normally
 a fault. But it is not a fault as long as the load that removed the file still has to move its own
-files into place.
+files to their final paths.
 
 A loader may load the topic at the same time. The loader writes a manifest before it moves the first
-file of a load into place. So if the listing finds a file that no manifest named before, the recount
-looks for the file in the manifests that were written since. If a named file is not in its final
-place, the recount looks in the staging directory, and then in the final place again. The recount
-does not list staging directories, because programs do not read rows there. If a later load has
-removed a named file, this is not a fault. But the rows of that file are now in a file that this
+file of a load to its final path. So if the listing finds a file that no manifest named before, the
+recount looks for the file in the manifests that were written since. If a named file is not at its
+final path, the recount looks in the staging directory, and then at the final path again. The
+recount does not list staging directories, because programs do not read rows there. If a later load
+has removed a named file, this is not a fault. But the rows of that file are now in a file that this
 recount does not read. So this recount leaves the buckets of the file's hour to the next recount.
 """
 
@@ -313,8 +313,9 @@ def _other_bytes(file: NamedFile, has: row_files.Bytes) -> tuple[Kind, str] | No
 
 
 def _open(output: Output, file: NamedFile) -> IO[bytes] | None:
-    """Opens the file in its final place, or where it was staged; None if it is in neither place.
-    Tries the final place again at the end, because the loader may have moved the file meanwhile."""
+    """Opens the file at its final path or at its staging path; None if it is at neither path. Tries
+    the final path again at the end, because the loader may have moved the file meanwhile.
+    """
     for path in (file.path, file.staged, file.path):
         opened = output.open(path)
         if opened is not None:

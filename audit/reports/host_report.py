@@ -100,8 +100,9 @@ def _missed_name(state: HostState) -> str:
 
 
 def status_of(state: HostState) -> Status | None:
-    """The status of a bucket that is as grave as the host's state. None for a host that need not
-    report and does not report in time."""
+    """Returns the bucket status that is as grave as the host's state; None if the host need not
+    report and does not report in time.
+    """
     if state.status is HostStatus.REPORTING:
         return Status.COMPLETE
     if not state.expected:

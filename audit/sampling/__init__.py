@@ -23,10 +23,10 @@ row cannot be compared, and the report names the column.
 
 If the sums are equal, the row has the values that the agent's present version makes from the line,
 with the settings with which the agent sent the line. Equal sums do not prove that these settings
-are what the operator meant. The sums do not cover columns that only other schemas have. They do not
-cover the record's key either, which neither a row nor a sample has. Host and path of a row are
-compared with those of the sample: both come from the announcement of the file id, so renaming the
-file changes neither.
+are what the operator meant. The sums do not cover columns that come from other schemas than the
+row's own. They do not cover the record's key either: neither a row nor a sample has it. Host and
+path of a row are compared with those of the sample: both come from the announcement of the file id,
+so renaming the file changes neither.
 
 `skidway audit sample` changes neither rows nor records. With --tell, it sends messages with the
 results to the collector.

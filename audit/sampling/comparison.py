@@ -161,9 +161,9 @@ def _compare_rows(wanted: Wanted, rows: Sequence[Found], content: bytes, result:
 def _row_difference(
     wanted: Wanted, rows: Sequence[Found], content: bytes
 ) -> tuple[Found, str] | None:
-    """Returns the first row of a line that differs, and a sentence that says what differs. If none
-    differs, but the line has several rows, returns the first row and a sentence about this. None if
-    there is no difference. Rows whose content sum cannot be computed do not count as differing, but
+    """Returns the first differing row of a line, and a sentence that says what differs. If no row
+    differs, but the line has several rows, returns the first row and a sentence that says so.
+    Otherwise returns None. Rows whose content sum cannot be computed do not count as differing, but
     are counted as rows. rows: the rows of the line, without rejects.
     """
     for row in rows:

@@ -21,9 +21,10 @@ NOBODY: Final = -1
 
 
 class RecordContents:
-    """Takes batches, and yields the records whose lines begin in one of the spans (ranges of bytes
-    in log files). Remembers to which agent each producer id belongs. A batch with a producer id of
-    an agent that has no span is skipped without decompressing it (see audit/tracing).
+    """Takes batches, and yields those records that were made from lines in one of the spans (ranges
+    of bytes in log files). Remembers to which agent each producer id belongs. A batch with a
+    producer id of an agent that has no span is skipped without decompressing it (see
+    audit/tracing).
     """
 
     def __init__(self, ids: Ids) -> None:
@@ -34,8 +35,9 @@ class RecordContents:
     def take(
         self, topic: str, partition: int, header: BatchHeader, raw: memoryview
     ) -> Iterator[tuple[Span, Found]]:
-        """Yields the records of this batch whose lines begin in one of the spans. Raises
-        CorruptBatch."""
+        """Yields those records of this batch that were made from lines in one of the spans. Raises
+        CorruptBatch.
+        """
         producer = topic, header.producer_id
         if header.is_control or self._agents.get(producer, NOBODY) not in {NOBODY, *self._wanted}:
             return

@@ -1,5 +1,5 @@
-"""Reads those rows of one Parquet file whose lines begin in the wanted spans (byte ranges of log
-files), and computes their content sums.
+"""Reads those rows of one Parquet file that were made from lines in the wanted spans (byte ranges
+of log files), and computes their content sums.
 
 The module skips a row group if the statistics of `_agent`, `_file_id` and `_offset` show that it
 has no such row. In the other row groups, the module first reads only the columns with the row's
@@ -33,8 +33,9 @@ codec is known."""
 
 
 def rows_in(file: IO[bytes], path: str, codecs: Codecs) -> Iterator[tuple[Span, Found]]:
-    """Yields the rows of a Parquet file whose lines begin in one of the spans, each with its
-    span."""
+    """Finds the rows of a Parquet file that were made from lines in one of the spans (ranges of
+    bytes in log files). Yields each row, and the span in which the row's line begins.
+    """
     parquet = pq.ParquetFile(file, buffer_size=BUFFER_BYTES, pre_buffer=False)
     before = 0
     for number in range(parquet.num_row_groups):
@@ -139,8 +140,9 @@ def _found(table: pa.Table, places: Sequence[str], codec: Codec | str) -> Iterat
 
 
 def _texts(table: pa.Table, name: str) -> Sequence[str | None]:
-    """The values of a text column, "" for a null. If the table lacks the column, None for each
-    row."""
+    """Returns the values of a text column, with "" for each null. If the table does not have the
+    column, returns None for each row.
+    """
     if name not in table.column_names:
         return [None] * table.num_rows
     return [each or "" for each in table.column(name).to_pylist()]

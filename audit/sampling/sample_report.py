@@ -158,8 +158,9 @@ def results(
 def _result(
     surveyed: Surveyed, told: Told, earlier: Sequence[SampleResult], made: SampleResult
 ) -> SampleResult:
-    """The result `made`, with the differences that this run found, and with those differences of
-    `earlier` that still count. earlier: the earlier results for the same topic, output and day."""
+    """Returns `made` with a list of differences: those that this run found, and those of `earlier`
+    that still count. earlier: the earlier results for the same topic, output and day.
+    """
     compared = surveyed.by_day[made.day]
     is_blind = bool(surveyed.unread or (made.output and not surveyed.output))
     differences = [_difference(surveyed, x) for x in compared.differing]
@@ -180,8 +181,9 @@ def _result(
 
 
 def _unproven_times(compared: Compared) -> list[int]:
-    """The least and the greatest event time (ms) that the line of a difference can have, for each
-    difference whose row or record is not known to have the line's event time."""
+    """Returns the least and the greatest event time (ms) that the line can have, for each
+    difference whose row or record may have another event time than its line.
+    """
     parts = [x.wanted.part for x in compared.differing if not x.is_time_proven]
     return [ms for part in parts for ms in (part.least_ms, part.greatest_ms)]
 
@@ -204,7 +206,8 @@ def _with_differences(
     earlier: Sequence[SampleResult],
     times_ms: Sequence[int],
 ) -> SampleResult:
-    """The result `made`, with the given differences and the unlisted ones of `earlier`.
+    """Returns the result `made` with the given differences, and with a count of differences that
+    are not listed.
 
     Lists the first DIFFERENCES_MAX of the given differences. The others may be the same as those
     that `earlier` counts but does not list. So the result counts as unlisted the number of these

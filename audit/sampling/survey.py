@@ -123,8 +123,9 @@ def _loaded(site: Site, source: Source, result: Surveyed) -> list[LoadedTopic]:
 def _rows(
     topics: Iterable[LoadedTopic], wanted: Sequence[Wanted], codec_of: CodecOf, result: Surveyed
 ) -> dict[Span, list[Found]]:
-    """Returns the rows of the output whose lines begin in the sampled bytes, by span of these
-    bytes. Adds sentences about files that cannot be read to `result`."""
+    """Returns, for each span of sampled bytes, the output's rows that were made from lines in this
+    span. Adds to `result` a sentence about each file that cannot be read.
+    """
     rows: dict[Span, list[Found]] = {}
     for topic in topics:
         for named in topic.files:
@@ -166,8 +167,8 @@ def _may_be_in(hour: int | None, wanted: Wanted) -> bool:
 
 
 def _cluster(site: Site, source: Source) -> SiteCluster | None:
-    """Of the clusters in which the command searches, returns the source's own cluster or, if this
-    is not among them, a cluster with a mirror of the topic. Returns None if neither is among them.
+    """Returns the source's own cluster if the command searches in it. Otherwise returns a cluster
+    with a mirror of the topic, or None if the command searches in no such cluster.
     """
     having = (x for x in site.clusters if (source.cluster, source.topic) in x.topics)
     return next(iter(sorted(having, key=lambda x: x.name != source.cluster)), None)
@@ -176,8 +177,9 @@ def _cluster(site: Site, source: Source) -> SiteCluster | None:
 def _records(
     cluster: SiteCluster, source: Source, wanted: Sequence[Wanted]
 ) -> dict[Span, list[Found]]:
-    """Returns the records in the cluster whose lines begin in the sampled bytes of `wanted`, by
-    span of these bytes."""
+    """Returns, for each span of sampled bytes of `wanted`, the cluster's records that were made
+    from lines in this span.
+    """
     if not wanted:
         return {}
     search = RecordContents({each.span: each.part.schema_id for each in wanted})
@@ -247,8 +249,9 @@ def _decoded(record: Found, codec: Codec) -> dict[str, Any] | None:
 def _row_values(
     topics: Sequence[LoadedTopic], differing: Differing, codec: Codec
 ) -> dict[str, Any] | None:
-    """The values of a row that differs, read again from its Parquet file; None if they cannot be
-    read."""
+    """Reads the values of a differing row once more from its Parquet file. Returns None if they
+    cannot be read.
+    """
     path, _, number = differing.found.place.rpartition(" row ")
     for topic in topics:
         for named in topic.files:

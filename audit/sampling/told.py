@@ -37,10 +37,10 @@ class Told:
     kept: set[tuple[str, int]] = field(default_factory=set)
 
     def found_copy(self, partition: tuple[str, int], first: int, begin: int) -> None:
-        """Notes whether a copy of a partition still has all messages of the span. first: the first
-        offset that the copy has. begin: the offset of the copy's first message of the span; the
-        copy's end if there is none. If the copy has an older message, no message of the span has
-        expired from the copy.
+        """Notes whether a copy of a partition still has all messages of the time span. first: the
+        first offset that the copy has. begin: the offset of the copy's first message in the time
+        span; the copy's end if there is none. If the copy still has a message from before the time
+        span, no message of the time span has expired.
         """
         has_all = first == 0 or first < begin
         (self.kept if has_all else self.expired).add(partition)
@@ -79,8 +79,9 @@ class Told:
 
 
 def _missing_of(samples: Iterable[Sample]) -> int:
-    """How many ranges are missing. Each sample says how many ranges its agent has chosen in its
-    period, so agents and periods without a sample here count nothing."""
+    """How many ranges are missing. Each sample says how many ranges its agent chose in the sample's
+    period. So nothing is known, and nothing is counted, if an agent has no sample of a period here.
+    """
     found: Counter[tuple[int, int]] = Counter()
     chosen: dict[tuple[int, int], int] = {}
     for each in samples:

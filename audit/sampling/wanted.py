@@ -61,8 +61,9 @@ class Found:
     """A row or a record whose line begins in a span.
 
     first, length: from the origin of the row or record. time_ms: the event time. content: the
-    content sum. For a row whose columns do not fit the record's schema, it is None, and `obstacle`
-    says why. It is empty if a value does not fit this schema, or a record has another schema.
+        content sum. It is None if a row's columns do not fit the record's schema; `obstacle` then
+        says why. It is empty if a row's value does not fit this schema, or if a record has another
+        schema.
     place: for a row, the file and the row's number in the file; for a record, the topic. is_reject:
     whether the loader rejected the record. datum: the datum of a record. host, path: a row's
     `_host` and `_file`; empty if the column is null; None for a record, and if there is no such

@@ -46,8 +46,9 @@ class Acceptance:
 
 @dataclass(frozen=True, slots=True)
 class Retirement:
-    """A person decides that the audit no longer waits for the counts of a place. place: the place,
-    in the form that `retired_places` reads."""
+    """A person decides that the audit no longer waits for the counts of a place. place: a text that
+    names the place (see the module retired_places).
+    """
 
     id: int
     time_ms: int
@@ -100,7 +101,7 @@ def record_of(decision: Decision) -> dict[str, Any]:
 
 
 def decision_of(record: dict[str, Any], time_ms: int) -> Decision:
-    """The decision in a record of the schema Decision."""
+    """Decodes a record of the schema Decision."""
     said = (record["id"], time_ms, record["person"], record["reason"])
     if record["kind"] == "RETIREMENT":
         return Retirement(*said, record["place"])

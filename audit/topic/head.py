@@ -37,7 +37,7 @@ class Head:
 
 
 def sort_of(value: bytes) -> tuple[str, Tier] | None:
-    """The kind and the tier of a tier's message; None if the value is not a tier's message."""
+    """Returns the kind and the tier of a delta, seal or heartbeat; None for any other value."""
     return _sorts(bytes(value[:HEADER_BYTES])).get(bytes(value[HEADER_BYTES : HEADER_BYTES + 2]))
 
 

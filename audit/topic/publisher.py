@@ -63,8 +63,9 @@ class Outbox(Protocol):
 
 
 class MemoryOutbox:
-    """An outbox in memory. If the program ends early, its messages are lost. So it is only for
-    messages that are also stored elsewhere, or that a person can send again."""
+    """An outbox in memory. If the program ends early, the messages in the outbox are lost. So this
+    class is only for messages that are also stored elsewhere, or that a person can send again.
+    """
 
     def __init__(self, values: Sequence[bytes]) -> None:
         self._waiting = list(enumerate(values))
@@ -202,8 +203,8 @@ def check_restored(newest: Newest | None, epoch: int, number: int, state: str) -
     """Raises StateRefused if `newest`, the program's newest message on the audit topic, is newer
     than the newest message that the program's state knows.
 
-    epoch, number: those of the newest message that the state knows. state: the name and place of
-    the state, for the error's text.
+    epoch, number: those of the newest message that the state knows. state: words for the error's
+    text that name the state and its path.
     """
     if newest is None or (newest.epoch, newest.number) <= (epoch, number):
         return

@@ -58,7 +58,7 @@ def record_of(result: RecountResult) -> dict[str, Any]:
 
 
 def result_of(record: dict[str, Any], time_ms: int) -> RecountResult:
-    """The result in a record of the schema Recount."""
+    """Decodes a record of the schema Recount."""
     return RecountResult(
         time_ms=time_ms,
         source=Source(*(record[name] for name in _SOURCE_FIELDS)),

@@ -85,8 +85,8 @@ def record_of(sample: Sample) -> dict[str, Any]:
 
 
 def sample_of(record: dict[str, Any], time_ms: int) -> Sample:
-    """The sample in a record of the schema Sample. Raises ValueError if a part does not have one
-    sum for each position, or if the period does not begin in the years 1970 to 9999.
+    """Decodes a record of the schema Sample. Raises ValueError if a part does not have one sum for
+    each position, or if the period does not begin in the years 1970 to 9999.
     """
     if not 0 <= record["period"] < DAYS_END_MS:
         raise ValueError(f"{record['period']} is no time")

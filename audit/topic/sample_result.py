@@ -114,8 +114,9 @@ def record_of(result: SampleResult) -> dict[str, Any]:
 
 
 def result_of(record: dict[str, Any], time_ms: int) -> SampleResult:
-    """The result in a record of the schema SampleResult. Raises ValueError if its day is not in the
-    years 1970 to 9999."""
+    """Decodes a record of the schema SampleResult. Raises ValueError if its day is not in the years
+    1970 to 9999.
+    """
     if not 0 <= record["day"] < DAYS_END_MS:
         raise ValueError(f"{record['day']} is no day")
     return SampleResult(

@@ -133,8 +133,9 @@ class _SourceSearch:
     # The search in the host's log files.
 
     def _host_lines(self) -> Iterator[_HostLine]:
-        """Yields the newest lines that contain the text from each file of the host that is on this
-        machine. Skips files that nobody has written since `since_ms`."""
+        """For each file of the host that is on this machine, yields the newest lines that contain
+        the text. Skips files that nobody has written since `since_ms`.
+        """
         text, limit = self._question.text.encode(), self._question.limit
         for path, ids in self._paths().items():
             try:
@@ -149,9 +150,9 @@ class _SourceSearch:
                 self._found.notes.append(f"{path} cannot be read here: {error.strerror}")
 
     def _paths(self) -> dict[str, list[tuple[tuple[int, int], int]]]:
-        """Returns the files to search on this machine. By path: the file ids that the path may
-        have, each as ((agent, file id), position at which the id begins), the highest position
-        first.
+        """Returns the files to search on this machine. Each key is a path. Its value lists the file
+        ids that this path may have, each as ((agent, file id), position at which the id begins),
+        the highest position first.
         """
         paths: dict[str, list[tuple[tuple[int, int], int]]] = {}
         for path in self._question.paths:
@@ -247,8 +248,9 @@ class _SourceSearch:
 
     def _take_row(self, topic: LoadedTopic, row: LineRow, bare: Iterable[Point]) -> None:
         """Adds a row to the line from which it was made; adds this line if it is new. bare: the
-        first bytes of those lines in the same log file of which no record was found. The row may
-        belong to one of them."""
+        positions at which those lines of the log file begin of which no record was found. The row
+        may come from one of these lines.
+        """
         point = Point(row.origin.agent, row.origin.file, row.origin.first)
         point = next((x for x in bare if is_at(row.origin, x)), point)
         self._lines.add(_Line(point, row.time_ms or 0))

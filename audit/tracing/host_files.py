@@ -1,4 +1,4 @@
-"""The log files of this host, as `skidway agent state show` lists them, and searches in these
+"""Finds the log files of this host, as `skidway agent state show` lists them, and searches these
 files.
 
 The audit does not know the tables in which the agent stores its state. So this module runs the

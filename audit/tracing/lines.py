@@ -29,7 +29,9 @@ def is_at(origin: Origin, point: Point) -> bool:
 
 
 class LineRecord(NamedTuple):
-    """A record of a line in a topic. time_ms: its event time. origin: None if no agent sent it."""
+    """A record in a topic, made from a line. time_ms: its event time. origin: None if no agent sent
+    it.
+    """
 
     topic: str
     partition: int
@@ -40,10 +42,11 @@ class LineRecord(NamedTuple):
 
 
 class LineRow(NamedTuple):
-    """A row of a line. path: the path of its Parquet file below the output. load: the load that
-    wrote the file. is_reject: whether the file has rejects of the loader. text: the value of the
-    row in which the text of a search was found; None if the search had no text, or found the row
-    only by its origin."""
+    """A row that was made from a line. path: the path of its Parquet file below the output. load:
+    the load that wrote the file. is_reject: whether the file has rejects of the loader. text: the
+    value of the row in which the text of a search was found; None if the search had no text, or
+    found the row only by its origin.
+    """
 
     path: str
     load: int

@@ -29,7 +29,7 @@ from skidway.kafka.columns import (
 from skidway.kafka.origin import Origin
 
 NOBODY: Final = -1
-"""Stands in place of an agent id if a producer is not an agent."""
+"""Stands for the agent id of a producer that is not an agent."""
 
 
 class LogSearch:

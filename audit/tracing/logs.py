@@ -1,5 +1,6 @@
-"""The clusters in which a command searches for lines: which of their topics have the records of a
-source topic, and searches in these topics."""
+"""The clusters in which a command searches for lines. Finds out which of their topics have the
+records of a source topic, and searches these topics.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The committed files of a topic in the loader's output, and searches in them.
+"""Finds the committed files of a topic in the loader's output, and searches these files.
 
 The list of files comes from the newest checkpoint of the manifests (a file with the content of all
 manifests up to a certain load) and the manifests after it, as for every reader (docs/loader.md). A
@@ -58,18 +58,18 @@ class LoadedTopic:
     def search(
         self, question: RowQuestion, hours: tuple[int, int] | None = None
     ) -> Iterator[LineRow]:
-        """Yields the rows that match, the newest hour first. hours: two times in ms; only files are
-        searched whose hour of event time begins in [`hours[0]`, `hours[1]`), or whose path names no
-        hour; None for all files.
+        """Yields the rows that match, the newest hour first. hours: two times in ms. Only those
+        files are searched whose paths name an hour that begins in [`hours[0]`, `hours[1]`), or name
+        no hour. None: all files are searched.
         """
         chosen = [each for each in self.files if _is_in(hour_ms(each.path), hours)]
         for named in sorted(chosen, key=lambda each: hour_ms(each.path) or 0, reverse=True):
             yield from self._rows(named, question)
 
     def search_anywhere(self, question: RowQuestion) -> list[LineRow]:
-        """Returns the rows of a line whose event time is unknown. Searches hour by hour, the newest
-        hour first, and ends with the first hour that has a matching row. All rows of a line have
-        the same event time, so older hours have no more of them.
+        """Returns the rows of a line. Called if the line's event time is unknown. Searches hour by
+        hour, the newest hour first, and ends with the first hour that has a matching row. All rows
+        of a line have the same event time, so older hours have no more of them.
         """
         first = next(self.search(question), None)
         hour = None if first is None else hour_ms(first.path)
@@ -101,8 +101,9 @@ class OutputTopics:
         self._sources: dict[str, Source | None] = {}
 
     def loaded(self, source: Source) -> list[LoadedTopic]:
-        """The topics of the output that have the rows of a source topic. Raises
-        ManifestUnreadable."""
+        """Returns the output's topics that were loaded from this source topic or from a mirrored
+        copy of it. Raises ManifestUnreadable.
+        """
         if self._names is None:
             self._names = self._output.names(manifests.STATE)
         # The output uses the name that the topic has in the cluster from which it was loaded: a
@@ -135,8 +136,9 @@ def read_topic(output: Output, name: str, source: Source) -> LoadedTopic:
 
 
 def hour_ms(path: str) -> int | None:
-    """The start (in ms) of the hour of event time of a file's rows, from the file's path; None if
-    the path names no hour."""
+    """Returns the start (in ms) of the hour in which the event times of a file's rows are. The
+    file's path names this hour; None if it names none.
+    """
     match = _HOUR.search(path)
     if match is None:
         return None

@@ -31,7 +31,9 @@ class FilePlace:
 
 @dataclass(frozen=True, slots=True)
 class RecordPlace:
-    """A record of a topic. topic: the topic's name in the cluster that has the record."""
+    """The topic, partition and offset of a record. topic: the name that the topic has in the
+    cluster with the record.
+    """
 
     topic: str
     partition: int

@@ -38,13 +38,16 @@ class Site:
         return sorted(having, key=lambda each: each.name != source.cluster)
 
     def loaded(self, source: Source) -> list[LoadedTopic]:
-        """The topics of the output with the rows of a source topic and of its topic of rejects.
-        Raises ManifestUnreadable."""
+        """Returns the output's topics that were loaded from this source topic, from its topic of
+        rejects, or from a mirrored copy of one of the two. Raises ManifestUnreadable.
+        """
         rejects = replace(source, topic=source.topic + REJECTED_SUFFIX)
         return [*self.loaded_alone(source), *self.loaded_alone(rejects)]
 
     def loaded_alone(self, source: Source) -> list[LoadedTopic]:
-        """The topics of the output with the rows of a source topic. Raises ManifestUnreadable."""
+        """Returns the output's topics that were loaded from this source topic or from a mirrored
+        copy of it. Raises ManifestUnreadable.
+        """
         if self.output is None:
             return []
         if self._topics is None:
@@ -57,8 +60,9 @@ class Site:
         return found if found is not None and found.agent == agent else None
 
     def declared(self, agent: int, file: int) -> list[DeclaredRange]:
-        """The ranges of a file that were declared lost or uncertain, from the evidence and from
-        this host's agent."""
+        """Returns the ranges of a file that are lost or uncertain according to the evidence or to
+        this host's agent.
+        """
         found = self.evidence.declared(agent, file)
         if self.host is not None and self.file_here(agent, file) is not None:
             known = {(each.first, each.end) for each in found}

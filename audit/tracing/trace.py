@@ -35,8 +35,10 @@ from skidway.kafka.types import TopicPartition
 CANDIDATES_MAX: Final = 20
 """If a path has had more file ids than this, lines are looked for only under the newest ids."""
 MARGIN_MS: Final = 3_600_000
-"""A search for a record first reads the part of the log from this long before the time at which the
-record's file was announced. It reads the older part only if it finds nothing."""
+"""A search for a record first reads only the newer part of the log. This part begins one hour
+before the time at which the agent announced the record's file. The search reads the older part only
+if it finds nothing.
+"""
 HOW: Final = {
     BROKER: "--cluster HOST:PORT names its brokers",
     "mirror": "--cluster HOST:PORT names its brokers",
@@ -67,7 +69,7 @@ class Story:
 def trace_file(
     site: Site, place: FilePlace, topics: Sequence[str] | None, since_ms: int | None
 ) -> list[Story]:
-    """Returns the story (see the module's docstring) of the line that contains `place.byte` of a
+    """Returns the stories (see the module's docstring) of the lines that contain `place.byte` of a
     file. A path may have had several file ids, for example because of rotation, and each of them
     may have such a line. Returns a story for each of these lines that has a record or a row. If
     there are none, returns a story for each line that can be read on this host, or else a story for
@@ -164,10 +166,11 @@ def follow(
     site: Site, name: FileName, point: Point, since_ms: int | None,
     record: LineRecord | None = None, read_in: str | None = None,
 ) -> Story:  # fmt: skip
-    """Returns the story of the line that contains `point`. name: the file. since_ms: search the
-    part of the logs from this event time on first; None for a time shortly before the file's
-    announcement. record, read_in: the line's record and the name of the cluster from which it was
-    read, if they are known."""
+    """Returns the story of the line that contains `point`. name: names the file of `point`.
+    since_ms: search the part of the logs from this event time on first; None for a time shortly
+    before the file's announcement. record, read_in: the line's record and the name of the cluster
+    from which it was read, if they are known.
+    """
     source = name.source
     assert source is not None
     line = site.text_here(point.agent, point.file, point.byte)

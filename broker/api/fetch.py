@@ -1,8 +1,8 @@
 """Fetch (1), versions 4-12.
 
 The answer contains whole batches. In each partition, the first batch is the one that contains the
-wanted offset, and no batch is beyond the high watermark. The batches are slices of files, which
-sendfile sends. The broker reads the partitions in the order of the request. It sends the first
+wanted offset, and no batch is beyond the high watermark. Sendfile sends the batches from the
+segments' files. The broker reads the partitions in the order of the request. It sends the first
 batch that it finds even if the batch is larger than every limit (KIP-74). If fewer than `min_bytes`
 bytes can be read, the broker parks the request until enough bytes can be read or `max_wait_ms` have
 passed. When the broker parks a request, it flushes the request's partitions at once, because

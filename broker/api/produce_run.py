@@ -34,7 +34,7 @@ _Part = tuple[Shape, int, int, int]
 
 class Alike:
     """What this module stores for a connection: the shapes of its requests (see `produce_shape`),
-    and the run to which requests of this turn are added."""
+    and the run of this turn (requests that will be answered together)."""
 
     __slots__ = ("run", "shapes")
 
@@ -59,8 +59,7 @@ class Run:
         self._parts: list[_Part] = []
 
     def takes(self, shape: Shape) -> bool:
-        """Returns whether a request of this shape (see `produce_shape`) may be answered together
-        with the run.
+        """Returns whether a request of this shape (see `produce_shape`) may join the run.
 
         With acks=all, only requests to the same partition are answered together, so that no answer
         waits for the flush of another log.

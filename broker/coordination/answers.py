@@ -40,7 +40,7 @@ def one_answer(asked: Any) -> Any:
 
 def each_answer(request: Callable[[str], Any], paths: Sequence[str]) -> list[Any]:
     """Makes a request for each path. Returns the answers in the order of the paths. If ZooKeeper
-    refuses a request, the exception is in the list in place of the answer.
+    refuses a request, the list has the exception instead of an answer.
 
     Raises kazoo's error, not Unreachable, if ZooKeeper does not answer.
     """

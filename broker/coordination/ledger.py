@@ -76,8 +76,8 @@ class Ledger:
     """Writes groups, on the session's thread. Remembers which nodes it has seen in ZooKeeper, and
     their versions.
 
-    If another program has deleted or changed such a node since then, ZooKeeper refuses the ledger's
-    next write to the node, and the ledger reads the node again.
+    If another program has deleted or changed such a node since then, ZooKeeper refuses the next
+    write to the node, and this object reads the node again.
     """
 
     def __init__(self) -> None:

@@ -174,8 +174,8 @@ class ZooKeeperSession:
         """
         self._closing.set()
         if self._thread.is_alive():
-            # None wakes the thread. If the queue is full, the thread is not asleep, so no None is
-            # needed.
+            # None wakes the thread, if it waits for a job. If the queue is full, the thread does
+            # not wait.
             with contextlib.suppress(queue.Full):
                 self._jobs.put_nowait(None)
             self._thread.join(CLOSE_WITHIN_S if self.is_connected else 0)

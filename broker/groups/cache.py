@@ -23,7 +23,9 @@ offsets without metadata."""
 
 
 class OffsetCache:
-    """The cache; only the loop's thread may use it. Evicts the least recently used groups first."""
+    """Stores the offsets of groups. If they need too much memory, drops the least recently used
+    groups first. Only the loop's thread may use this object.
+    """
 
     def __init__(self, topic_id: Callable[[str], uuid.UUID | None]) -> None:
         self._topic_id = topic_id

@@ -105,8 +105,8 @@ class Roster:
             self.leader = next(iter(self.members), None)
 
     def rename(self, member: Member, member_id: str) -> None:
-        """Gives a new id to a static member that has started again. The member keeps its place in
-        the order.
+        """Gives a new id to a static member that has started again. The order of the members stays
+        the same.
         """
         old = member.member_id
         self.unheard.discard(old)

@@ -42,7 +42,7 @@ class LogConfig:
     times (LogAppendTime)."""
     contiguous: bool = True
     """Whether each batch begins at the offset where the batch before it ended. False for a mirror
-    topic, which keeps the offsets of its source and so also its gaps.
+    topic, which keeps the offsets of its source, and so has the same gaps as the source.
     """
     gaps: tuple[Gap, ...] | None = None
     """The ranges of offsets that may be missing from a log that is not contiguous. None if any

@@ -4,9 +4,9 @@ The loop submits work as a function without arguments that uses only descriptors
 work is done, its thread calls `post` to pass the result to the loop. At any time each partition has
 at most one flush in the queue, and each log directory has at most one write of its checkpoints in
 the queue. The number of other items in the queue has no limit. Each deletion of expired files, each
-creation of logs, each removal of a partition's directory, and each look at the sizes of the volumes
-is a separate item. These items are small because they contain only paths, so it does no harm if
-many of them wait for a slow disk.
+creation of logs, each removal of a partition's directory, and each query of the volumes' sizes is a
+separate item. These items are small because they contain only paths, so it does no harm if many of
+them wait for a slow disk.
 """
 
 from __future__ import annotations
@@ -98,11 +98,11 @@ def timed(work: Callable[[], None]) -> WorkOutcome:
 
 
 def sync(flush: Flush) -> None:
-    """Carries out a flush of one log: makes the file of leader epochs, the indexes, the segments
-    and the directory's entries that `flush` names durable.
+    """Carries out a flush of one log: makes durable what `flush` names (the file of leader epochs,
+    indexes, segments and the directory's entries).
 
     Raises OSError. If the file of leader epochs cannot be written, for example because the disk is
-    full, this error is NothingSynced.
+    full, raises NothingSynced, which is a kind of OSError.
     """
     if flush.epochs is not None:
         try:

@@ -54,13 +54,15 @@ class OffsetIndex:
         self._entries.append(last_offset - self._base_offset, position)
 
     def entry_before(self, offset: int) -> tuple[int, int]:
-        """Returns (last offset, position) of the last batch in the index whose last offset is not
-        above `offset`; (base offset, 0) if there is none."""
+        """Looks for the last entry for a batch whose last offset is not above `offset`. Returns the
+        batch's (last offset, position); (base offset, 0) if there is no such entry.
+        """
         return self._absolute(self._entries.floor(offset - self._base_offset, _relative_offset))
 
     def boundary_before(self, position: int) -> tuple[int, int]:
-        """Returns (last offset, position) of the last batch in the index that begins at `position`
-        or before it; (base offset, 0) if there is none."""
+        """Looks for the last entry for a batch that begins at `position` or before it. Returns the
+        batch's (last offset, position); (base offset, 0) if there is no such entry.
+        """
         return self._absolute(self._entries.floor(position, _position))
 
     def last(self) -> tuple[int, int]:

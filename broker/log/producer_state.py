@@ -16,8 +16,8 @@ this::
 
 CRCs are computed over the bytes that the producer sent. If a batch has the sequence of a stored
 batch, but another CRC, the producer has mixed up its batches. This batch is no duplicate, so the
-broker must not answer that it is stored. The producer gets OutOfOrderSequence. Then the producer
-waits for its batches in flight, and starts its sequence again.
+broker must not answer that it is stored. The producer gets OutOfOrderSequence. After this error,
+the producer waits for its batches in flight, and starts its sequence again.
 
 The entry of a producer is immutable, so a failed append is undone by restoring the old entry. The
 state is derived from the log. If there is a snapshot of the state (`.producers`), a starting broker

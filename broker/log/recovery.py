@@ -160,8 +160,8 @@ def _is_left_over(segments: Sequence[Segment], end_offset: int, opening: Opening
 
 def _check_joint(segment: Segment, end_offset: int, opening: Opening) -> None:
     """Raises DamagedLog if `segment` does not begin at `end_offset`, the end of the segment before
-    it. Only in a mirror topic may it begin later, if the topic's config lists the missing offsets
-    as gaps.
+    it. In a mirror topic, the segment may begin later if the topic's config lists the missing
+    offsets as gaps.
     """
     base = segment.base_offset
     if base < end_offset or (base > end_offset and not opening.may_miss(end_offset, base)):

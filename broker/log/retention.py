@@ -5,8 +5,8 @@ Only whole, flushed segments expire, and the oldest expire first. A segment expi
 last *append* is longer ago than `retention.ms`; event times do not matter. A segment expires by
 size if the newer segments together still have `retention.bytes` or more. A segment whose records
 are all below the log start offset expires in any case. If the active segment has expired, the log
-begins a new segment before it deletes the expired one. The name of the new segment's file keeps the
-log end offset.
+begins a new segment before it deletes the expired one. The new segment's file is named after the
+log end offset, so this offset is not lost.
 
 The consumer groups in the topic's setting `retention.hold` delay the expiration of segments.
 `held_from` is the lowest offset that one of these groups still needs. A segment with records at

@@ -2,7 +2,7 @@
 
 The file is read in windows: one system call reads one window, which may contain many small batches.
 Of a large batch, only one window is in memory at a time. The length field of a batch may be wrong,
-so it is compared with the number of bytes that remain in the file before it is used.
+so before it is used, it is compared with the number of bytes that remain in the file.
 """
 
 from __future__ import annotations

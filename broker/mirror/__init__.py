@@ -42,9 +42,9 @@ way. Every gap is in the config for two reasons: the audit and the loader read t
 topic's config, and recovery treats all other missing offsets in a mirror's log as damage.
 
 Some failures may pass: the disk is full, ZooKeeper cannot be reached, a transfer was damaged, or a
-permission is missing. After such a failure, the partition tries again after a wait, which becomes
-longer each time. The status reports the failure meanwhile. Any other failure stops the partition
-until an operator acts:
+permission is missing. After such a failure, the mirror tries the partition again after a wait,
+which becomes longer each time. The status reports the failure meanwhile. Any other failure stops
+the partition until an operator acts:
 
     the source diverged, ends below the mirror's        its log has another history: compare the
     log end, or its leader epochs decrease              logs, then delete the mirror topic here, or

@@ -115,8 +115,9 @@ class Follower:
 
     def position(self) -> int:
         """Returns the offset from which to fetch in the source: the log start offset of the source,
-        if it is above the end of the mirror's log. Otherwise, in the state CHECKING, the last
-        offset of the last batch in the mirror's log, and in other states the end of this log.
+        if it is above the end of the mirror's log. Otherwise, returns the last offset of the last
+        batch in the mirror's log if the state is CHECKING, and the end of this log in all other
+        states.
         """
         if self._source_start is not None:
             return self._source_start

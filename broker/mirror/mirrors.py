@@ -120,7 +120,7 @@ class Mirrors:
         return {*topics.creating, *topics.catalog.deleting}
 
     def replica(self, partition: TopicPartition) -> Replica | None:
-        """Returns the replica of a partition that this broker leads; None for any other
+        """Returns this broker's replica of a partition; None if this broker does not lead the
         partition.
         """
         return self._broker.partitions.get(partition)

@@ -240,7 +240,7 @@ class MirrorSource:
         self._seek(each)
 
     def _look_at_end(self, each: MirrorPartition) -> None:
-        """Compares the offset from which the mirror fetches with the source's high watermark, to
+        """Compares the source's high watermark with the offset from which the mirror fetches, to
         find out whether the source has no batch at this offset. This is necessary because the
         client does not report fetch responses without batches.
         """

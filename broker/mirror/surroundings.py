@@ -73,7 +73,7 @@ class Local(Protocol):
         ...
 
     def replica(self, partition: TopicPartition) -> Replica | None:
-        """Returns the replica of a partition that this broker leads; None for any other
+        """Returns this broker's replica of a partition; None if this broker does not lead the
         partition.
         """
         ...

@@ -32,8 +32,8 @@ from skidway.kafka.source import CLUSTER_NAME
 TOPICS_A_QUESTION: Final = 100
 """One request asks for the configs of at most this many topics."""
 CHANGES_MAX: Final = 100
-"""At most this many topics are created or extended at a time, so that requests of this broker's
-clients that need ZooKeeper do not wait long.
+"""At most this many topics are created or extended at a time, so that clients do not wait long for
+an answer to a request that needs ZooKeeper.
 """
 
 

@@ -3,8 +3,8 @@
 Each request that gets an answer has a `Slot` in the queue. Some answers must wait: a fetch waits
 for data, and a produce request with acks=all waits for a flush. While an answer waits, all later
 answers of the connection wait too, because the protocol requires the order of the requests. When
-slots at the front of the queue are filled, their answers move to the outbox. The outbox contains
-bytes, which sendmsg sends, and slices of files, which sendfile sends.
+slots at the front of the queue are filled, their answers can be sent. An answer consists of bytes,
+which sendmsg sends, and of parts of files, which sendfile sends.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from skidway.kafka.protocol.pieces import FileSlice, Piece
 
 OUTBOX_BYTES_MAX = 1 << 20
 """While a connection has more than this many bytes of answers in memory, the loop reads nothing
-from it. Slices of files are not included.
+from it. Bytes that sendfile will send from files are not included.
 """
 
 SEND_BYTES_MAX = 16 << 20
@@ -31,10 +31,10 @@ _JOIN_MAX = 64
 
 
 class Slot:
-    """The place in the connection's queue for the answer to one request, or to several requests
+    """An entry in the connection's queue, for the answer to one request, or to several requests
     that are answered together.
 
-    `pieces` is the answer: bytes and slices of files; None until the answer is known.
+    `pieces` is the answer: bytes, and parts of files; None until the answer is known.
     """
 
     __slots__ = ("pieces", "requests")
@@ -108,7 +108,7 @@ class Connection:
         return bool(self._slots or self._outbox)
 
     def reserve(self) -> Slot:
-        """Reserves the place for the answer to the current request."""
+        """Adds to the queue a slot for the answer to the current request."""
         slot = Slot()
         self._slots.append(slot)
         self._unanswered += 1

@@ -4,9 +4,9 @@ gets a fair share. Does no I/O.
 The method is start-time fair queueing (Goyal, Vin, Cheng 1996). Each connection has a *tag*: a
 number to which the cost of all work for the connection is added. The connection with the lowest tag
 is served next. If a connection was idle and sends requests again, and its tag is lower than the tag
-of the connection that is served now, its tag is set to that tag. So a connection gets no additional
-time for having been idle. A connection that has used more than its share has a higher tag than the
-others, so the others are served first.
+of the connection that is served now, it gets the tag of that connection. So a connection gets no
+additional time for having been idle. A connection that has used more than its share has a higher
+tag than the others, so the others are served first.
 
 If two connections always have requests, each gets half of the time. The time is measured by the
 cost of the requests, not by their number. A connection that only sends a request now and then is
@@ -85,7 +85,8 @@ class Shares(Generic[Who]):
         heapq.heappush(self._heap, (tag, not was_away, next(self._numbers), who))
 
     def begin_turn(self) -> None:
-        """Begins a turn, in which the work for connections may cost as much as the limit says."""
+        """Begins a turn. The work for all connections in this turn may together cost at most the
+        limit."""
         self._left = self._turn_cost
 
     def next(self) -> Who | None:
@@ -107,7 +108,8 @@ class Shares(Generic[Who]):
 
     @property
     def allowance(self) -> int:
-        """The cost that the connection returned by `next` may use before it has to wait again."""
+        """Returns the cost that the connection returned by `next` may use before it has to wait
+        again."""
         return max(self._turn_cost // (len(self._waiting) + 1), self._allowance_min)
 
     def charge(self, who: Who, cost: int) -> None:

@@ -16,7 +16,7 @@ from skidway.broker.log.config import LogConfig
 
 @dataclass(frozen=True, slots=True)
 class Flushing:
-    """What the decision to flush a log depends on. Times are in ms."""
+    """The values on which the decision to flush a log depends. Times are in ms."""
 
     unflushed_messages: int
     running: bool

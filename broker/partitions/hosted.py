@@ -1,4 +1,4 @@
-"""All partitions that this broker leads. Writes and flushes their logs, raises their high
+"""Serves all partitions that this broker leads: writes and flushes their logs, raises their high
 watermarks, and handles failures of their disks.
 
 During a turn of the loop, `touch` remembers which logs have something to write. At the end of the
@@ -111,14 +111,14 @@ class HostedPartitions:
                 self.flush_if_due(replica)
 
     def flush_if_due(self, replica: Replica) -> None:
-        """If the flush policy says so, begins a flush. Otherwise sets a timer. When the timer
-        fires, asks the policy again.
+        """Begins a flush of the replica's log if the flush policy (`must_flush`) demands it. If
+        not, sets a timer; when the timer fires, the policy is asked again.
         """
         since = self._unflushed_since.get(replica)
         if since is None or replica.log.flush_running:
             return
-        # The time is rounded. Otherwise, when a timer of 50 ms has fired, the result might be
-        # 49.9999 ms, and the broker would set the timer again.
+        # The time is rounded: without rounding it might be 49.9999 ms when a timer of 50 ms has
+        # fired, and the broker would set the timer again.
         waited_ms = round((self._clock.monotonic() - since) * 1000, 3)
         state = Flushing(
             replica.log.unflushed_messages,

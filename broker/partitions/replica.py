@@ -37,7 +37,7 @@ class Replica:
     the replica checks this field.
     """
     flush_timer: bool = False
-    """Whether a timer is set, at which the broker decides again whether to flush."""
+    """Whether a timer is running that makes the broker decide again whether to flush the log."""
 
     def __post_init__(self) -> None:
         self.high_watermark = self.log.flushed
@@ -63,8 +63,8 @@ class Replica:
         """
         least = min((self.log.flushed, *self.followers.values()))
         if least.offset <= self.high_watermark.offset:
-            # A follower that has just become in-sync again may be behind the high watermark, which
-            # is never lowered.
+            # A follower that has just become in-sync again may be behind the high watermark. The
+            # high watermark is never lowered.
             return False
         self.high_watermark = least
         return True

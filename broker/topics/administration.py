@@ -90,7 +90,7 @@ class Topics(Hosting):
 
     @property
     def creating(self) -> frozenset[str]:
-        """The topics that this broker is creating."""
+        """Returns the names of the topics that this broker is creating."""
         return frozenset(self._creating)
 
     def extend(self, topic: Topic, assignment: Mapping[int, tuple[int, ...]], done: Done) -> None:

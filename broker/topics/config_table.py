@@ -1,10 +1,10 @@
 """The settings that a topic can have, by Kafka's names: their types, checks and defaults.
 
-If a topic does not set a value, the broker's value applies. For this purpose, each topic setting
-lists keys of the broker's settings (`broker_keys`); the first of these keys that is set gives the
-value. Some settings are stored and shown although the broker does not act on them, because clients
-and tools expect them. A value that would change what is stored (compaction, recompression) is
-refused rather than ignored.
+If a topic does not set a value, the value comes from the broker's settings: each topic setting
+lists keys of the broker's settings (`broker_keys`), and the first of these keys that is set gives
+the value. Some settings are stored and shown although the broker does not act on them, because
+clients and tools expect them. A value that would change what is stored (compaction, recompression)
+is refused rather than ignored.
 """
 
 from __future__ import annotations
@@ -71,7 +71,8 @@ def one_of(*choices: str) -> Check:
 
 
 def compression(text: str) -> str | None:
-    """Allows only `producer`, because the broker stores batches with the producer's compression."""
+    """A check that allows only `producer`, because the broker stores batches with the producer's
+    compression."""
     if text == "producer":
         return None
     return (
@@ -81,13 +82,14 @@ def compression(text: str) -> str | None:
 
 
 def fraction(text: str) -> str | None:
-    """Allows only a number from 0 to 1."""
+    """A check that allows only a number from 0 to 1."""
     good = _NUMBER.fullmatch(text) is not None and float(text) <= 1
     return None if good else f"must be a number from 0 to 1, not {text!r}"
 
 
 def readers(text: str) -> str | None:
-    """Checks a list of consumer groups: allows only names that a path in ZooKeeper can contain."""
+    """A check of a list of consumer groups. Each name must be one that a path in ZooKeeper can
+    contain."""
     for name in elements(text):
         if _READER.fullmatch(name) is None or name in (".", ".."):
             return f"must be names of groups, without '/' and spaces, not {name!r}"
@@ -100,7 +102,7 @@ def elements(text: str) -> tuple[str, ...]:
 
 
 def any_text(_text: str) -> str | None:
-    """Allows every value."""
+    """A check that allows every value."""
     return None
 
 

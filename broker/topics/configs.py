@@ -21,8 +21,8 @@ from skidway.kafka import gaps
 
 VALUE_BYTES_MAX: Final = 32_000
 """The longest value of a setting. In the newer, flexible versions of Kafka's requests a client can
-send a longer value, but responses in the older versions could not contain it. Also, one ZooKeeper
-node contains all settings of a topic, and a node has at most 1 MB.
+send a longer value, but responses in the older versions cannot contain such a value. Also, one
+ZooKeeper node contains all settings of a topic, and a node has at most 1 MB.
 """
 _TIMESTAMP_TYPE: Final = "message.timestamp.type"
 _LOG_FIELDS: Final = {

@@ -45,8 +45,8 @@ _log = log.get(__name__)
 
 
 class Hosting:
-    """The catalog of topics, and the partitions on this broker. Only the event loop uses this
-    object. The subclass `Topics` creates, changes and deletes topics.
+    """Keeps the catalog of topics, and serves the partitions on this broker. Only the event loop
+    uses this object. The subclass `Topics` creates, changes and deletes topics.
     """
 
     def __init__(
@@ -77,8 +77,8 @@ class Hosting:
         return self._session
 
     def use(self, session: ZooKeeperSession) -> None:
-        """Sets the session with ZooKeeper. The caller makes the session after this object, because
-        the session needs this object's `apply`: it calls `apply` when the catalog changes."""
+        """Sets the session with ZooKeeper. The caller makes this object before the session, because
+        the session gets this object's method `apply`, which it calls when the catalog changes."""
         self._session = session
 
     def log_config(self, topic: Topic) -> LogConfig:
@@ -292,8 +292,8 @@ class Hosting:
                 return
             partitions = dict(known.partitions)
             for number, state in outcome.items():
-                # The topic in the catalog (`known`) may lack the partition, because the catalog is
-                # older than the partition. Then the partition is added here.
+                # If the catalog is older than the partition, the catalog's topic (`known`) lacks
+                # the partition. In this case the partition is added here.
                 info = partitions.get(number, TopicPartitionInfo((self._broker_id,)))
                 partitions[number] = replace(info, state=state)
             self._learn(replace(known, partitions=partitions))
@@ -334,9 +334,9 @@ class Hosting:
 
 
 def _with(own: BrokerAddress, catalog: Catalog) -> Catalog:
-    """Returns the catalog, and adds this broker if it is missing. It is missing while this broker
-    registers again after a lost session. During this time, too, the answers to Metadata requests
-    must name this broker.
+    """Returns the catalog, and adds this broker if it is missing. This broker is missing in
+    ZooKeeper's list while it registers again after a lost session, but even then the answers to
+    Metadata requests must name it.
     """
     return replace(catalog, brokers={**catalog.brokers, own.broker_id: own})
 

@@ -40,8 +40,8 @@ class Panel:
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """A Grafana board. name: the last part of the board's uid and of its file's name. has_topics:
-    whether the board has the variable `topic`."""
+    """A Grafana board. name: the board's uid and the name of the board's file end with this word.
+    has_topics: whether the board has the variable `topic`."""
 
     name: str
     title: str
@@ -405,7 +405,7 @@ _SOURCE = {"type": "prometheus", "uid": "${datasource}"}
 
 
 def document(board: Board) -> dict[str, Any]:
-    """The board as Grafana's JSON document."""
+    """Returns the board as Grafana's JSON document."""
     variables: list[dict[str, Any]] = [
         {"name": "datasource", "type": "datasource", "query": "prometheus", "label": "Prometheus"}
     ]
@@ -436,18 +436,18 @@ def document(board: Board) -> dict[str, Any]:
 
 
 def text(board: Board) -> str:
-    """The content of the board's file."""
+    """Returns the content of the board's file."""
     return json.dumps(document(board), indent=2) + "\n"
 
 
 def path(board: Board) -> Path:
-    """The board's file."""
+    """Returns the path of the board's file."""
     return FOLDER / f"skidway-{board.name}.json"
 
 
 def main(arguments: list[str]) -> int:
-    """Writes the boards. With --check, it writes nothing, and returns 1 if a file is out of
-    date."""
+    """Writes the boards and returns 0. With --check, writes nothing, and returns 1 if a file is out
+    of date."""
     parser = argparse.ArgumentParser(prog="python -m deploy.monitoring.boards", description=__doc__)
     parser.add_argument("--check", action="store_true", help="change nothing; 1 if it would")
     if parser.parse_args(arguments).check:

@@ -70,8 +70,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def debian_version(version: str) -> str:
-    """The version in a form that dpkg orders as PEP 440 does. For dpkg, `~` sorts before the end of
-    a version, and `~~` sorts before `~a`.
+    """Returns the version, rewritten so that dpkg orders versions as PEP 440 does. For dpkg, `~`
+    sorts before the end of a version, and `~~` sorts before `~a`.
 
     1.3.0.dev4 < 1.3.0a1 < 1.3.0rc1 < 1.3.0 < 1.3.0.post1 < 1.3.1
     """
@@ -82,7 +82,8 @@ def debian_version(version: str) -> str:
 
 
 def build(version: str, folder: Path, dist: Path = DIST) -> Path:
-    """Builds the package from a version's wheels. Raises PackagingFailed."""
+    """Builds the Debian package of a version from the wheels in `folder`, and returns the package's
+    file. Raises PackagingFailed."""
     if shutil.which("dpkg-deb") is None:
         raise PackagingFailed("dpkg-deb is missing: install the package dpkg")
     architecture = _output(["dpkg", "--print-architecture"])

@@ -56,8 +56,8 @@ class Telling:
         return ""
 
     def silence(self, seconds: float) -> str:
-        """The line to print when pip has printed nothing for a while: it says what pip is doing.
-        seconds: the time since pip was started."""
+        """Returns the line to print when pip has printed nothing for a while: it says what pip is
+        doing. seconds: the time since pip was started."""
         return f"  ... {self.doing} ({seconds:.0f} s)"
 
     def _fetch(self, cached: bool, file: str, size: str) -> str:
@@ -115,8 +115,8 @@ def main(arguments: list[str]) -> int:
 
 
 def locked(text: str) -> set[str]:
-    """The names of the packages in a file of locked versions, without the packages that are only
-    for other operating systems."""
+    """Returns the names of the packages that a file of locked versions lists, except packages that
+    are only for other operating systems. text: the content of the file."""
     return {found[1] for found in _LOCKED.finditer(text) if "sys_platform ==" not in found[2]}
 
 
@@ -128,7 +128,8 @@ def _announced(options: list[str]) -> str:
 
 
 def _name(file: str) -> str:
-    """The package's name and version, from the file name of a wheel or of a source archive."""
+    """Returns name and version of a package, joined by a hyphen. file: the file name of its wheel
+    or source archive."""
     for end in (".tar.gz", ".zip"):
         if file.endswith(end):
             return file[: -len(end)]

@@ -28,13 +28,13 @@ class PackagingFailed(Exception):
 
 
 def project() -> dict[str, Any]:
-    """The whole content of pyproject.toml."""
+    """Returns the whole content of pyproject.toml."""
     return tomllib.loads((ROOT / "pyproject.toml").read_text())
 
 
 def version_or_default(version: str | None) -> str:
-    """The given version, or the version of pyproject.toml. Raises PackagingFailed if the version is
-    not in the normal form."""
+    """Returns the given version; if it is None or empty, the version in pyproject.toml. Raises
+    PackagingFailed if the given version is not in the normal form."""
     if not version:
         return str(project()["project"]["version"])
     if not CANONICAL.fullmatch(version):

@@ -6,10 +6,10 @@ of Skidway.
         index.json   key, programs: {program: [file, ...]}, sha256: {file: hash}
 
 The wheels have the versions that are installed in the virtual environment in which this code runs.
-The tests run with these versions, too. The key is a hash of Skidway's dependencies, the version of
-Python and the kind of machine. While the key and the installed versions stay the same, this code
-neither downloads nor builds a wheel again. (PyPI has only the sources of pyspark, so this code has
-to build the wheel of pyspark.)
+The tests run with these versions, too. The key in index.json is a hash of Skidway's dependencies,
+the version of Python and the kind of machine. While the key and the installed versions stay the
+same, this code neither downloads nor builds a wheel again. (PyPI has only the sources of pyspark,
+so this code has to build the wheel of pyspark.)
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ class ThirdParty:
 
     @property
     def pip(self) -> str:
-        """The file name of pip's own wheel, from which a host without pip runs pip to install the
-        other wheels."""
+        """Returns the file name of pip's own wheel, from which a host without pip runs pip to
+        install the other wheels."""
         return next(file for file in self.sha256 if file.startswith("pip-"))
 
 
@@ -82,13 +82,14 @@ def collect(folder: Path, own: Path) -> ThirdParty:
 
 
 def sha256_of(file: Path) -> str:
-    """The SHA-256 of a file in hexadecimal digits, as in pip's requirements."""
+    """Returns the SHA-256 of a file in hexadecimal digits, as in pip's requirements."""
     with file.open("rb") as opened:
         return hashlib.file_digest(opened, "sha256").hexdigest()
 
 
 def target() -> dict[str, str]:
-    """The Python and the machine for which the wheels are built."""
+    """Returns the version of Python and the kind of machine for which the wheels are built: those
+    of this process."""
     return {
         "python": sysconfig.get_python_version(),
         "implementation": platform.python_implementation(),
@@ -139,8 +140,8 @@ def _fetch(requirement: str, folder: Path) -> None:
 
 
 def _needs(program: str, own: Path, wheels: Path) -> dict[str, str]:
-    """The third-party wheels that pip would install for a program, as {file: hash}. pip resolves
-    the dependencies offline."""
+    """Returns {file: hash} for the third-party wheels that pip would install for a program. pip
+    resolves the dependencies offline."""
     with tempfile.TemporaryDirectory() as name:
         file = Path(name) / "report.json"
         pip(

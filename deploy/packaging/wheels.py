@@ -68,8 +68,8 @@ def collect(version: str, wheels: Path = WHEELS) -> Path:
 
 
 def requirement(wheel: str, sha256: str) -> str:
-    """A line of a requirements file for pip, with the name and version from the wheel's file name
-    (PEP 427), and the hash."""
+    """Returns a line of a requirements file for pip. Its package and version come from the wheel's
+    file name (PEP 427)."""
     name, version, *_ = wheel.split("-")
     return f"{name.replace('_', '-')}=={version} --hash=sha256:{sha256}"
 

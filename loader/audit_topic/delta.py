@@ -1,4 +1,4 @@
-"""Audit deltas of the loader (tier HDFS): messages with the counts of one load.
+"""Makes the loader's audit deltas (tier HDFS), which are messages with the counts of one load.
 
 A load makes its deltas together with its manifest, stores them in the manifest, and publishes them
 after the commit.
@@ -117,9 +117,9 @@ def note(manifest: Manifest) -> Note:
 
 
 def _rejected(manifest: Manifest) -> RejectedRecord | None:
-    """Returns one of the records that the load rejected; None if it rejected nothing. It is found
-    without opening a file, because the name of a file of rejects says which record is the first one
-    in the file.
+    """Returns one of the records that the load rejected; None if it rejected nothing. This record
+    is found without opening a file, because the name of a file of rejects says which record is the
+    first one in the file.
     """
     paths = (each.path for each in manifest.files if each.kind == REJECTS)
     for hour, partition, offset in filter(None, map(layout.first_reject, paths)):

@@ -5,7 +5,8 @@ a time.
 For each agent and topic, this module keeps only the newest seal, because it proves at least as much
 as the earlier seals. An agent may send a message again after a crash, so a copy of an older seal
 may follow a closure. Therefore the newest seal is the seal with the highest epoch and number,
-whatever the order of the messages. The place of a seal is where its first copy was read.
+whatever the order of the messages. The place (partition and offset) of a seal is where its first
+copy was read.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ class Place(NamedTuple):
     offset: int
 
     def is_new(self, positions: Mapping[str, int]) -> bool:
-        """Returns whether a reader with these positions has not read the message at this place
-        yet."""
+        """Returns whether a reader has not read the message at this place yet. positions: the
+        offsets up to which the reader has read the audit topics."""
         return self.offset >= positions.get(self.log, 0)
 
 
@@ -87,10 +88,10 @@ class Endings:
     def seals(
         self, source: Source, topics: Iterable[tuple[str, str]], positions: Mapping[str, int]
     ) -> dict[int, Heard]:
-        """Returns, for each agent, its newest seal of the topic `source`, with those files of the
-        agent whose closing was reported before the seal in the same partition. Leaves out seals
-        that a reader with these positions has already read. topics: cluster and name of each topic
-        whose announced files have lines in `source`.
+        """Returns each agent's newest seal of the topic `source`, together with the files that this
+        agent reported as closed before the seal, in the same partition. Leaves out seals that a
+        reader with these positions has already read. topics: the pairs (cluster, topic) under which
+        agents announce the files whose lines may be in `source`.
         """
         seals = self._seals.get(source, {})
         follows: dict[str, set[FileKey]] = {}

@@ -76,12 +76,12 @@ class Feed:
     """The messages that the loader has read from the audit topics. A feed may serve many runs.
 
     positions, since and begins have the keys `topic/partition/topic id`. positions: the next offset
-    to read. since: the offsets from which on the feed was told to read (0 for a partition that is
-    not in `since`). begins: the offsets from which on the feed has really read every message up to
-    the position. unread: true if there is a message that the feed could not read. An output may
-    have written this message, so the feed may not know the highest epoch. places: where the first
-    announcement of each file was read. numbers: by the name of an output, then by epoch, the
-    highest number of a message.
+    to read. since: the offsets at which the feed was told to begin (0 for a partition that is not
+    in `since`). begins: the offsets at which the feed began; it has read every message from these
+    offsets up to the positions. unread: true if there is a message that the feed could not read. An
+    output may have written this message, so the feed may not know the highest epoch. places: where
+    the first announcement of each file was read. numbers: for each output (by its name) and each of
+    its epochs, the highest number of a message.
     """
 
     locations: dict[tuple[str, str], dict[FileKey, Location]] = field(default_factory=dict)
@@ -97,8 +97,8 @@ class Feed:
         """Begins a run that needs every message from the positions `wanted` on. If `wanted` has no
         position for a partition, the run needs the partition's messages from offset 0 on. If the
         feed began to read after these positions, it forgets everything and begins again at these
-        positions. It also does this to save memory (see `FILES_KEPT_MAX`). In all other cases, it
-        keeps the messages that it has read.
+        positions. The feed also begins again to save memory (see `FILES_KEPT_MAX`). In all other
+        cases, it keeps the messages that it has read.
         """
         ahead = [wanted.get(key, 0) - self.since.get(key, 0) for key in self.positions]
         reaches_back = min(ahead, default=-1) >= 0
@@ -147,8 +147,8 @@ class Feed:
         return self.endings.seals(source, _topics_of(source), positions)
 
     def number(self, producer: str, epoch: int) -> int:
-        """Returns the highest number of the messages that the output `producer` published in
-        `epoch`, among the messages that were read.
+        """Returns the highest number that a message of an output has in `epoch`, among the messages
+        that were read. producer: the name of the output.
         """
         return self.numbers.get(producer, {}).get(epoch, 0)
 
@@ -220,8 +220,8 @@ def audit_topics(sources: Iterable[Source], cluster: str, existing: Iterable[str
 def read_on(client: Client, topics: Iterable[str], feed: Feed, clock: Clock) -> None:
     """Reads every message from the feed's positions up to the present high watermarks. If the feed
     has no position for a partition, it reads from the log start. If an audit topic was deleted and
-    created again, reads it from its start. It recognizes such a topic because its id is new, or
-    because its log ends before the position."""
+    created again, reads it from its start. Such a topic has a new id, or a log that ends before the
+    feed's position."""
     names = sorted(topics)
     # This request for the ids comes before the request for the bounds. If a topic is deleted and
     # created again between the two requests, the feed stores its position under the old id, so the
@@ -268,8 +268,9 @@ def _take(feed: Feed, tp: TopicPartition, place: Place, value: bytes) -> None:
 
 
 def _topics_of(source: Source) -> list[tuple[str, str]]:
-    """Returns the cluster and the name of each topic whose announced files may have lines in the
-    topic `source`. For `app.rejected` these topics are `app.rejected` and `app`, because lines of a
-    file of `app` may be rejected. For `app` it is only `app`."""
+    """Returns the pairs (cluster, topic) under which agents announce the files whose lines may be
+    in the topic `source`. If `source` is `app.rejected`, the result has the topics `app.rejected`
+    and `app`, because lines of a file of `app` may be rejected. If `source` is `app`, the result
+    has only `app`."""
     base = source.topic.removesuffix(REJECTED_SUFFIX)
     return [(source.cluster, name) for name in dict.fromkeys((base, source.topic))]

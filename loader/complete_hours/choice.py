@@ -67,8 +67,9 @@ def asked(
 
 
 def reopened(marked: Iterable[str], now_ms: int) -> list[str]:
-    """Chooses from `marked`, at random, the hours about which the run asks whether their `_SUCCESS`
-    must be deleted. marked: the hours with `_SUCCESS` that may be incomplete.
+    """Chooses some of the hours `marked` at random. The run then asks the collector whether the
+    `_SUCCESS` of these hours must be deleted. marked: the hours with `_SUCCESS` that may be
+    incomplete.
 
     Each run chooses at random, because the first hours of the list may be hours whose losses people
     have accepted. Such hours keep their `_SUCCESS`, so runs that always chose the first hours would

@@ -53,8 +53,8 @@ class Answer:
 
 class Collector:
     """Asks one collector during one run. If the collector does not answer a question, or has taken
-    more than BUDGET_S for all answers, this object sends no more questions. Otherwise the run would
-    wait again for each topic.
+    more than BUDGET_S for all answers, this object sends no more questions. Without this rule, the
+    run would wait again for each topic.
 
     get: a function that fetches a URL with its query, and returns the JSON document.
     """

@@ -38,8 +38,8 @@ _log = log.get(__name__)
 
 
 class Announcements:
-    """Host and path of the log files that are announced in one cluster, as far as this worker has
-    read the announcements."""
+    """Knows host and path of the log files that are announced in one cluster, as far as this worker
+    has read the announcements."""
 
     def __init__(self) -> None:
         self._files: dict[FileKey, Location] = {}

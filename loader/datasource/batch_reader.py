@@ -1,4 +1,4 @@
-"""The object that Spark calls to read a batch query (`spark.read`)."""
+"""Defines the object that Spark calls to read a batch query (`spark.read`)."""
 
 from __future__ import annotations
 
@@ -73,9 +73,9 @@ def _from(planned: Planned, offset: int) -> Planned:
 
 
 def _lasts(ends: TopicPositions, topic: SourceTopic) -> Mapping[int, int]:
-    """Returns, by partition, the offset at which the query ends: the offset in `ends`. But if the
-    topic was deleted and created again, `ends` has the offsets of the old topic. Then the query
-    ends at the high watermarks of the new topic.
+    """Returns the offset at which the query ends in each partition. Usually this is the offset in
+    `ends`. But if the topic was deleted and created again, `ends` has the offsets of the old topic,
+    and the query ends at the high watermarks of the new topic.
     """
     if ends.is_of(topic.topic_id):
         return ends.offsets

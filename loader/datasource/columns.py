@@ -51,7 +51,8 @@ def value_columns(schema: str) -> pa.Schema:
 
 
 def all_columns(schemas: Mapping[str, str], *, with_places: bool, with_headers: bool) -> pa.Schema:
-    """Returns the columns of a query that does not list its columns. schemas: Avro schema by topic.
+    """Returns the columns of a query that does not list its columns. schemas: the Avro schema of
+    each topic.
 
     If a topic lacks a column, the topic's rows have null in this column. Raises SkidwayError if a
     column has different types in different topics.

@@ -1,5 +1,5 @@
-"""The options of a query. If Spark's own Kafka source has the same option, the option has the same
-name and meaning here. docs/spark.md says where the two sources differ.
+"""Reads and checks the options of a query. If Spark's own Kafka source has the same option, the
+option has the same name and meaning here. docs/spark.md says where the two sources differ.
 
 | option | meaning |
 |---|---|

@@ -41,8 +41,8 @@ _FROM: Final = "from"
 
 @dataclass(frozen=True, slots=True)
 class TopicPositions:
-    """The positions in one topic, by partition. topic_id: the id of the topic, or an empty text if
-    it is unknown. begins: if a batch ends at these positions, the offsets at which this batch
+    """The position in each partition of one topic. topic_id: the id of the topic, or an empty text
+    if it is unknown. begins: if a batch ends at these positions, the offsets at which this batch
     begins; otherwise None."""
 
     topic_id: str

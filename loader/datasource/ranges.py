@@ -1,4 +1,4 @@
-"""The offsets that each task of a query reads."""
+"""Decides which offsets each task of a query reads."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def within(
 ) -> tuple[list[Planned], list[str]]:
     """Returns, for each partition in `ends` that exists, those wanted offsets that the log has.
     Also returns a sentence for each range of wanted offsets that the log lacks, and for each
-    partition that does not exist. firsts, ends: by partition, where the wanted offsets begin (0 for
-    a partition that is not in `firsts`) and end.
+    partition that does not exist. firsts: for each partition, the first wanted offset (0 for a
+    partition that is not in `firsts`). ends: for each partition, one past the last wanted offset.
     """
     known = {each.partition: each for each in topic.bounds}
     planned: list[Planned] = []

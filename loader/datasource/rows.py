@@ -33,8 +33,8 @@ class Rows:
         decoder: Decoder | None,
         places: Places | None,
     ) -> None:
-        """decoder: None if no value has to be decoded. places: a function that returns the hosts
-        and paths of records; None if the query does not want them."""
+        """decoder: decodes the values; None if no value has to be decoded. places: a function that
+        returns the hosts and paths of records; None if the query does not want them."""
         self._part, self._wanted, self._decoder, self._places = part, wanted, decoder, places
         self._skips = options.skip_undecodable
         self._since, self._until = options.since_ms, options.until_ms

@@ -17,9 +17,9 @@ def registry_of(options: Options) -> RegistryClient:
 
 
 def schemas_of(options: Options, topics: Iterable[SourceTopic]) -> dict[str, str]:
-    """Returns, by topic, the newest Avro schema of the topic's values, as text. If the query's
-    options name no registry, the text is empty for each topic. Raises SkidwayError if a topic has
-    no schema, or if its schema cannot become columns."""
+    """Returns the newest Avro schema of each topic's values, as text. If the query's options name
+    no registry, the text is empty for each topic. Raises SkidwayError if a topic has no schema, or
+    if its schema cannot become columns."""
     if not options.registry_url:
         return {each.name: "" for each in topics}
     registry = registry_of(options)

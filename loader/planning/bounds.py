@@ -19,7 +19,8 @@ from skidway.loader.planning.plan import Bounds
 
 @dataclass(slots=True)
 class Asked:
-    """The answers of the leaders. away: for each partition whose leader returned no bounds, the
+    """The answers of partition leaders that were asked for the bounds (log start and high
+    watermark) of their partitions. away: for each partition whose leader returned no bounds, the
     error."""
 
     bounds: dict[TopicPartition, Bounds] = field(default_factory=dict)

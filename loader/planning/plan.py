@@ -56,7 +56,7 @@ class Slice:
 
 
 def positions(newest: Manifest | None) -> dict[int, PartitionRange]:
-    """Returns, by partition, the newest manifest's entry for the partition."""
+    """Returns the newest manifest's entry for each partition."""
     return {} if newest is None else {each.partition: each for each in newest.partitions}
 
 
@@ -127,13 +127,13 @@ def missing_partitions(
     bounds: Iterable[Bounds],
     away: Mapping[int, str],
 ) -> list[Planned]:
-    """Returns, for each partition that cannot be loaded now, an empty range at the partition's
-    position, with the reason.
+    """Returns, for each partition that cannot be loaded now, an empty range at the offset where the
+    last load ended, with the reason.
 
-    away: for each partition whose leader returned no bounds, the reason. If the topic now lacks a
-    partition that was loaded earlier, the cluster has a fault, because topics never lose
-    partitions. The next manifest must list all partitions that cannot be loaded now. Otherwise the
-    first load after these partitions return would begin at offset 0.
+    away: for each partition whose leader did not return log start and high watermark, the reason.
+    If the topic now lacks a partition that was loaded earlier, the cluster has a fault, because
+    topics never lose partitions. The next manifest must list all partitions that cannot be loaded
+    now. Otherwise the first load after these partitions return would begin at offset 0.
     """
     absent = {*before, *away} - {each.partition for each in bounds}
     return [_standing(topic, number, before.get(number), away) for number in sorted(absent)]
@@ -188,8 +188,9 @@ def cover(first: int, end: int, gaps: Sequence[Gap]) -> Gap | None:
 
 
 def check_below(topic: str, planned: Planned, header: BatchHeader) -> str:
-    """Compares the last batch that was loaded with the broker's batch at the same offset, whose
-    header is `header`. Returns how the two batches differ; "" if they are the same batch."""
+    """Compares the last batch that was loaded with the broker's batch at the same offset. header:
+    the header of the broker's batch. Returns how the two batches differ; "" if they are the same
+    batch."""
     below = planned.below
     if below is None or (header.base_offset, header.crc, header.leader_epoch) == (
         below.base_offset,
@@ -229,9 +230,9 @@ def cut(planned: Iterable[Planned], records: int) -> list[Slice]:
 
 
 def parse_accepted(texts: Iterable[str]) -> dict[tuple[str, int], list[Gap]]:
-    """Returns, by topic and partition, the gaps that the setting `gaps.accepted` lists. texts: the
-    elements of the setting, in the form `topic/partition/first-end`. Raises ValueError for any
-    other text.
+    """Returns, for each topic and partition in the setting `gaps.accepted`, the gaps that the
+    setting lists. texts: the elements of the setting, in the form `topic/partition/first-end`.
+    Raises ValueError for any other text.
     """
     accepted: dict[tuple[str, int], list[Gap]] = {}
     for text in texts:

@@ -1,4 +1,4 @@
-"""A topic of the cluster, as it was when a run began."""
+"""Defines what the brokers answered about a topic when a run began."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from skidway.loader.state.manifest import Gap
 class SourceTopic:
     """The brokers' answers about a topic.
 
-    gaps: by partition, the offsets that the mirror of the topic has listed as missing. away: for
-    each partition whose leader returned no bounds, the reason.
+    gaps: for each partition, the missing offsets that the mirror has listed (topic config
+    `mirror.gaps`). away: for each partition whose leader did not return log start and high
+    watermark, the reason.
     """
 
     name: str

@@ -12,8 +12,8 @@ from skidway.loader.state.manifest import Manifest
 
 
 class TopicPlan:
-    """Plans the offsets that a load reads from one topic. gaps: by partition, every gap that an
-    earlier manifest, the mirror or the operator has listed.
+    """Plans the offsets that a load reads from one topic. gaps: for each partition, every gap that
+    an earlier manifest, the mirror or the operator has listed.
 
     accepted: the texts of the setting `gaps.accepted`, which list the gaps that the operator
     accepts.
@@ -48,7 +48,7 @@ class TopicPlan:
         return plan.plan_partition(self._topic.name, bounds, previous, gaps)
 
     def missing(self) -> list[Planned]:
-        """Returns, for each partition that cannot be loaded now, an empty range at the partition's
-        position, with the reason."""
+        """Returns, for each partition that cannot be loaded now, an empty range at the offset where
+        the last load ended, with the reason."""
         topic = self._topic
         return plan.missing_partitions(topic.name, self._before, topic.bounds, topic.away)

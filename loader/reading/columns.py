@@ -1,5 +1,5 @@
-"""The columns that the loader adds to the columns of the schema, and the columns of files of
-rejects.
+"""Defines the columns that the loader adds to the columns of the schema, and the columns of files
+of rejects.
 
 _agent, _file_id, _offset, _length    the record's origin; a record without origin has the values
                                       that the audit's counts use: agent 0, its partition as the

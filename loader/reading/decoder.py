@@ -55,9 +55,9 @@ class Registry(Protocol):
 class Decoded:
     """The columns of the values that were decoded, and why the other values could not be decoded.
 
-    good: for each value, whether it was decoded. refused: for each value that could not be decoded,
-    the reason and a detail, by the value's index. schema_ids: for each schema id, how many of its
-    values were decoded.
+    good: for each value, whether it was decoded. refused: for the index of each value that could
+    not be decoded, the reason and a detail. schema_ids: for each schema id, how many of its values
+    were decoded.
     """
 
     columns: list[pa.Array]

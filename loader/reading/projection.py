@@ -127,7 +127,8 @@ def _default(avro: Field, field: pa.Field) -> pa.Array:
 
 
 def _taken(at: int, written: AvroType, read: AvroType, field: pa.Field) -> Step:
-    """Returns the step that makes the reader's field from the writer's field at index `at`."""
+    """Returns the function that makes the column of the reader's field from the column at index
+    `at` of the writer's rows."""
     source, has_choice = arrow_type(written), _has_choice(written) or _has_choice(read)
     is_same = source == field.type and (not has_choice or canonical(written) == canonical(read))
     if not is_same and (has_choice or types.is_nested(source) or types.is_nested(field.type)):
@@ -146,8 +147,8 @@ def _taken(at: int, written: AvroType, read: AvroType, field: pa.Field) -> Step:
 
 
 def _without_cast(at: int, written: AvroType, read: AvroType, error: NotProjectable) -> Step:
-    """Returns the step for two types that Arrow cannot cast. Raises `error` if Avro's resolution
-    also refuses these types."""
+    """Returns the function that converts a column if Arrow cannot cast the writer's type to the
+    reader's type. Raises `error` if Avro's resolution also refuses these types."""
     try:
         resolve = resolution(written, read)
     except Unresolvable:

@@ -4,8 +4,8 @@ these loads ended.
 
 The reload reads each partition from that offset on, and begins with the marks that the loader had
 there. (Marks say how far each log file is loaded; a record below its file's mark is a repeat.) So
-the reload recognizes the same repeats as the loads that first read these offsets. It skips only the
-gaps that those loads skipped.
+the reload recognizes the same repeats as the loads that first read these offsets. The reload skips
+only the gaps that those loads skipped.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from skidway.loader.state.operations import Steps
 
 @dataclass(frozen=True, slots=True)
 class Beginning:
-    """Where a reload begins to read. before: the manifest with whose marks the reload begins; None
-    if the reload begins where the first load began. gaps: for each partition, the gaps that loads
-    after `before` skipped, up to the last load that read records of the reloaded hours from the
-    log.
+    """Where a reload begins to read. before: the manifest from which the reload takes its first
+    marks; None if the reload begins where the first load began. gaps: for each partition, the gaps
+    that loads after `before` skipped, up to the last load that read records of the reloaded hours
+    from the log.
     """
 
     before: Manifest | None
@@ -45,7 +45,7 @@ class Beginning:
 
 def beginning(topic: str, files: Mapping[str, LiveFile]) -> Steps[Beginning]:
     """Returns where a reload of the records of these files begins to read. Raises ReloadRefused if
-    the manifest with whose marks the reload would begin has been deleted."""
+    the manifest that has the first marks of the reload has been deleted."""
     oldest = yield from chain.oldest_kept(topic)
     found = yield from lineage(topic, files, oldest)
     number, hours = min(found.loads) - 1, {layout.hour_of(path) for path in files}
@@ -59,9 +59,9 @@ def beginning(topic: str, files: Mapping[str, LiveFile]) -> Steps[Beginning]:
 
 
 def check_kept(topic: str, hours: Iterable[str], before: int) -> Steps[None]:
-    """Raises ReloadRefused if the manifest of the load `before` has been deleted. A reload of these
-    hours begins with the marks in that manifest. before: 0 if the reload begins where the first
-    load began."""
+    """Raises ReloadRefused if the manifest of the load `before` has been deleted. before: the
+    number of the load from which a reload of these hours takes its first marks; 0 if the reload
+    begins where the first load began."""
     oldest = yield from chain.oldest_kept(topic)
     if max(before, 1) < oldest:
         first = min(hours)

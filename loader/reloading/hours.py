@@ -44,8 +44,8 @@ NOTHING: Final = Content()
 
 @dataclass(frozen=True, slots=True)
 class HourContent:
-    """The number and the checksum of an hour's rows, and the number and the checksum of the hour's
-    rows and rejects together."""
+    """The number and the checksum of an hour's rows, and the same for the hour's rows and rejects
+    (records that cannot become rows) together."""
 
     rows: Content = NOTHING
     all: Content = NOTHING
@@ -58,8 +58,8 @@ class HourContent:
 
 
 def contents(files: Iterable[DataFile]) -> dict[str, HourContent]:
-    """Returns, by hour, the number and checksum of its records, computed from the manifests'
-    entries of its files."""
+    """Returns, for each hour of the given files, the number and the checksum of the hour's records.
+    Computes them from the entries that the manifests have for the files."""
     found: dict[str, HourContent] = {}
     for each in files:
         if each.kind not in COUNTED:
@@ -91,8 +91,8 @@ def check_same(
     topic: str, old: Mapping[str, HourContent], new: Mapping[str, HourContent], *, may_reject: bool
 ) -> None:
     """Raises ReloadRefused if, in some hour, the new records do not have the number and the
-    checksum of the old records. old: by hour, the records that were committed. new: by hour, the
-    records that the reload read. may_reject: whether records that were rows may become rejects."""
+    checksum of the old records. old: for each hour, what was committed. new: for each hour, what
+    the reload read. may_reject: whether records that were rows may become rejects."""
     refused: dict[str, str] = {}
     for hour in sorted({*old, *new}):
         was, now = old.get(hour, HourContent()), new.get(hour, HourContent())

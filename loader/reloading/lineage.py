@@ -22,9 +22,9 @@ from skidway.loader.state.operations import Steps
 
 @dataclass(slots=True)
 class Lineage:
-    """The origin of some files' records. loads: the loads that read the records from the log. ends:
-    for each partition that may have these records, one past the last offset that these loads
-    read."""
+    """Says from which loads the records of some Parquet files come. loads: the loads that read
+    these records from Kafka's log. ends: for each partition that may have these records, one past
+    the last offset that these loads read."""
 
     loads: set[int] = field(default_factory=set)
     ends: dict[int, int] = field(default_factory=dict)

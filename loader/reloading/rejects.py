@@ -34,9 +34,9 @@ _UNREADABLE: Final = (StoreFailed, pa.ArrowException, OSError, ValueError, KeyEr
 def rejects_before(
     store: Store, files: Iterable[LiveFile], manifests: Mapping[int, Manifest], bucket_ms: int
 ) -> tuple[Counter[BucketKey], list[str]]:
-    """Returns, by (agent, bucket), how many rejects these files have together, and the paths of the
-    files whose numbers of rejects cannot be found any more. manifests: the manifests of the loads
-    that wrote the files, by the load's number."""
+    """Returns, for each (agent, bucket), how many rejects these files have together. Also returns
+    the paths of the files whose numbers of rejects cannot be found any more. manifests: the
+    manifests of the loads that wrote the files, by the load's number."""
     total, lost = Counter[BucketKey](), list[LiveFile]()
     read: dict[tuple[int, str], Counter[BucketKey]] = {}
     for each in files:
@@ -50,9 +50,9 @@ def rejects_before(
     for key in dict.fromkeys(map(_key, lost)):
         manifest = manifests[key[0]]
         # In these two cases, the number of rejects in a lost file cannot be computed. If the load
-        # replaced files, its manifest has differences, not counts. And the files of hour 0 also
-        # have rejects whose event times are outside the years 1970 to 9999, which the manifest
-        # counts in other hours.
+        # replaced files, its manifest does not say how many rejects the new files have. And the
+        # files of hour 0 also have rejects whose event times are outside the years 1970 to 9999,
+        # which the manifest counts in other hours.
         if manifest.removed or layout.hour_number(key[1]) == 0:
             unknown += [each.file.path for each in lost if _key(each) == key]
             continue
@@ -67,16 +67,16 @@ def _key(each: LiveFile) -> tuple[int, str]:
 
 
 def _in_file(store: Store, file: LiveFile, bucket_ms: int) -> Counter[BucketKey] | None:
-    """Returns, by (agent, bucket), how many rejects one file has. Returns None if the file is gone,
-    or if its number of rows is not the number that was committed."""
+    """Returns, for each (agent, bucket), how many rejects one file has. Returns None if the file is
+    gone, or if its number of rows is not the number that was committed."""
     found = Counter[BucketKey]()
     try:
         opened = store.open(file.file.path)
         if opened is None:
             return None
         with opened:
-            # Uses no threads of Arrow. They would call Python to read the file, and might still run
-            # when Python ends.
+            # Arrow's threads are not used here, because they would call Python to read the file,
+            # and might still run when Python ends.
             columns = ["_agent", "timestamp_ms"]
             for batch in pq.ParquetFile(opened).iter_batches(columns=columns, use_threads=False):
                 agents = batch.column("_agent").to_numpy(zero_copy_only=False)
@@ -91,7 +91,7 @@ def _in_file(store: Store, file: LiveFile, bucket_ms: int) -> Counter[BucketKey]
 
 
 def _counted(manifest: Manifest, hour: str) -> Counter[BucketKey]:
-    """Returns, by (agent, bucket), how many rejects a load counted in an hour."""
+    """Returns, for each (agent, bucket) of an hour, how many rejects a load counted."""
     number = layout.hour_number(hour)
     return Counter(
         {

@@ -22,8 +22,8 @@ from skidway.schemas.codec.matching import Unresolvable
 from skidway.schemas.codec.resolution import chosen_member
 
 _PROMOTIONS: Final = {("int", "long"), ("float", "double")}
-"""Avro lets a reader take a value of the first type of each pair as a value of the second. The
-loader's Parquet files have the same column type for both."""
+"""Avro lets a reader read values of the first type of each pair as values of the second type. In
+the loader's Parquet files, both types have the same column type."""
 _LOGICAL: Final = ("logicalType", "precision", "scale")
 """Avro properties that say what a number or a byte string means."""
 

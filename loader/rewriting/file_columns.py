@@ -1,4 +1,4 @@
-"""The columns of a file that is made from several files.
+"""Computes the columns of a file that is made from several files.
 
 Files of the same schema have the same columns, except for carried columns. Carried columns have the
 values of fields that the schema lacks (see `rewriter`)."""

@@ -1,4 +1,4 @@
-"""The work of one task: reads the files of a group, and writes one file in their place.
+"""Does the work of one task: reads the files of a group, and writes one file in their place.
 
 A file cannot be rewritten if it is gone, if its bytes have changed since its commit, or if its rows
 do not fit the newest schema. Then all files of the group stay as they are, and the result says
@@ -54,7 +54,7 @@ class RewriteJob:
 @dataclass(frozen=True, slots=True)
 class Rewritten:
     """The result of a task. made: the new file; None if the group stays as it is. kept: why the
-    group stays as it is."""
+    group stays as it is; "" if it does not."""
 
     group: Group
     made: DataFile | None

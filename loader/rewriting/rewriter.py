@@ -33,7 +33,8 @@ from skidway.schemas.codec import Codec
 from skidway.schemas.codec.arrow import as_record
 
 CARRIED: Final = "@"
-"""The character between the field's name and the schema's id in the name of a carried column."""
+"""If a column is carried over from an older schema, its name has this character between the field's
+name and the schema's id, as in `user@7`."""
 _OWN: Final = stored_schema(OWN)
 
 

@@ -1,4 +1,5 @@
-"""Makes one attempt at one load number of a topic: owns its staging directory, and does its commit.
+"""Makes one attempt at one load number of a topic: owns the attempt's staging directory, and
+commits the load.
 
 If another loader commits the same number first, the attempt deletes everything that it staged, and
 the caller begins a new attempt after the other loader's manifest.
@@ -31,7 +32,7 @@ class LostRace(SkidwayError):
 
 
 class Attempt:
-    """One attempt at one load. Owns the attempt's staging directory, and does its commit."""
+    """One attempt at one load. Owns the attempt's staging directory, and commits the load."""
 
     def __init__(self, store: Store, clock: Clock, topic: str, newest: Manifest | None) -> None:
         self._store, self._clock = store, clock

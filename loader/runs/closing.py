@@ -1,12 +1,12 @@
 """Chooses, at the end of a load, the closed log files that the loader forgets. The load then drops
 the marks of these files (how far a file is loaded) and their names (host and path).
 
-state/closures.py decides when a file is forgotten. It explains closures (an agent's messages that a
-file is closed), seals, and the stages of a closed file. This module passes the closures and seals
-that the run has read to `Closures`, and asks the brokers for the topic's high watermarks. From the
-high watermarks and the offsets in seals, `Closures` makes a fence, which has an offset for each
-partition. When the topic is loaded up to the fence, the loader forgets the closed files that waited
-for the fence.
+state/closures.py decides when a file is forgotten. The docstring of that module explains closures
+(an agent's messages that a file is closed), seals, and the stages of a closed file. This module
+passes the closures and seals that the run has read to `Closures`, and asks the brokers for the
+topic's high watermarks. From the high watermarks and the offsets in seals, `Closures` makes a
+fence, which has an offset for each partition. When the topic is loaded up to the fence, the loader
+forgets the closed files that waited for the fence.
 """
 
 from __future__ import annotations

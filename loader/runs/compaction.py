@@ -41,7 +41,8 @@ _log = log.get(__name__)
 
 @dataclass(slots=True)
 class Compacted:
-    """The result of compacting one topic. hours: the hours whose files were put together."""
+    """Says what the compaction of one topic has done. hours: the hours whose files were put
+    together."""
 
     topic: str
     loads: list[int] = field(default_factory=list)
@@ -142,8 +143,8 @@ def compact(
     interrupted: Callable[[], bool],
     shown: Shown | None = None,
 ) -> list[Compacted]:
-    """Compacts every topic of the output that the settings choose. shown: shows the run's progress;
-    if it is None, the log has the progress."""
+    """Compacts every topic of the output that the settings choose. shown: a function that shows the
+    run's progress; None if the progress goes to the log."""
     store = open_store(settings.output)
     chosen, missing = topics.choose(settings.topics, store.names(layout.STATE))
     with SparkRunner(settings, interrupted) as spark, OwnNote(store, clock) as note:
@@ -165,8 +166,8 @@ def _not_there(topic: str) -> Compacted:
 
 
 def _limited(groups: Iterable[Group], rows_max: int) -> Iterator[Group]:
-    """Yields the first groups, as many as together have at most `rows_max` rows, but at least
-    one."""
+    """Yields the first groups of `groups`, as long as they together have at most `rows_max` rows,
+    but at least one group."""
     rows = 0
     for group in groups:
         if rows and rows + _rows(group.files) > rows_max:

@@ -2,8 +2,8 @@
 
 Plain Spark reads a directory correctly only if the schemas of its files are alike
 (rewriting/alike.py defines when two schemas are alike). So before the loader adds rows of a new
-schema, one load rewrites every file whose schema and the new schema are not alike. If a file cannot
-be rewritten, later runs try again.
+schema, one load rewrites the files whose schemas are not like the new schema. If a file cannot be
+rewritten, later runs try again.
 """
 
 from __future__ import annotations

@@ -114,9 +114,9 @@ class HourMarking:
         )
 
     def _answers(self, hours: Iterable[str]) -> dict[str, Answer]:
-        """Asks the collector about these hours. Returns, by hour, the answers that take all rows of
-        this output into account. Returns no answers if the collector has not yet read all audit
-        messages of the output."""
+        """Asks the collector about these hours. Returns, for each hour, the answer that takes all
+        rows of this output into account. Returns no answers if the collector has not yet read all
+        audit messages of the output."""
         newest, found = self._done.newest, {}
         wanted = delta.last_key(newest)
         until = time.monotonic() + PATIENCE_S
@@ -192,8 +192,9 @@ class HourMarking:
         return groups
 
     def _fitting(self, hours: list[str], groups: Mapping[str, list[Group]]) -> list[str]:
-        """Returns the first of `hours`, as many as one load may rewrite: their groups of files have
-        together at most `max.offsets.per.load` rows. Returns at least one hour."""
+        """Returns the first hours of `hours`. Chooses as many hours as one load may rewrite (the
+        groups of files of these hours together have at most `max.offsets.per.load` rows), but at
+        least one hour."""
         rows, most = 0, self._parts.settings.max_offsets_per_load
         for count, hour in enumerate(hours):
             rows += sum(x.file.rows for group in groups.get(hour, ()) for x in group.files)

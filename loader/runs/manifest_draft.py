@@ -112,8 +112,8 @@ class ManifestDraft:
         used: Iterable[SliceResult],
         spans: BucketSpans,
     ) -> tuple[dict[BucketKey, int], dict[str, Any]]:
-        """Returns, by bucket, the number of the new delta that counts the bucket. Also returns the
-        manifest's field `audit`."""
+        """Returns, for each bucket, the number of the new delta that counts the bucket. Also
+        returns the manifest's field `audit`."""
         source = self._topic.source
         counts = _counts(used, self._parts.settings.bucket_ms)
         known = spans.numbers((agent, start) for (_, agent, start), _ in counts.items())
@@ -161,8 +161,8 @@ def ranges_of(
     results: Iterable[PartitionResult],
     named: Mapping[int, Sequence[Gap]],
 ) -> list[PartitionRange]:
-    """Returns the new manifest's entry for each partition. named: by partition, the gaps that an
-    earlier manifest, the mirror or the operator has listed.
+    """Returns the new manifest's entry for each partition. named: for each partition, the gaps that
+    an earlier manifest, the mirror or the operator has listed.
     """
     by_partition = {each.partition: each for each in results}
     return [

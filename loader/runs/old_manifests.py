@@ -21,6 +21,6 @@ def fold(store: Store, newest: Manifest, keep: int) -> None:
         if operations.run(folding.fold(newest, keep), store):
             _log.info("checkpoint_written", topic=newest.topic, load=newest.number)
     except Folded:
-        return  # other loaders have committed newer loads, and fold the old manifests
+        return  # other loaders have committed newer loads, and replace the old manifests
     except SkidwayError as error:
         _log.warning("checkpoint_failed", topic=newest.topic, reason=str(error))

@@ -85,7 +85,7 @@ class Reloaded:
         return gravest(each.exit_code for each in self.problems)
 
     def replaced(self, old: Mapping[str, LiveFile]) -> None:
-        """Counts in the result the old files `old`, which this reload replaces."""
+        """Adds the old files `old`, which this reload replaces, to the counts of the result."""
         self.hours |= {layout.hour_of(path) for path in old}
         self.files_before += len(old)
         found = contents(each.file for each in old.values()).values()
@@ -93,7 +93,7 @@ class Reloaded:
         self.rejects_before += sum(each.rejects.records for each in found)
 
     def by(self, files: list[DataFile]) -> None:
-        """Counts in the result the new files `files`, which replace old files."""
+        """Adds the new files `files`, which replace old files, to the counts of the result."""
         self.files_after += len(files)
         self.rejects_after += sum(each.rejects.records for each in contents(files).values())
 
@@ -259,9 +259,9 @@ def reload(
     interrupted: Callable[[], bool] = lambda: False,
     shown: Shown | None = None,
 ) -> Reloaded:
-    """Reloads hours of one topic of the output. shown: shows the run's progress; if it is None, the
-    log has the progress. Raises the errors that stop the whole run, for example if a broker is
-    unreachable or the output is refused."""
+    """Reloads hours of one topic of the output. shown: a function that shows the run's progress;
+    None if the progress goes to the log. Raises the errors that stop the whole run, for example if
+    a broker is unreachable or the output is refused."""
     settings = replace(settings, topics=[wish.topic])
     topics.check(settings.topics)
     store = open_store(settings.output)

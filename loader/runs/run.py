@@ -41,9 +41,9 @@ def load(
     pause: Callable[[float], object] = time.sleep,
     clock: Clock | None = None,
 ) -> Report:
-    """Loads the topics that the settings choose. shown: shows the run's progress; if it is None,
-    the log has the progress. Raises the errors that stop the whole run, for example if a broker is
-    unreachable or the output is refused."""
+    """Loads the topics that the settings choose. shown: a function that shows the run's progress;
+    None if the progress goes to the log. Raises the errors that stop the whole run, for example if
+    a broker is unreachable or the output is refused."""
     with SparkRunner(settings, interrupted) as spark:
         return load_on(settings, spark, shown=shown, pause=pause, clock=clock)
 

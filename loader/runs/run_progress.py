@@ -135,7 +135,7 @@ class RunProgress:
         ROWS.inc(rows)
 
     def rejected(self, topic: str, reasons: Mapping[str, int]) -> None:
-        """Counts, by reason, the rejects that a load has committed."""
+        """Counts the rejects that a load has committed, separately for each reason."""
         for reason, count in reasons.items():
             REJECTS.labels(topic, reason).inc(count)
 

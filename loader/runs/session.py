@@ -23,8 +23,8 @@ from skidway.loader.state.manifest import Gap
 @dataclass(frozen=True, slots=True)
 class RunSession:
     """What the brokers answered at the start of a run. settings: the settings of the run, with the
-    cluster's name. missing: topics that the settings list, but that do not exist. troubles: by
-    topic, why the topic cannot be loaded now."""
+    cluster's name. missing: topics that the settings list, but that do not exist. troubles: for
+    each topic that cannot be loaded now, the reason."""
 
     settings: LoaderSettings
     cluster_id: str

@@ -59,8 +59,8 @@ class LastRun:
 
     @classmethod
     def read(cls, path: Path) -> LastRun:
-        """Returns the metrics in the file. All fields are None if the file is missing or
-        unreadable."""
+        """Returns the metrics that the file contains. If the file is missing or unreadable, all
+        metrics are None."""
         try:
             families = list(text_string_to_metric_families(path.read_text()))
         except (OSError, ValueError):

@@ -62,8 +62,9 @@ class TopicLoad:
     def run(
         self, planned: Sequence[Planned], progress: Progress
     ) -> tuple[Manifest | None, list[PartitionResult]]:
-        """Runs the slices of the planned ranges and commits the load. Returns (manifest, results).
-        If there was nothing to commit, the manifest is None.
+        """Runs the slices of the planned ranges and commits the load. Returns the manifest, and the
+        result of each partition. If there was nothing to commit, returns None in place of the
+        manifest.
 
         Raises LostRace when another loader committed the same load number first, and the errors
         that tasks raise.
@@ -74,7 +75,8 @@ class TopicLoad:
         self, planned: Sequence[Planned], progress: Progress
     ) -> tuple[Manifest | None, list[PartitionResult]]:
         """Runs the slices and makes the manifest. Returns the manifest, and the result of each
-        partition. If the load reads no offset of any partition, the manifest is None."""
+        partition. If the load reads no offset of any partition, returns None in place of the
+        manifest."""
         schema = self.schema()
         time_taken = WorkingTime(self._parts.clock, self._parts.spark)
         tables = read_tables(self._parts.store, self._newest)

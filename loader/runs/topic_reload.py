@@ -4,8 +4,8 @@ of these hours. The attempt plans, runs the slices, checks the records, and comm
 The slices run as in any load. The first slices begin at the offsets that `reloading/beginning.py`
 finds, and with the marks that the loader had at these offsets. (A mark says how far a log file is
 loaded.) The reload writes only the records of its hours. All other records that it reads only
-advance the marks. It reads the offsets in portions of at most `max.offsets.per.load`, one portion
-after the other, so that memory stays bounded.
+advance the marks. The reload reads the offsets in portions of at most `max.offsets.per.load`, one
+portion after the other, so that memory stays bounded.
 
 The load reads no new offsets. Its manifest repeats the newest manifest's entries for partitions,
 marks and names, adds the files that were written, and removes all old files of the hours. If the
@@ -58,7 +58,7 @@ from skidway.schemas.client import Registered
 @dataclass(frozen=True, slots=True)
 class Read:
     """The result of reading the hours again. files: the new files, with rows and rejects of the
-    hours. rejects: the number of rejects by (agent, bucket).
+    hours. rejects: the number of rejects of each (agent, bucket).
     """
 
     files: list[DataFile]
@@ -191,8 +191,8 @@ class TopicReload:
                     read.rejects[agent, start] += sums.rejects
 
     def _change_of_rejects(self, read: Read) -> tuple[Counter[BucketKey], list[str]]:
-        """Returns, by bucket, how this reload changes the number of rejects. If the change is not
-        known, also returns sentences for the operator."""
+        """Returns, for each (agent, bucket), by how much this reload changes the number of rejects.
+        If the change is not known, also returns sentences for the operator."""
         old = [each for each in self._files.values() if each.file.kind == REJECTS]
         was = contents(each.file for each in old)
         if was == contents(each for each in read.files if each.kind == REJECTS):

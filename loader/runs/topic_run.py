@@ -271,9 +271,10 @@ class TopicRun:
 
 
 def _not_behind(topic: SourceTopic, newest: Manifest | None) -> SourceTopic:
-    """Returns the topic. If the newest load ended above the topic's watermark in a partition, the
-    returned topic has the load's end as watermark. This happens if another loader, which began
-    later and so got higher watermarks, has committed the newest load."""
+    """Returns a copy of `topic`. If the newest load ended above a partition's high watermark in
+    `topic`, the copy has the end of the load as this partition's high watermark. This happens if
+    another loader, which began later and so got higher watermarks, has committed the newest
+    load."""
     ends = {} if newest is None else {each.partition: each.end for each in newest.partitions}
     bounds = (
         replace(each, high_watermark=max(each.high_watermark, ends.get(each.partition, 0)))

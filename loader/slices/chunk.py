@@ -1,4 +1,5 @@
-"""Records of several batches as columns, which a task processes together."""
+"""Defines a chunk: the records of several batches, as columns. A task processes all records of a
+chunk together."""
 
 from __future__ import annotations
 

@@ -64,9 +64,9 @@ def locate(
     *,
     patient: bool = True,
 ) -> Located:
-    """Finds host and path of every record. given_up: the files for whose announcement the loader no
-    longer waits. If a file in `given_up` is announced after all, its records get host and path.
-    patient: if false, the loader waits for no announcement."""
+    """Finds host and path of every record. given_up: files that were not announced in time, so that
+    the loader no longer waits. If such a file is announced after all, its records get host and
+    path. patient: if false, the loader waits for no announcement."""
     agent, file = origins.agent, origins.file
     count = len(agent)
     changed = np.flatnonzero((agent[1:] != agent[:-1]) | (file[1:] != file[:-1])) + 1

@@ -1,4 +1,4 @@
-"""Spark's properties: the loader's defaults, overridden by the operator's `spark.conf`."""
+"""Computes Spark's properties: the loader's defaults, overridden by the operator's `spark.conf`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sorted rows of the table `buckets` (bucket_spans), as numpy arrays."""
+"""Keeps sorted rows of the table `buckets` (bucket_spans) as numpy arrays."""
 
 from __future__ import annotations
 

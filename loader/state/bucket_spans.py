@@ -1,5 +1,6 @@
-"""The table `buckets`: for each agent and bucket (an interval of event time), the number of this
-output's last audit delta (a message with counts) that counted the bucket.
+"""Reads and writes the table `buckets`, which has a number for each agent and bucket (an interval
+of event time): the number of this output's last audit delta (a message with counts) that counted
+the bucket.
 
 A later delta that counts the bucket again must contain this number, so that a reader of the audit
 topic notices if an earlier delta is missing. The new records of a load belong to few hours. So the
@@ -52,13 +53,14 @@ SPAN_ROWS: Final = 2_000_000
 FRESH_ROWS: Final = 300_000
 APART: Final = 24
 JOINED_MIN: Final = 4
-"""Neighbouring spans are joined only if there are at least this many of them side by side. If a
-further span would make the joined span too large, two spans are enough.
+"""Neighbouring spans (files, each with a range of hours) are joined if there are at least this many
+of them side by side. Two or three spans are joined, too, if together with the next span they would
+exceed SPAN_ROWS.
 """
 
 SPANS_MAX: Final = 160
-"""The table has at most this many spans. With 5,000 agents and buckets of a minute, this many spans
-contain the buckets of about five weeks."""
+"""The table has at most this many spans (files, each with a range of hours). With 5,000 agents and
+buckets of a minute, this many spans contain the buckets of about five weeks."""
 
 RANGES_MAX: Final = 1_000
 UNKNOWN: Final = -1
@@ -97,9 +99,9 @@ class BucketSpans:
         self._forgotten = read_rows(store, side.get(FORGOTTEN, ()), RANGES)
 
     def numbers(self, keys: Iterable[BucketKey]) -> dict[BucketKey, int]:
-        """Returns, by bucket, the number of the last delta that counted the bucket, or UNKNOWN if
-        this number was forgotten. Leaves out buckets that no earlier delta has counted. Raises
-        StateRefused if a file is gone or damaged."""
+        """Returns, for each bucket, the number of the last delta that counted the bucket, or
+        UNKNOWN if this number was forgotten. Leaves out buckets that no earlier delta has counted.
+        Raises StateRefused if a file is gone or damaged."""
         wanted = rows_of(dict.fromkeys(keys, 0))
         numbers = np.zeros(len(wanted), np.int64)
         hours = wanted.hours
@@ -118,9 +120,10 @@ class BucketSpans:
     def stage(
         self, staging: TableStaging, touched: Mapping[BucketKey, int]
     ) -> dict[str, tuple[str, ...]]:
-        """Writes the spans that change into the staging directory. Returns, for the manifest, the
-        paths of all files of the tables `buckets` and `forgotten`. touched: the buckets that the
-        load counts, and for each bucket the number of its new delta."""
+        """Writes the spans (files, each with a range of hours) that change into the staging
+        directory. Returns, for the manifest, the paths of all files of the tables `buckets` and
+        `forgotten`. touched: the buckets that the load counts, and for each bucket the number of
+        its new delta."""
         if not touched:
             return {each: tuple(self._side.get(each, ())) for each in (BUCKETS, FORGOTTEN)}
         load = staging.load.number
@@ -146,8 +149,9 @@ class BucketSpans:
         }
 
     def _fresh(self, new: Rows) -> Iterator[Rows]:
-        """Yields the rows of hours that no span has, in groups. Each group becomes a new span. No
-        hour of an existing span is between the hours of one group."""
+        """Yields, in groups, the rows of hours that no span (a file with a range of hours) has.
+        Each group becomes a new span. No hour of an existing span is between the hours of one
+        group."""
         firsts = [span.first for span in self._spans]
         begins = np.concatenate(([0], np.flatnonzero(np.diff(new.hours)) + 1, [len(new)])).tolist()
         group: tuple[int, int, int] | None = None
@@ -168,8 +172,8 @@ class BucketSpans:
     def _joined(
         self, staging: TableStaging, kept: Sequence[Span], written: Sequence[Span]
     ) -> list[Span]:
-        """Joins neighbouring spans that loads no longer change. Returns all spans, joined or
-        not."""
+        """Joins neighbouring spans (files, each with a range of hours) that loads no longer change.
+        Returns all spans, joined or not."""
         spans = sorted([*kept, *written], key=lambda span: span.first)
         for run in _runs(spans, {*written}):
             parts = [self._read(span) for span in run]
@@ -201,8 +205,9 @@ class BucketSpans:
 
 
 def _write(staging: TableStaging, rows: Rows, hours: Hours, touched: int) -> list[Span]:
-    """Writes the rows of a span into the staging directory. If there are more than SPAN_ROWS,
-    divides them into several spans, but keeps the rows of one hour together."""
+    """Writes the rows of a span (a file with a range of hours) into the staging directory. If there
+    are more than SPAN_ROWS, divides them into several spans, but keeps the rows of one hour
+    together."""
     spans, begin, first, all_hours = list[Span](), 0, hours[0], rows.hours
     while begin < len(rows):
         end = len(rows)
@@ -223,7 +228,8 @@ def _write(staging: TableStaging, rows: Rows, hours: Hours, touched: int) -> lis
 
 
 def _runs(spans: Sequence[Span], written: set[Span]) -> list[list[Span]]:
-    """Returns the groups of neighbouring spans that should be joined."""
+    """Returns the groups of neighbouring spans (files, each with a range of hours) that should be
+    joined."""
     ages = sorted((span for span in spans if span not in written), key=lambda span: span.touched)
     rest = {*ages[: max(0, len(spans) - APART)]}
     runs, run, rows = list[list[Span]](), list[Span](), 0

@@ -9,10 +9,10 @@ manifests since the first one.
     {"file": {...}, "load": 1299, "schema_id": 12, "bucket_ms": 60000}
 
 `<oldest>` is the number of the oldest load whose manifest is kept; manifests with lower numbers may
-be gone (chain.py). It is in the name of the file, so that a program that lists the directory knows
-it without reading the file. Only manifests commit loads. A checkpoint contains only facts from the
-manifests up to its load. So it does not matter which loader writes the checkpoint, or whether two
-loaders write it.
+be gone (chain.py). This number is in the name of the file, so that a program that lists the
+directory knows the number without reading the file. Only manifests commit loads. A checkpoint
+contains only facts from the manifests up to its load. So it does not matter which loader writes the
+checkpoint, or whether two loaders write it.
 """
 
 from __future__ import annotations

@@ -42,14 +42,17 @@ from typing import Final, NamedTuple
 from skidway.audit.counts.marks import FileKey
 
 GRACE_MS: Final = 3_600_000
-"""The grace time is an hour. A record of a closed file comes late by less than three minutes. After
-a process has died, the kernel still tries to send the bytes of its socket for 103 s, and a lagging
-replica may keep the high watermark low for 30 s. The rest of the hour allows for clocks that are
-adjusted and for slow networks. Keeping marks for one more hour needs little memory.
+"""A closed file becomes SEALED (see the module's docstring) only by a seal that its agent made at
+least this long (an hour) after it closed the file. A record of a closed file comes late by less
+than three minutes. After a process has died, the kernel still tries to send the bytes of its socket
+for 103 s, and a lagging replica may keep the high watermark low for 30 s. The rest of the hour
+allows for clocks that are adjusted and for slow networks. Keeping marks for one more hour needs
+little memory.
 """
 
 SETTLED_MS: Final = 600_000
-"""The settling time is ten minutes, which is more than three times the delay with which a record
+"""The loader makes a fence (see the module's docstring) for a file only if it read the file's
+closure at least this long ago. Ten minutes are more than three times the delay with which a record
 may come late."""
 
 
@@ -74,9 +77,10 @@ class Closed(NamedTuple):
 
 
 class Fence(NamedTuple):
-    """The fence in one partition. named: one past the highest offset in any seal so far. end: the
-    offset that loads must reach; None if there is no fence, or if the fence does not include this
-    partition."""
+    """The part of a topic's fence in one partition. (A fence says up to which offsets the topic
+    must be loaded before the waiting files are forgotten.) named: one past the highest offset in
+    any seal so far. end: the offset that loads must reach; None if there is no fence, or if the
+    fence does not include this partition."""
 
     named: int = 0
     end: int | None = None
@@ -96,26 +100,26 @@ class Heard:
 
 @dataclass(slots=True)
 class Closures:
-    """The closed files of a topic that are not forgotten yet, and the topic's fence."""
+    """The closed files of a topic that are not forgotten yet, and the topic's fence (the offsets up
+    to which the topic must be loaded before the waiting files are forgotten)."""
 
     files: dict[FileKey, Closed] = field(default_factory=dict)
     fence: dict[int, Fence] = field(default_factory=dict)
 
     @property
     def is_fenced(self) -> bool:
-        """Returns whether some files wait for the fence."""
+        """Returns whether the topic has a fence, that is, whether files wait until the topic is
+        loaded up to certain offsets."""
         return any(each.end is not None for each in self.fence.values())
 
     def close(self, closed: Mapping[FileKey, int], now_ms: int) -> None:
-        """Notes the closed files about which the loader has just read. closed: when each file was
+        """Adds the files about whose closing the loader has just read. closed: when each file was
         closed, by its agent's clock."""
         for key, time_ms in closed.items():
             self.files.setdefault(key, Closed(time_ms, now_ms))
 
     def name(self, offsets: Mapping[int, int]) -> None:
-        """Notes offsets from seals, by partition. Keeps only the highest offset of each
-        partition.
-        """
+        """Notes offsets that seals name. Keeps only the highest offset of each partition."""
         for partition, offset in offsets.items():
             fence = self.fence.get(partition, Fence())
             self.fence[partition] = fence._replace(named=max(fence.named, offset + 1))
@@ -141,8 +145,9 @@ class Closures:
                 self.files[key] = closed._replace(stage=Stage.SEALED)
 
     def settled(self, now_ms: int) -> list[FileKey]:
-        """Returns the files in the stage SEALED for which a new fence may be made. The list is
-        empty as long as the topic has a fence."""
+        """Returns the files for which a new fence may be made: files in the stage SEALED whose
+        closures were read at least SETTLED_MS ago. The list is empty as long as the topic has a
+        fence."""
         if self.is_fenced:
             return []
         return [
@@ -152,9 +157,10 @@ class Closures:
         ]
 
     def make_fence(self, files: Iterable[FileKey], watermarks: Mapping[int, int]) -> None:
-        """Makes the topic's fence. files: the files that wait for this fence, as `settled` has
-        returned them. watermarks: the high watermarks of all partitions that the loader knows. The
-        caller must ask the brokers for the high watermarks after it has called `settled`.
+        """Makes the topic's fence, that is, the offsets up to which the topic must be loaded before
+        `files` are forgotten. files: the files that `settled` has returned. watermarks: the high
+        watermarks of all partitions that the loader knows. The caller must ask the brokers for the
+        high watermarks after it has called `settled`.
 
         If seals contain offsets of further partitions, the fence includes these partitions too.
         """
@@ -166,8 +172,8 @@ class Closures:
 
     def passed(self, ends: Mapping[int, int]) -> list[FileKey]:
         """If all partitions are loaded up to the fence, removes the fence, and removes and returns
-        the files that waited for the fence. ends: by partition, the offset before which everything
-        is loaded."""
+        the files that waited for the fence. ends: for each partition, the offset before which
+        everything is loaded."""
         ahead = [p for p, each in self.fence.items() if each.end and ends.get(p, 0) < each.end]
         if ahead or not self.is_fenced:
             return []

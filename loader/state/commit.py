@@ -125,7 +125,7 @@ def _first(topic: str) -> Steps[Manifest | None]:
     visible: list[str] = yield Names(topic)
     if not any(map(layout.is_day_folder, visible)):
         return None
-    newest = yield from chain.newest_manifest(topic)  # visible rows have a manifest by now
+    newest = yield from chain.newest_manifest(topic)  # a load with visible rows is committed
     if newest is None:
         raise StateRefused(
             f"{topic} has rows, but no manifest under {layout.state(topic)}: a first load would "
@@ -170,8 +170,8 @@ def is_lost(manifest: Manifest) -> Steps[bool]:
 
 
 def finish(manifest: Manifest, given_up: GivenUp = _nothing) -> Steps[None]:
-    """Deletes the files that a committed load removes, and moves those of its own files into place
-    that are still in the staging directory. Any loader may do this, at any time.
+    """Deletes the files that a committed load removes, and moves the load's own files into place,
+    as far as they are still in the staging directory. Any loader may do this, at any time.
 
     Moves the file that lists the columns into place before the rows, so that no reader of the
     directory finds a column that is not listed. Deletes the `_SUCCESS` of an hour before it moves
@@ -183,8 +183,8 @@ def finish(manifest: Manifest, given_up: GivenUp = _nothing) -> Steps[None]:
     removed, waiting = _by_folder(manifest.removed), moves(manifest)
     changed = {os.path.dirname(path): path for path in (yield from _unmarked(manifest))}
     targets = {os.path.dirname(move.target) for move in waiting}
-    # Directories that get no new file come first, because all removed files must be deleted before
-    # the last move.
+    # Directories that get no new file come first, so that all files that the load removes are
+    # deleted before its last move.
     for folder in sorted({*removed, *changed}, key=lambda each: (each in targets, each)):
         if folder in changed:
             yield Delete(changed[folder])

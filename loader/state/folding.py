@@ -64,8 +64,8 @@ def fold(newest: Manifest, keep: int, every: int | None = None) -> Steps[bool]:
 
 
 def _oldest(known: Iterable[Checkpoint], last: int) -> int:
-    """Returns the number of the first manifest that must be kept. All earlier manifests are
-    replaced by a checkpoint in `known`. Only manifests up to `last` may be deleted."""
+    """Returns the number of the oldest manifest that must be kept. A checkpoint in `known` replaces
+    all older manifests. Every manifest above `last` must be kept."""
     found = [1]
     for each in known:
         found.append(each.oldest)

@@ -103,8 +103,8 @@ def columns_file(schema: pa.Schema) -> bytes:
 def _encodings(table: pa.Table) -> dict[str, Any]:
     """Returns the options that tell the Parquet writer how to encode each column. Columns whose
     values repeat get a dictionary. Whole numbers that rise from row to row, or that seldom repeat,
-    are written as differences (delta encoding). This takes less time and far fewer bytes than a
-    dictionary. Other values that seldom repeat are written plainly."""
+    are written as differences (delta encoding). Differences take less time and far fewer bytes than
+    a dictionary. Other values that seldom repeat are written plainly."""
     rising = [each.name for each in table.schema if _rises(each)]
     rare = [each for each in table.schema if each.name not in rising and _is_rare(table, each)]
     numbers = [each.name for each in rare if types.is_signed_integer(each.type)]

@@ -24,8 +24,8 @@ AHEAD_HOURS: Final = 2
 
 
 def marked(topic: str, hours: Iterable[str]) -> Steps[dict[str, bytes]]:
-    """Returns, by hour, the content of the `_SUCCESS` files of these hours. Leaves out hours
-    without a `_SUCCESS`."""
+    """Returns the content of the `_SUCCESS` file of each of these hours. Leaves out hours without a
+    `_SUCCESS`."""
     found = {}
     for hour in sorted(set(hours)):
         data: bytes | None = yield Read(layout.success(topic, hour))
@@ -36,8 +36,8 @@ def marked(topic: str, hours: Iterable[str]) -> Steps[dict[str, bytes]]:
 
 def stage(store: Store, load: LoadId, contents: Mapping[str, bytes]) -> tuple[Replacement, ...]:
     """Writes the `_SUCCESS` files of hours into the staging directory. Returns for each file its
-    final path and its path in the staging directory. contents: the content of each file, by
-    hour."""
+    final path and its path in the staging directory. contents: for each hour, the content of its
+    file."""
     files = []
     for hour, content in sorted(contents.items()):
         file = Replacement(layout.success(load.topic, hour), f"{load.staging}/success-{hour}")

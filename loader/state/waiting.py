@@ -24,7 +24,7 @@ _NAME: Final = re.compile(r"(\d+)-(\d+)")
 
 
 class WaitingNotes:
-    """The notes about the files of one topic whose announcement is missing."""
+    """The notes about the files of one topic that are not announced yet."""
 
     def __init__(self, store: Store, topic: str) -> None:
         self._store, self._topic = store, topic

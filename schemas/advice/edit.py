@@ -13,8 +13,8 @@ from skidway.schemas.differences import type_name
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """An edit of a draft. `words` is a sentence that says what the edit does, and `change` is the
-    function that changes the draft."""
+    """An edit of a draft (a schema that is being edited). `words` is a sentence that says what the
+    edit does, and `change` is the function that changes the draft."""
 
     words: str
     change: Callable[[Draft], None]

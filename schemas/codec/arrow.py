@@ -120,9 +120,9 @@ def arrow_type(avro: AvroType) -> pa.DataType:
 
 
 def as_record(avro: AvroType) -> Record:
-    """If `avro` is a record, returns the same record without circles (`without_circles`).
-    Otherwise, returns a record whose only field has the type `avro`. Datums of this record have the
-    same bytes as datums of `avro`."""
+    """If `avro` is a record, returns the same record without circles (types that contain
+    themselves, see `without_circles`). Otherwise, returns a record whose only field has the type
+    `avro`. Datums of this record have the same bytes as datums of `avro`."""
     avro = without_circles(avro)
     return avro if isinstance(avro, Record) else record_of([(VALUE, avro)])
 
@@ -148,7 +148,8 @@ def is_nullable(avro: AvroType) -> bool:
 
 def unwrapped(avro: AvroType) -> tuple[AvroType, bool]:
     """Returns the type without its null branch, and whether the type allows null. Returns a
-    `Recursive`, or a union with several branches besides null, unchanged."""
+    `Recursive` (a type that contains itself), or a union with several branches besides null,
+    unchanged."""
     if not isinstance(avro, Union):
         return avro, is_nullable(avro)
     members = branches_of(avro)

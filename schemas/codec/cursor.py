@@ -122,13 +122,14 @@ class Cursor:
         self.at[rows], self.end[rows], self.bad[rows] = other.at, other.end, other.bad
 
     def fail(self, mask: Mask) -> None:
-        """Marks the rows of the mask as bad, and moves their positions to the sink."""
+        """Marks the rows where the mask is true as bad, and moves their positions to the sink (the
+        zero bytes after the data)."""
         if mask.any():
             self.bad |= mask
             self.at[mask] = self.end[mask] = self.chunk.sink
 
     def finish(self) -> None:
-        """Marks each datum as bad whose position is not exactly at the datum's end."""
+        """Marks a datum as bad if the cursor has not stopped exactly at the end of the datum."""
         self.fail((self.at != self.end) & ~self.bad)
 
     def byte(self) -> Bytes:

@@ -30,7 +30,7 @@ from skidway.schemas.codec.text_columns import text_skipper
 
 ROWS_MIN: Final = 32
 """If fewer rows than this number have items left, it takes less time to decode their datums one by
-one than to make one more round."""
+one than to continue with these few rows together."""
 EMPTY_ITEMS_FEW: Final = 32
 """This module reads only blocks with at most this many items that take no bytes. If a block has
 more of these items, the block's datum is decoded alone."""
@@ -243,8 +243,8 @@ def _fixed_size(avro: AvroType) -> int | None:
 
 
 def _is_arithmetic(avro: AvroType) -> bool:
-    """Returns whether the positions of an array's items can be computed, without skipping the items
-    in rounds."""
+    """Returns whether the positions of an array's items can be computed without moving a cursor
+    past one item after the other."""
     return avro.kind in _NUMBERS or _fixed_size(avro) is not None
 
 

@@ -196,7 +196,7 @@ class Resolver:
 
 class _Texts:
     """Turns JSON values of the reader's type into a column of JSON texts. Used if the reader's type
-    is `Recursive`."""
+    contains itself (`Recursive`)."""
 
     def one(self, value: Any) -> str | None:
         return written(value)
@@ -207,7 +207,7 @@ class _Texts:
 
 class _Columns:
     """Turns JSON values of the reader's type into a column of this type. Used if the reader's type
-    is not `Recursive`."""
+    does not contain itself."""
 
     def __init__(self, avro: AvroType) -> None:
         self._arrow = arrow_type(avro)
@@ -245,8 +245,8 @@ def _values_of(writer: AvroType) -> Callable[[pa.Array], list[Any]]:
 
 
 def _declared(avro: AvroType) -> AvroType:
-    """Returns the type that the schema declares, which `without_circles` may have replaced by a
-    `Recursive`. The JSON values have the declared type."""
+    """Returns the type that the schema declares. (`without_circles` may have replaced it by a
+    `Recursive`, because it contains itself.) The JSON values have the declared type."""
     return avro.type if isinstance(avro, Recursive) else avro
 
 

@@ -188,8 +188,8 @@ def _from_json(avro: AvroType, value: Any) -> Any:
 
 def _tagged(avro: AvroType, value: Any) -> Any:
     """Returns a default with tags: each value of a union of several types gets a tag that says
-    which type it has (see `plain_schema`). Its type is the first branch that the value fits, as the
-    specification demands."""
+    which type it has (see `plain_schema`). If a value fits several types of the union, the tag
+    names the first of them, as the specification demands."""
     if isinstance(avro, Recursive):
         return _tagged(avro.type, value)
     if isinstance(avro, Union):

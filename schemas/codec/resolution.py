@@ -82,8 +82,9 @@ def resolution(writer: AvroType, reader: AvroType, path: str = "") -> Step:
 
 
 def chosen_member(writer: AvroType, reader: Union) -> int:
-    """Returns the index of the reader's branch, among the branches other than null, into which a
-    value of the writer's type is resolved. Raises `Unresolvable` if no branch fits."""
+    """Returns the branch of the reader's union into which values of the writer's type are
+    converted, as an index among the branches other than null. Raises `Unresolvable` if no branch
+    fits."""
     return _chosen(writer, reader, "")[1]
 
 

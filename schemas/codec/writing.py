@@ -60,7 +60,7 @@ class TooLong(Exception):
 
 
 def joined(fragments: list[Fragment], rows: int) -> pa.BinaryArray:
-    """Joins the fragments row by row into one array. Raises `TooLong`."""
+    """Joins the fragments (columns of bytes) row by row into one array. Raises `TooLong`."""
     arrays = [each for each in fragments if isinstance(each, pa.BinaryArray)]
     if len(arrays) == len(fragments) == 1:
         return arrays[0]
@@ -225,7 +225,7 @@ def _map(avro: Map) -> Writer:
 
 def _blocks(offsets: Any, items: pa.BinaryArray) -> list[Fragment]:
     """Encodes the items of each row as one block, followed by the zero that ends an array or map.
-    If a row has no items, its fragment is only this zero."""
+    If a row has no items, its bytes are only this zero."""
     bounds = _offsets(items)[offsets - offsets[0]]
     counts = np.diff(offsets).astype(np.int64)
     begin = _numbers(counts[counts > 0])

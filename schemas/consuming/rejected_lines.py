@@ -43,7 +43,7 @@ NUL_BYTES: Final = "nul-bytes"
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """Selects the rejected lines to read. since, until: times of rejection in ms; until is
-    exclusive. files: a pattern such as /var/log/nginx/*.
+    exclusive. files: a pattern for the paths of log files, such as /var/log/nginx/*.
     """
 
     since: int | None = None
@@ -156,7 +156,7 @@ def is_cut(document: Mapping[str, Any]) -> bool:
     A repaired line may be rejected again. The record's `length` is then the length of the JSON
     document in which `skidway agent replay` sent the line. This document is longer than the line,
     so `length` does not show whether the line was cut. Such a line counts as cut only if it was
-    withheld."""
+    withheld (the agent sent no text, because the line may contain secrets)."""
     if document["line"] == WITHHELD or document["reason"] == NUL_BYTES:
         return True
     if document.get("original_first") is not None:

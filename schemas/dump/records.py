@@ -100,7 +100,7 @@ def _read_line(text: str, where: str) -> Record:
 
 def _columns(text: str, where: str) -> tuple[str, str]:
     """Returns key and value from a line of kafka-console-consumer's output. Ignores the columns
-    that this program may print before the key."""
+    that kafka-console-consumer may print before the key."""
     parts = text.split("\t")
     while parts and (parts[0].startswith(_BEFORE_KEY) or parts[0] in _BEFORE_KEY_ALONE):
         parts.pop(0)

@@ -48,8 +48,8 @@ class Steps:
 
 def steps(wanted: Contents, there: Contents, *, with_modes: bool = True) -> Steps:
     """Returns the steps from `there` (the contents of the registry) to `wanted` (the contents of
-    the dump). If an id or a version has different schemas in the two, raises `DumpRefused`. Its
-    message says how many such conflicts there are."""
+    the dump). If an id or a version has different schemas in the two, raises `DumpRefused`. The
+    error's message says how many such conflicts there are."""
     found = list(_conflicts(wanted, there))
     if found:
         named = "; ".join(found[:NAMED_MAX])

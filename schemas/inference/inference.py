@@ -31,7 +31,8 @@ class FieldFound:
     type: str
     lines: int
     share: float
-    """How large a part of the lines that fit the log's format has the field: 0 to 1."""
+    """The share of lines that have the field, among the lines that fit the log's format (0 to
+    1)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ def avro_name(text: str) -> str:
 
 def avro_names(texts: Iterable[str], reserved: frozenset[str] = frozenset()) -> dict[str, str]:
     """Returns a valid name for each text. The names differ even if upper and lower case count as
-    equal, and no name is `reserved`. A text that is already a valid name and not reserved stays
+    equal, and no name is in `reserved`. A text that is already a valid name and not reserved stays
     unchanged; of several such texts that differ only in case, only the first stays unchanged. A
     reserved name loses its leading `_`. For example, `@timestamp` would become `_timestamp`, which
     is reserved, so it becomes `timestamp`.

@@ -62,9 +62,9 @@ class Shape:
     kinds: dict[str, int] = field(default_factory=dict)
     members: dict[str, Shape] = field(default_factory=dict)
     is_map: bool = False
-    """Whether the objects of this shape are maps, that is, their names are data and not names of
-    fields. If this is true, `members` has one entry with the name "": the common shape of all
-    values of the maps."""
+    """Whether the objects of this shape are maps, so that the names in the objects are data and not
+    names of fields. If this is true, `members` has one entry with the name "": the common shape of
+    all values of the maps."""
     items: Shape | None = None
     is_root: bool = False
     """Whether this is the shape of whole lines, which are always records and never maps."""
@@ -128,8 +128,8 @@ class Shape:
             self.members[key].add(each, line, budget, typed=typed)
 
     def _as_map(self) -> None:
-        """Turns the objects of this shape into maps. Their names then count as data, and all their
-        values have one common shape."""
+        """Turns the objects of this shape into maps. The names of the objects' fields then count as
+        data, and all values of these fields have one common shape."""
         if self.is_map:
             return
         merged = Shape()

@@ -27,8 +27,9 @@ _refused = Counter(
 
 
 class BasicAuthentication:
-    """Passes a request on to the application if it has the name and the password of a user.
-    Otherwise, answers with 401. If too many passwords wait to be checked, answers with 503."""
+    """Passes a request on to the application if the request has the name and the password of a
+    user. Otherwise, answers with 401. If too many passwords wait to be checked, answers with
+    503."""
 
     def __init__(self, app: ASGIApp, users: Users, realm: str) -> None:
         self._app = app

@@ -18,8 +18,8 @@ types take about twenty times as much memory as the texts."""
 NEEDED_MAX: Final = 100
 """A schema may reference at most this many schemas, directly and through other schemas."""
 NEEDED_CHARACTERS_MAX: Final = 4_000_000
-"""The schemas that a schema references have texts of at most this many characters together, because
-a client of the schema has to read all these texts.
+"""The texts of all schemas that one schema references may together have at most this many
+characters, because a client of the schema has to read all these texts.
 """
 
 

@@ -78,7 +78,7 @@ class Hash:
         return f"$scrypt${made_with}${_text(self.salt)}${_text(self.value)}"
 
     def fits(self, password: str) -> bool:
-        """Returns whether this is the hash of the password."""
+        """Returns whether `password` has this hash."""
         return hmac.compare_digest(self._derived(password), self.value)
 
     def _derived(self, password: str) -> bytes:
@@ -123,8 +123,8 @@ class Users:
         return False
 
     def check(self, name: str, password: str) -> bool:
-        """Returns whether the password belongs to the user. This method is slow. It takes the same
-        time for an unknown user, so that the time does not reveal which users exist."""
+        """Returns whether the password belongs to the user. This method is slow. For an unknown
+        user, it takes the same time, so that the time does not reveal which users exist."""
         with self._lock:
             hashes = self._hashes
         good = any(each.fits(password) for each in hashes.get(name, ()))

@@ -29,25 +29,25 @@ class NotFound(Refusal):
 
 
 def subject_not_found(subject: str) -> Refusal:
-    """The refusal if the subject does not exist, or if it has only soft-deleted versions
-    and the request does not ask for deleted versions."""
+    """Returns the refusal of a request for a subject that does not exist, or that has only
+    soft-deleted versions although the request does not ask for deleted versions."""
     return NotFound(40401, f"Subject '{subject}' not found.")
 
 
 def version_not_found(version: int | str) -> Refusal:
-    """The refusal if the subject does not have this version."""
+    """Returns the refusal of a request for a version that the subject does not have."""
     return NotFound(40402, f"Version {version} not found.")
 
 
 def schema_not_found(schema_id: int | str | None = None) -> Refusal:
-    """The refusal if no schema has this id. If `schema_id` is None, it is the refusal of a lookup
-    of a schema that the subject does not have."""
+    """Returns the refusal of a request for a schema id that no schema has. If `schema_id` is None,
+    returns the refusal of a request for a schema that the subject does not have."""
     which = "Schema" if schema_id is None else f"Schema {schema_id}"
     return NotFound(40403, f"{which} not found")
 
 
 def subject_was_deleted(subject: str) -> Refusal:
-    """The refusal of a soft deletion if the subject is soft-deleted already."""
+    """Returns the refusal of a request to soft-delete a subject that is soft-deleted already."""
     return NotFound(
         40404,
         f"Subject '{subject}' was soft deleted. Set permanent=true to delete permanently",
@@ -55,14 +55,15 @@ def subject_was_deleted(subject: str) -> Refusal:
 
 
 def subject_not_deleted(subject: str) -> Refusal:
-    """The refusal of a permanent deletion if the subject is not soft-deleted yet."""
+    """Returns the refusal of a request to delete permanently a subject that is not soft-deleted
+    yet."""
     return NotFound(
         40405, f"Subject '{subject}' was not deleted first before being permanently deleted"
     )
 
 
 def version_was_deleted(subject: str, version: int) -> Refusal:
-    """The refusal of a soft deletion if the version is soft-deleted already."""
+    """Returns the refusal of a request to soft-delete a version that is soft-deleted already."""
     return NotFound(
         40406,
         f"Subject '{subject}' Version {version} was soft deleted. "
@@ -71,7 +72,8 @@ def version_was_deleted(subject: str, version: int) -> Refusal:
 
 
 def version_not_deleted(subject: str, version: int) -> Refusal:
-    """The refusal of a permanent deletion if the version is not soft-deleted yet."""
+    """Returns the refusal of a request to delete permanently a version that is not soft-deleted
+    yet."""
     return NotFound(
         40407,
         f"Subject '{subject}' Version {version} was not deleted first "
@@ -80,19 +82,20 @@ def version_not_deleted(subject: str, version: int) -> Refusal:
 
 
 def config_not_found(subject: str) -> Refusal:
-    """The refusal if the subject has no compatibility level of its own."""
+    """Returns the refusal of a request for the compatibility level of a subject that has no level
+    of its own."""
     return NotFound(
         40408, f"Subject '{subject}' does not have subject-level compatibility configured"
     )
 
 
 def mode_not_found(subject: str) -> Refusal:
-    """The refusal if the subject has no mode of its own."""
+    """Returns the refusal of a request for the mode of a subject that has no mode of its own."""
     return NotFound(40409, f"Subject '{subject}' does not have subject-level mode configured")
 
 
 def reference_not_found(name: str, subject: str, version: int | None) -> Refusal:
-    """The refusal if a schema references a version that does not exist."""
+    """Returns the refusal of a schema that references a version that does not exist."""
     which = "latest version" if version is None else f"version {version}"
     return NotFound(
         42201,
@@ -103,7 +106,7 @@ def reference_not_found(name: str, subject: str, version: int | None) -> Refusal
 
 
 def incompatible(subject: str, messages: list[str]) -> Refusal:
-    """The refusal if the schema is incompatible with earlier schemas of the subject."""
+    """Returns the refusal of a schema that is incompatible with earlier schemas of the subject."""
     return Refusal(
         409,
         409,
@@ -113,13 +116,13 @@ def incompatible(subject: str, messages: list[str]) -> Refusal:
 
 
 def invalid_schema(why: str) -> Refusal:
-    """The refusal of a text that is no schema, or of a schema that the registry cannot
+    """Returns the refusal of a text that is no schema, or of a schema that the registry cannot
     store."""
     return Refusal(422, 42201, f"Invalid schema: {why}")
 
 
 def invalid_version(version: str) -> Refusal:
-    """The refusal of a version that is neither a number from 1 on nor `latest`."""
+    """Returns the refusal of a version that is neither a number from 1 on nor `latest`."""
     return Refusal(
         422,
         42202,
@@ -129,7 +132,7 @@ def invalid_version(version: str) -> Refusal:
 
 
 def invalid_level(level: object) -> Refusal:
-    """The refusal of a text that is no compatibility level."""
+    """Returns the refusal of a text that is no compatibility level."""
     return Refusal(
         422,
         42203,
@@ -139,7 +142,7 @@ def invalid_level(level: object) -> Refusal:
 
 
 def invalid_mode(mode: object) -> Refusal:
-    """The refusal of a text that is no mode."""
+    """Returns the refusal of a text that is no mode."""
     return Refusal(
         422,
         42204,
@@ -149,12 +152,12 @@ def invalid_mode(mode: object) -> Refusal:
 
 
 def not_permitted(what: str) -> Refusal:
-    """The refusal of an operation that the mode, or this registry, does not allow."""
+    """Returns the refusal of an operation that the mode, or this registry, does not allow."""
     return Refusal(422, 42205, what)
 
 
 def reference_exists(subject: str, version: int) -> Refusal:
-    """The refusal of a request to delete a version that another schema references."""
+    """Returns the refusal of a request to delete a version that another schema references."""
     return Refusal(
         422,
         42206,
@@ -164,70 +167,74 @@ def reference_exists(subject: str, version: int) -> Refusal:
 
 
 def id_does_not_match(known: int, given: int) -> Refusal:
-    """The refusal of a request to import a schema under an id if the subject already has this
-    schema under another id."""
+    """Returns the refusal of a request to import a schema under an id, although the subject already
+    has this schema under another id."""
     return Refusal(
         422, 42207, f"The subject has this schema with id {known}, not with the given id {given}"
     )
 
 
 def invalid_subject(subject: str) -> Refusal:
-    """The refusal of a name that no subject can have."""
+    """Returns the refusal of a name that no subject can have."""
     return Refusal(422, 42208, f"The specified subject '{subject}' is not a valid subject")
 
 
 def too_large(size_bytes: int, limit_bytes: int) -> Refusal:
-    """The refusal of a schema that is too large for one node of ZooKeeper."""
+    """Returns the refusal of a schema that is too large for one node of ZooKeeper."""
     return Refusal(
         422, 42209, f"The schema takes {size_bytes} bytes, more than the {limit_bytes} allowed"
     )
 
 
 def malformed(why: str) -> Refusal:
-    """The refusal of a request whose path, query or body does not have the form that the API
-    demands."""
+    """Returns the refusal of a request whose path, query or body does not have the form that the
+    API demands."""
     return Refusal(400, 400, why)
 
 
 def unsupported_media_type() -> Refusal:
-    """The refusal of a request body of a media type that the registry does not read."""
+    """Returns the refusal of a request whose body has a media type that the registry does not
+    read."""
     return Refusal(415, 415, "HTTP 415 Unsupported Media Type")
 
 
 def not_acceptable() -> Refusal:
-    """The refusal if the client accepts none of the answer's media types."""
+    """Returns the refusal of a request whose client accepts none of the media types in which the
+    registry can answer."""
     return Refusal(406, 406, "HTTP 406 Not Acceptable")
 
 
 def foreign_origin(origin: str) -> Refusal:
-    """The refusal of a change that a web page of another site requests."""
+    """Returns the refusal of a change that a web page of another site requests."""
     return Refusal(403, 403, f"A page of {origin} may not change this registry")
 
 
 def unauthorized() -> Refusal:
-    """The refusal of a request without a user, or with a wrong password."""
+    """Returns the refusal of a request without a user, or with a wrong password."""
     return Refusal(401, 401, "HTTP 401 Unauthorized")
 
 
 def too_busy() -> Refusal:
-    """The refusal if there are more requests at once than the registry accepts. The client
+    """Returns the refusal of a request that comes while the registry has as many requests as it
+    accepts at once. The client
     may try again."""
     return Refusal(503, 503, "The registry has too many requests at once, try again later")
 
 
 def body_too_large(limit_bytes: int) -> Refusal:
-    """The refusal of a request body that is larger than the limit. The registry does not read
-    this body to its end."""
+    """Returns the refusal of a request body that is larger than the limit. The registry does not
+    read this body to its end."""
     return Refusal(413, 413, f"The request body is larger than {limit_bytes} bytes")
 
 
 def body_too_slow(limit_s: float) -> Refusal:
-    """The refusal of a request body that does not arrive in time. The client may try
+    """Returns the refusal of a request body that does not arrive in time. The client may try
     again."""
     return Refusal(408, 408, f"The request body did not come within {limit_s:g} s")
 
 
 def store_away(why: str) -> Refusal:
-    """The refusal if ZooKeeper is unreachable. The registry still answers reads, and the
+    """Returns the refusal of a request that needs ZooKeeper while ZooKeeper is unreachable. The
+    registry still answers reads, and the
     client may try writes again."""
     return Refusal(503, 503, f"The registry's store does not answer, try again later: {why}")

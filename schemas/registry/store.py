@@ -253,8 +253,8 @@ class Store:
 
     def _refuse_if_cut(self) -> None:
         """Raises `StateRefused` if the last entry that was read is gone or has changed, for example
-        because somebody restored an older backup. Otherwise later writes would use the schema ids
-        of the lost entries again."""
+        because somebody restored an older backup. Without this check, later writes would use the
+        schema ids of the lost entries again."""
         if self._read == 0 or self._entries.read(self._read, 1) == [self._last]:
             return
         # our ZooKeeper server may lag behind the leader and lack the last entry

@@ -21,6 +21,12 @@ def table(rows: Iterable[Row], columns: Sequence[str]) -> None:
     print(render_table(list(rows), columns), end="")
 
 
+def print_lines(lines: Iterable[str]) -> None:
+    """Prints lines of text. Escapes control characters, for example in the name of a file, because
+    a terminal would carry them out."""
+    print("\n".join(map(_printable, lines)))
+
+
 def print_json(document: Any) -> None:
     """Prints one JSON document."""
     print(json.dumps(document, indent=2, default=str, ensure_ascii=False))
@@ -118,14 +124,14 @@ def progress_line(what: str, done: int, total: int, note: str = "", *, has_bar: 
 
 
 def _cell(value: Any) -> str:
-    """Returns the text of a cell. Escapes control characters, for example in the name of a file,
-    because a terminal would carry them out."""
-    text = _text(value)
-    return text if text.isprintable() else "".join(map(_printable, text))
+    return _printable(_text(value))
 
 
-def _printable(character: str) -> str:
-    return character if character.isprintable() else ascii(character)[1:-1]
+def _printable(text: str) -> str:
+    """Returns the text with an escape for each control character."""
+    if text.isprintable():
+        return text
+    return "".join(x if x.isprintable() else ascii(x)[1:-1] for x in text)
 
 
 def _text(value: Any) -> str:

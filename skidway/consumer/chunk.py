@@ -50,7 +50,7 @@ class Chunk:
         self.end = max(read_header(raw).last_offset + 1, reading.handed)
 
     def records(self) -> Iterator[Record]:
-        """Yields the records one by one, from offset `reading.handed` on."""
+        """Yields the records one by one, without those that the application already has."""
         batch, first = self._batch, self._rest()
         tp = self.reading.tp
         columns = zip(
@@ -63,8 +63,8 @@ class Chunk:
         return (Record(tp.topic, tp.partition, *row) for row in columns)
 
     def table(self) -> pa.RecordBatch | None:
-        """Returns the records as columns (`SCHEMA`), from offset `reading.handed` on, or None if
-        there are no such records."""
+        """Returns the records as columns (`SCHEMA`), without those that the application already
+        has. Returns None if no record is left."""
         batch, first = self._batch, self._rest()
         count = len(batch.offsets) - first
         if count == 0:

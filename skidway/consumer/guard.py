@@ -39,7 +39,7 @@ class Guard:
         self._done: set[Hashable] = set()
 
     def next_token(self) -> int:
-        """Returns a token for one transaction."""
+        """Returns a new token, which identifies one transaction."""
         return next(self._tokens)
 
     def document(self, token: int) -> bytes:
@@ -47,8 +47,8 @@ class Guard:
         return registration_document(self._streams, self._now_ms, token)
 
     def succeeded(self) -> None:
-        """Notes that a transaction succeeded. Earlier transactions without an answer have then not
-        happened, and can never happen."""
+        """Notes that a transaction succeeded. This proves that no earlier transaction without an
+        answer has happened or ever can happen."""
         self.version += 1
         self._unanswered.clear()
 

@@ -27,8 +27,9 @@ class Lease:
         self.until = float("-inf")
 
     def proven(self, asked_at: float) -> None:
-        """Extends the lease. ZooKeeper has answered a request that was sent at the time `asked_at`,
-        and the answer shows that the registration existed."""
+        """Extends the lease (the time for which the registration is certain to exist). Called when
+        ZooKeeper's answer to a request shows that the registration existed. `asked_at` is the time
+        when the request was sent."""
         self.until = max(self.until, asked_at + _BELIEVED * self._timeout_s)
 
     def end(self) -> None:

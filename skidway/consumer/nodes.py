@@ -94,7 +94,8 @@ def registration_document(streams: Mapping[str, int], now_ms: int, token: int = 
 
 
 def read_token(data: bytes) -> int:
-    """Returns the token of a registration, or 0 if it has none."""
+    """Returns the token in a registration's content (it identifies the newest transaction), or 0 if
+    there is none."""
     token = _object(data).get("token")
     return token if isinstance(token, int) else 0
 

@@ -25,7 +25,7 @@ _log = log.get(__name__)
 
 
 class StreamReader:
-    """The source of a stream's batches. Only one thread at a time may use it."""
+    """Gets the batches for a stream. Only one thread at a time may use this object."""
 
     def __init__(
         self,

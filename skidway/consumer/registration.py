@@ -80,8 +80,8 @@ class Bell:
         self.ring(changed=True)
 
     def on_owner(self, event: Any) -> None:
-        """A watch calls this method when an owner node has changed. If the connection was lost, the
-        event has no path.
+        """A watch calls this method when the owner node of a partition has changed. If the
+        connection was lost, the event has no path.
         """
         vacated = nodes.partition_of(event.path) if event.path else None
         self.ring(changed=vacated is None, vacated=vacated)
@@ -120,7 +120,8 @@ class Registration:
         self._coordinator.on_state(self._on_state)
 
     def begin(self, streams: Mapping[str, int], bells: tuple[Bell, ...]) -> None:
-        """Sets the streams that `ensure` registers, and the bells that are rung from now on."""
+        """Sets the streams that `ensure` registers, and the bells that wake these streams from now
+        on."""
         self._streams, self._bells = dict(streams), bells
 
     def registry(self) -> GroupRegistry:
@@ -151,8 +152,9 @@ class Registration:
         return self._lease.renew_at
 
     def ensure(self) -> Guard | None:
-        """Returns the guard of the consumer's registration. If the consumer is not registered,
-        registers it first. Returns None while ZooKeeper does not answer.
+        """Returns the `Guard` with which the consumer's streams make transactions under its
+        registration. If the consumer is not registered, registers it first. Returns None while
+        ZooKeeper does not answer.
         """
         guard = self.guard
         if guard is not None or not self.is_connected:

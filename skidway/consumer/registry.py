@@ -137,8 +137,8 @@ class GroupRegistry:
             self._coordinator.watch_node(f"{nodes.BROKER_TOPICS}/{topic}", watch)
 
     def claim(self, guard: Guard, reader: str, tp: TopicPartition, watch: Watch) -> bool:
-        """Creates the owner node, and returns True. If another reader owns the partition, watches
-        the owner node and returns False."""
+        """Creates the partition's owner node in ZooKeeper, and returns True. If another reader owns
+        the partition, watches its owner node and returns False."""
         path = nodes.owner_path(self._group, tp)
         for _ in range(_ATTEMPTS_MAX):
             refusal = self._transact(guard, [_create(path, reader.encode(), ephemeral=True)])
@@ -156,8 +156,8 @@ class GroupRegistry:
         return False
 
     def disclaim(self, guard: Guard, reader: str, tp: TopicPartition) -> None:
-        """Removes the owner node if it names this reader, because a claim without an answer may
-        have created the node."""
+        """Removes the partition's owner node from ZooKeeper if it names this reader, because a
+        claim without an answer may have created the node."""
         # ZooKeeper processes the requests of a session in order. So after this empty transaction,
         # no earlier claim can take effect.
         self._transact(guard, [])
@@ -166,7 +166,8 @@ class GroupRegistry:
             self.release(guard, tp, None)
 
     def release(self, guard: Guard, tp: TopicPartition, offset: int | None) -> None:
-        """Commits an offset (None: commits nothing) and removes the owner node.
+        """Commits an offset (None: commits nothing) and removes the partition's owner node from
+        ZooKeeper.
 
         If there is no answer, call this method again; the release happens only once. If others have
         removed the owner node, nothing is written.

@@ -175,16 +175,18 @@ class Demo:
         time.sleep(0.1)
 
     def wait_for_verdict(self) -> None:
-        """Waits until every bucket that is to be judged is complete, but not longer than
-        `WITHIN_S`. If a program wrote a line later than the audit allows for, the line's bucket
-        needs a further load.
+        """Waits until every bucket that is to be judged is complete, or one of them is lost, but
+        not longer than `WITHIN_S`. If a program wrote a line later than the audit allows for, the
+        line's bucket needs a further load.
         """
         self.display.say("the audit judges these windows; then the rows are counted again")
         deadline = time.monotonic() + WITHIN_S
         load_at = time.monotonic() + LOAD_AGAIN_S
         while True:
             self.outcome.report = json.loads(self._audit("report").stdout)
-            if self.outcome.counts_balance or time.monotonic() > deadline:
+            if self.outcome.counts_balance or self.outcome.has_loss:
+                break
+            if time.monotonic() > deadline:
                 break
             if time.monotonic() > load_at:
                 self.load(*SMALL_WITHOUT_SPARK)

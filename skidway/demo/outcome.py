@@ -117,6 +117,11 @@ class DemoOutcome:
         return bool(judged) and all(x["verdict"] == "complete" for x in judged)
 
     @property
+    def has_loss(self) -> bool:
+        """Whether the audit calls a judged bucket lost. No load makes such a bucket complete."""
+        return any(x["verdict"] == "lost" for x in self.judged)
+
+    @property
     def rows(self) -> dict[str, int]:
         """The number of rows that the recount found for each topic. In the offline cluster, topics
         have names with the prefix `dc1.`. The keys are the names without this prefix.

@@ -252,7 +252,7 @@ class EncodedBatch:
 
     @property
     def size_bytes(self) -> int:
-        """Bytes of the finished batch. A topic's max.message.bytes limits this size."""
+        """The number of bytes of the finished batch, which a topic's max.message.bytes limits."""
         return HEADER_BYTES + len(self.body)
 
 

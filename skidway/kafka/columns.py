@@ -131,9 +131,9 @@ def decode(
 
 
 def decode_batches(batches: Sequence[UnpackedBatch]) -> DecodedRecords:
-    """Decodes all records of several batches, which `unpack` returned. If the batches are small
-    (one or two records each), this function takes far less time than a call of `decode` for each
-    batch.
+    """Decodes all records of several batches that `unpack` has checked and decompressed. If the
+    batches are small (one or two records each), this function takes far less time than a call of
+    `decode` for each batch.
 
     Raises CorruptBatch if the records of a batch are damaged (`sound_batches` finds the damaged
     batch), and ValueError if the batches have 2 GiB or more together.

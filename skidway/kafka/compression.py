@@ -33,7 +33,7 @@ _GZIP_WINDOW = 16 + zlib.MAX_WBITS  # 16: with the header and the checksum of gz
 _XERIAL_MAGIC = b"\x82SNAPPY\x00"
 _XERIAL_HEADER = _XERIAL_MAGIC + struct.pack(">ii", 1, 1)  # version, lowest compatible version
 _XERIAL_BLOCK_BYTES = 32 * 1024  # snappy-java's default
-_SNAPPY_RATIO_MAX = 32  # three bytes (a copy element) become at most 64, a ratio of 22
+_SNAPPY_RATIO_MAX = 32  # three bytes (a copy element) become at most 64
 _LZ4_RATIO_MAX = 256  # each length byte stands for at most 255 bytes
 _GZIP_RATIO_MAX = 1040  # deflate's limit is 1032
 _BELIEVED_RATIO_MAX = 64  # for a higher claimed ratio, memory is not allocated at once
@@ -97,7 +97,7 @@ def decompress(
 def _decompress_zstd(data: Readable, limit_bytes: int) -> Readable:
     """Decompresses Zstandard frames. If the first frame states a plausible size of its content,
     decompresses into a buffer of exactly this size. If there is no such size, or it is wrong, calls
-    `_decompress_reserved`."""
+    `_decompress_reserved`, which needs no size."""
     size = _zstd_content_size(data)
     if size is not None and size <= min(limit_bytes, _BELIEVED_RATIO_MAX * len(data)):
         buffer = bytearray(size)

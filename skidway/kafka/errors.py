@@ -229,7 +229,9 @@ class UnknownApi(ProtocolError):
 
 
 class UnsupportedVersion(KafkaError):
-    """Client and broker have no common version of an API, or a version lacks a needed field."""
+    """Client and broker have no common version of an API, or the common version lacks a field that
+    the request needs.
+    """
 
     def __init__(self, text: str) -> None:
         super().__init__(ErrorCode.UNSUPPORTED_VERSION, text)

@@ -27,8 +27,9 @@ _log = log.get(__name__)
 
 CONFIG = "mirror.gaps"
 GAPS_MAX = 1000
-"""The highest number of gaps of one topic. If a partition has a further gap, the mirror no longer
-copies this partition, because the source loses records faster than a person can investigate."""
+"""The highest number of gaps (ranges of missing offsets) of one topic. If a partition has a further
+gap, the mirror no longer copies this partition, because the source loses records faster than a
+person can investigate."""
 
 
 class Gap(NamedTuple):
@@ -42,13 +43,13 @@ class Gap(NamedTuple):
 
 
 def encode(gaps: Iterable[Gap]) -> str:
-    """Returns the value of the config for these gaps."""
+    """Returns the value of the config `mirror.gaps` for these gaps."""
     return ",".join(f"{gap.partition}:{gap.first}-{gap.end}:{gap.reason}" for gap in gaps)
 
 
 def shown(text: str, size_max: int) -> dict[str, str]:
-    """Divides the gaps in `text` among several configs, so that no config's value has more than
-    `size_max` bytes. Returns the configs' values by name.
+    """Divides the value `text` of `mirror.gaps` among several configs, so that no config's value
+    has more than `size_max` bytes. Returns the configs' values by name.
     """
     parts: list[str] = []
     size = size_max
@@ -81,8 +82,8 @@ def decode(text: str) -> list[Gap]:
 
 
 def refusal(text: str) -> str | None:
-    """Returns what is wrong with a value, or None if it is valid. The caller's message puts the
-    config's name before this text."""
+    """Returns what is wrong with a value of `mirror.gaps`, or None if it is valid. The caller's
+    message puts the config's name before this text."""
     try:
         decode(text)
     except ValueError:
@@ -135,7 +136,7 @@ def _of_mirror(topic: str, configs: Mapping[str, str]) -> list[Gap]:
     if not configs.get(CLUSTER_CONFIG) or not text:
         return []
     wrong = refusal(text)
-    if wrong is not None:  # an unreadable value is treated as no gaps
+    if wrong is not None:  # if the value cannot be read, the mirror has no known gaps
         _log.error("gaps_unreadable", topic=topic, reason=f"{CONFIG} {wrong}")
         return []
     return decode(text)

@@ -44,7 +44,8 @@ def ids_path(group: str) -> str:
 
 
 def owners_path(group: str) -> str:
-    """Returns the path of the node below which a group has its owner nodes."""
+    """Returns the path of the node below which a group has a node for each partition, which names
+    the partition's owner."""
     return f"{group_path(group)}/owners"
 
 
@@ -64,7 +65,7 @@ def offset_path(group: str, tp: TopicPartition) -> str:
 
 
 def split_offset(data: bytes) -> tuple[int, bytes] | None:
-    """Returns the offset in an offset node's content, and the JSON after it (empty if there is
-    none). Returns None for content without an offset."""
+    """Returns the committed offset in a node's content, and the JSON after the offset (empty if
+    there is none). Returns None for content without an offset."""
     found = _OFFSET.match(data)
     return None if found is None else (int(found[1]), found[2] or b"")

@@ -24,8 +24,9 @@ _ORIGIN_WORD = int.from_bytes(ORIGIN_HEAD[:8], "little")
 
 
 def record_bounds(data: Bytes, run: UnpackedRun) -> tuple[Int64s, Int64s]:
-    """Returns two arrays with one value for each record of `run`: the position after the record,
-    and the position after the record's length field. `data` is the payload of `run`."""
+    """Returns two arrays with one value for each record of `run` (the decompressed records of
+    several batches): the position after the record, and the position after the record's length
+    field. `data` is the payload of `run`."""
     ends = _ends_by_origins(data, run)
     if ends is not None:
         try:
@@ -114,9 +115,9 @@ def _long_record_end(payload: bytes, at: int) -> int:
 def varints(data: Bytes, at: Int64s, bytes_max: int) -> tuple[Int64s, Int64s]:
     """Returns the zigzag varints at the positions `at`, and the positions after them.
 
-    Raises IndexError if a varint lies outside of `data` or begins at its last byte. (In a valid
-    record other bytes follow each varint that callers read with this function.) Raises CorruptBatch
-    if a varint has more than `bytes_max` bytes.
+    Raises IndexError if a varint lies outside of `data` or begins at its last byte. (In valid
+    records neither happens, because other bytes follow each varint that callers read with this
+    function.) Raises CorruptBatch if a varint has more than `bytes_max` bytes.
     """
     pairs = np.ndarray(len(data) - 1, "<u2", data, strides=(1,))  # the two bytes at each position
     found = _SHORT_VARINTS[pairs[at]]

@@ -1,13 +1,12 @@
 """Checks and decompresses many batches at once, for readers of small batches.
 
-The checks of `batch_unpacking` take a few microseconds for each batch, as long as decoding dozens
-of records. This module reads the headers of all batches as columns, and compares whole columns. It
-decompresses the Zstandard frames of many batches with one decoder, because making a decoder takes
-longer than decompressing a small batch.
+The checks of `batch_unpacking` take a few microseconds for each batch. In this time dozens of
+records can be decoded. This module reads the headers of all batches as columns, and compares whole
+columns. It decompresses the Zstandard frames of many batches with one decoder, because making a
+decoder takes longer than decompressing a small batch.
 
-This module takes only batches that pass all of its checks, and stops before the first other batch.
-The caller then passes that batch to `unpack`, which either accepts the batch or says what is wrong
-with it.
+This module stops before the first batch that fails one of its checks. The caller then passes that
+batch to `unpack`, which either accepts the batch or says what is wrong with it.
 """
 
 from __future__ import annotations
@@ -65,9 +64,11 @@ assert HEADER.itemsize == HEADER_BYTES
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """The first batches of those given to `unpack_run`, checked and decompressed. headers: the
-    headers of all these batches. run: those of these batches that have records and are no control
-    batches. The payload of `run` may be in the memory of the `Workspace`."""
+    """What `unpack_run` returns: the batches, counted from the first, that it has checked and
+    decompressed. `headers` has the headers of all these batches. `run` has only those that contain
+    records and are no control batches. The bytes of the records may be in the memory of the
+    `Workspace`.
+    """
 
     headers: Headers
     run: UnpackedRun
@@ -88,8 +89,8 @@ class Workspace:
 def unpack_run(raws: Sequence[memoryview], limit_bytes: int, space: Workspace) -> Taken:
     """Checks and decompresses batches of one partition, from the first batch on. Stops before a
     batch that fails a check, or that does not begin at the offset at which the previous batch ends.
-    Also stops after the batch with which all records together have `limit_bytes` or more. If the
-    first batch fails a check, the result has no batch.
+    Also stops after the batch with which the decompressed records together reach `limit_bytes`. If
+    the first batch fails a check, the result has no batch.
 
     The result is valid until the next call with the same `space`.
     """
@@ -122,8 +123,9 @@ class _Bodies:
 
 
 class _Output:
-    """The decompressed records of batches, one after the other. They are in the workspace while
-    they fit into it; otherwise they are in new memory."""
+    """The decompressed records of batches, one after the other. They are in the memory of the
+    workspace as long as they fit into it, and then in new, larger memory.
+    """
 
     def __init__(self, space: Workspace) -> None:
         self._buffer, self._used = space.unpacked, 0

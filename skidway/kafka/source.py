@@ -25,8 +25,9 @@ DEFAULT_CLUSTER: Final = "main"
 """The cluster's name if neither the brokers nor the settings give it a name."""
 
 CLUSTER_CONFIG = "mirror.source.cluster"
-"""The topic config with the name of the mirrored cluster. Only a mirror topic has it. Related
-configs have the topic's name and the ids."""
+"""The topic config with the name of the mirrored cluster. Only a mirror topic has it. Three other
+configs have the name of the mirrored topic, the cluster's id and the topic's id.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +51,10 @@ def cluster_name_of(broker_configs: Mapping[str, str], configured: str | None) -
     """Returns the name of the cluster whose brokers have the configs `broker_configs`
     (docs/delivery.md, section 1).
 
-    All programs must use the same name; otherwise the audit cannot match their messages. So the
-    name is the one that the brokers report. `configured` is the name in the settings of this
-    program; it is for Apache Kafka, whose brokers report no name. Raises ConfigurationRefused if
-    the brokers report one name and the settings have another.
+    All programs must use the same name for a cluster; otherwise the audit cannot match their
+    messages. So the name is the one that the brokers report. `configured` is the name in the
+    settings of this program; it is for Apache Kafka, whose brokers report no name. Raises
+    ConfigurationRefused if the brokers report one name and the settings have another.
     """
     own = broker_configs.get(CLUSTER_NAME)
     if own is not None and configured is not None and own != configured:

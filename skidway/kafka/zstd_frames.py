@@ -15,6 +15,7 @@ from skidway.kafka.record_layout import Bools, Bytes, Int64s
 
 _MAGIC = 0xFD2FB528
 _HEAD_BYTES_MAX = 18  # magic 4, descriptor 1, window 1, dictionary id 4, content size 8
+
 # The largest ratio of a frame's stated content size to the frame's size. If a frame states more, it
 # is decompressed alone, and memory for its whole content is not allocated at once.
 _RATIO_MAX = 64
@@ -58,8 +59,10 @@ def decompress_into(frames: memoryview, room: memoryview) -> bool:
 
 
 def _filled(data: Bytes, at: Int64s, ends: Int64s, known: Bools) -> Bools:
-    """Returns for each frame whether its blocks end exactly at the frame's position in `ends`. Its
-    blocks begin at its position in `at`."""
+    """Returns for each frame i whether its blocks, which begin at `at[i]`, end exactly at
+    `ends[i]`. Returns False for a frame whose `known[i]` is False, that is, whose header has failed
+    a check.
+    """
     filled = np.zeros(len(at), np.bool_)
     rows = np.flatnonzero(known)
     at = at.copy()

@@ -20,8 +20,9 @@ from skidway.kafka.types import TopicPartition
 from skidway.producer.sending import Sending
 
 AHEAD = 1_000
-"""`as_many` adds the sizes of this many messages at once, as long as all of them fit into the room.
-Then it adds the size of one message after the other."""
+"""`as_many` adds the sizes of this many messages at once, as long as all of them fit into its
+parameter `room`. Then it adds the size of one message after the other.
+"""
 
 
 class Messages(NamedTuple):
@@ -73,8 +74,8 @@ class PendingBatch:
     def extend(
         self, messages: Messages, start: int, end: int, size_bytes: int, sending: Sending
     ) -> None:
-        """Adds the messages with the indexes `start` to `end` (excluded) of a sending. `size_bytes`
-        is the sum of their sizes."""
+        """Adds those messages of one `send` that have the indexes `start` to `end` (excluded).
+        `size_bytes` is the sum of their sizes."""
         keys, count = messages.keys, end - start
         self._runs.append(_Run(sending, start, len(self.values), count))
         self.keys += [None] * count if keys is None else keys[start:end]
@@ -109,8 +110,9 @@ class PendingBatch:
         return part
 
     def delivered(self, base_offset: int) -> list[Sending]:
-        """Records that the broker has the batch. Returns the sendings whose messages are now all
-        delivered or failed."""
+        """Records that the broker has the batch. Returns the sendings (calls of `send`) whose
+        messages are now all delivered or failed.
+        """
         return [
             run.sending
             for run in self._runs
@@ -123,8 +125,9 @@ class PendingBatch:
         ]
 
     def failed(self, error: Exception) -> list[Sending]:
-        """Records that the batch will not be delivered. Returns the sendings whose messages are now
-        all delivered or failed."""
+        """Records that the batch will not be delivered. Returns the sendings (calls of `send`)
+        whose messages are now all delivered or failed.
+        """
         return [run.sending for run in self._runs if run.sending.failed(run.length, error)]
 
 
@@ -138,8 +141,8 @@ class Accumulator:
         self._full: deque[PendingBatch] = deque()
 
     def room(self, tp: TopicPartition, limit_bytes: int) -> int:
-        """Returns how many more bytes the partition's open batch can take, or 0 if the partition
-        has no open batch."""
+        """Returns how many more bytes the partition's open batch (the batch that is being filled)
+        can take, or 0 if the partition has no open batch."""
         batch = self._open.get(tp)
         return 0 if batch is None else max(limit_bytes - batch.size_bytes, 0)
 
@@ -160,8 +163,8 @@ class Accumulator:
         size_bytes: int,
         sending: Sending,
     ) -> None:
-        """Adds the messages with the indexes `start` to `end` (excluded) of a sending to the
-        partition's open batch. `size_bytes` is the sum of their sizes."""
+        """Adds those messages of one `send` that have the indexes `start` to `end` (excluded) to
+        the partition's open batch. `size_bytes` is the sum of their sizes."""
         self._open[tp].extend(messages, start, end, size_bytes, sending)
 
     def take(self, now: float, *, everything: bool = False) -> Iterator[PendingBatch]:

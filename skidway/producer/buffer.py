@@ -41,7 +41,7 @@ class Buffer:
         self._buffered_bytes = 0
         self._flushing = 0
         self._numbers = itertools.count()
-        self._sendings: dict[int, Sending] = {}  # sendings with undelivered messages, in order
+        self._sendings: dict[int, Sending] = {}  # calls of `send` with undelivered messages
         self._abandoned = 0
 
     @property
@@ -59,8 +59,9 @@ class Buffer:
         *,
         single: bool,
     ) -> Future[Any]:
-        """Adds the messages one by one to batches. If the buffer has no room for a message, waits
-        for room. Raises BufferFull if there is still no room after `max.block.ms`."""
+        """Adds the messages to batches. If the buffer has no room for the next message, waits for
+        room. Raises BufferFull if there is still no room after `max.block.ms`.
+        """
         sizes, count = messages.sizes(), len(messages.values)
         with self._changed:
             sending = Sending(next(self._numbers), count, single=single)
@@ -104,7 +105,8 @@ class Buffer:
             raise SkidwayError(f"the producer has ended: {self.end}")
 
     def close(self, why: BaseException) -> None:
-        """Stops accepting messages. Threads that wait for room get the error."""
+        """Stops accepting messages. Threads that wait for room raise an error with the reason
+        `why`."""
         with self._changed:
             self.end = self.end or why
             self._changed.notify_all()
@@ -156,8 +158,9 @@ class Buffer:
     def _batch(
         self, topic: str, known: KnownTopic, partition: int | None, size_bytes: int
     ) -> tuple[TopicPartition, int]:
-        """Returns a partition whose open batch can take a message of `size_bytes`, and how many
-        bytes this batch can still take. If there is no such open batch, begins a batch."""
+        """Returns a partition whose open batch (the batch that is being filled) can take a message
+        of `size_bytes`, and how many bytes this batch can still take. If there is no such batch,
+        begins one."""
         limit, accumulator = known.limit_bytes, self._accumulator
         chosen = self._sticky.present(topic) if partition is None else partition
         if chosen is not None:

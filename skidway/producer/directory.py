@@ -43,14 +43,15 @@ class Directory:
         self._closed = False
 
     def topic(self, name: str, timeout_s: float, partition: int = 0) -> KnownTopic:
-        """Returns what the producer knows about a topic. Raises KafkaError if the topic still does
-        not exist after `timeout_s`. Raises Unreachable if no broker answers.
+        """Returns what the producer knows about a topic. If the topic is not known yet, asks the
+        brokers. Raises KafkaError if the topic still does not exist after `timeout_s`, and
+        Unreachable if no broker answers.
 
         If the known topic lacks `partition`, the partition may be new, so this method asks the
         brokers again. If the known topic has the partition, but its metadata is older than
-        `age_max_s`, one thread asks once, without a retry. If no broker answers, the old metadata
-        is used. So an unreachable broker does not delay a thread for whose messages the old
-        metadata is sufficient.
+        `age_max_s`, one thread asks once, without a retry. If the brokers do not answer, or answer
+        with an error, the old metadata is used. So an unreachable broker does not delay messages
+        for which the old metadata is sufficient.
         """
         known = self._topics.get(name)
         now = self._clock.monotonic()

@@ -49,8 +49,9 @@ class Batches(Protocol):
 
 
 class Outgoing:
-    """Encodes and sends the batches of one producer, and retries them until they are delivered.
-    Halves a batch if the broker finds it too large."""
+    """Encodes and sends the batches of one producer, and retries each batch until it is delivered
+    or refused for good. Halves a batch if the broker finds it too large.
+    """
 
     def __init__(self, producer: core.Producer, batches: Batches, codec: Codec) -> None:
         self._producer = producer
@@ -107,7 +108,8 @@ class Sender:
         self._wake_lock = threading.Lock()
         self._stopping = False
         self._ended = threading.Event()
-        self._troubles: dict[TopicPartition, KafkaError] = {}  # each turn puts a new dict here
+        # Each turn replaces this dict and never changes it, so other threads can read it.
+        self._troubles: dict[TopicPartition, KafkaError] = {}
         self._thread = threading.Thread(target=self._run, name="skidway-producer", daemon=True)
         self._thread.start()
 

@@ -24,8 +24,9 @@ class RecordMetadata(NamedTuple):
 
 
 class _Piece(NamedTuple):
-    """Consecutive messages of a sending that are in one batch. `first` is the index of the first of
-    them within the sending."""
+    """Consecutive messages of one call of `send` that are in one batch. `first` is the index of the
+    first of them among all messages of the call.
+    """
 
     first: int
     tp: TopicPartition
@@ -33,14 +34,16 @@ class _Piece(NamedTuple):
     timestamps: Sequence[int]
 
     def metadata(self, index: int) -> RecordMetadata:
-        """Returns the metadata of a message. `index` counts from the first message of the piece."""
+        """Returns the metadata of a message. `index` is 0 for the first message of the piece
+        (consecutive messages in one batch)."""
         offset = self.base_offset + index if self.base_offset >= 0 else -1
         return RecordMetadata(self.tp.topic, self.tp.partition, offset, self.timestamps[index])
 
 
 class SetMetadata(Sequence[RecordMetadata]):
-    """The RecordMetadata of each message of a set, in order. Each RecordMetadata is made when the
-    caller reads it, because few callers do."""
+    """The RecordMetadata of each message of a set (the messages of one call of `send`), in order.
+    Each RecordMetadata is made only when the caller reads it, because few callers read it.
+    """
 
     __slots__ = ("_ends", "_pieces")
 
@@ -86,8 +89,8 @@ class Sending:
     __slots__ = ("_error", "_found", "_left", "_lock", "_single", "future", "number")
 
     def __init__(self, number: int, count: int, *, single: bool) -> None:
-        """`number` is this sending's number, counted over all sendings of one producer. `count` is
-        the number of messages."""
+        """`number` is the number of this call of `send`, counted over all calls of one producer.
+        `count` is the number of messages."""
         self.number = number
         self.future: Future[Any] = Future()
         self._found: list[_Piece] = []
@@ -113,7 +116,7 @@ class Sending:
         return self._less(count, error)
 
     def abandon(self, error: Exception) -> None:
-        """Completes the sending with an error if messages have no outcome yet. The producer calls
+        """Completes the future with an error if messages have no outcome yet. The producer calls
         this method when it ends, because nobody will report these outcomes."""
         self._less(None, error)
 

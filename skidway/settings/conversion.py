@@ -40,7 +40,8 @@ def build(cls: type[T], tree: Tree, *, where: str, path: str = "") -> T:
 
 
 def _missing(spec: Spec, where: str, path: str) -> Any:
-    # `build` raises an error if a setting of the section has no default.
+    # A section that is missing in the file gets the defaults of its settings. `build` raises an
+    # error if one of these settings has no default.
     if spec.shape.kind is Kind.SECTION:
         return build(spec.shape.type, {}, where=where, path=f"{path}.")
     raise ConfigurationRefused(f"{where}: the key '{path}' is missing: {_inline(spec.help)}")
@@ -69,7 +70,7 @@ def _value(spec: Spec, shape: Shape, given: Node | Tree, where: str, path: str) 
 def _section(shape: Shape, given: Node | Tree, where: str, path: str) -> Any:
     if isinstance(given, dict):
         return build(shape.type, given, where=where, path=f"{path}.")
-    if isinstance(given, Section):  # then `given` is an item of a list
+    if isinstance(given, Section):  # an item of a list, with the keys as in the file
         tree = gather(shape.type, given, f"{path}.")
         return build(shape.type, tree, where=given.at, path=f"{path}.")
     known = ", ".join(list(specs(shape.type))[:4])

@@ -33,7 +33,8 @@ class SettingDoc:
 
 
 def documented(cls: type[Any], prefix: str = "") -> list[SettingDoc]:
-    """Returns every setting of a class. The settings of a section follow the section."""
+    """Returns every setting of a class. If a setting is a section (a nested settings class), the
+    settings of the section follow it."""
     docs: list[SettingDoc] = []
     for key, spec in specs(cls).items():
         section = _section_of(spec.shape)
@@ -51,8 +52,8 @@ def example(cls: type[Any], *, title: str = "", active: bool = False) -> str:
     """Returns an example file. Required settings are set; other settings are comments with their
     defaults.
 
-    If `active` is True, the other settings are set to their defaults, too. Loading such a file
-    produces the defaults.
+    If `active` is True, the other settings are not comments either: the file sets them to their
+    defaults.
     """
     head = [f"# {line}".rstrip() for line in textwrap.wrap(title, COMMENT_COLUMNS)]
     return "\n".join([*head, *([""] if head else []), *_lines(cls, active)]) + "\n"

@@ -12,10 +12,10 @@ What the units have in common:
 - `Type=notify` (skidway.systemd): systemd regards a unit as started as soon as the program can do
   its work.
 - `Restart=on-failure`, but no restart after exit status 65 (the program refused its stored state)
-  or 78 (it refused its configuration), because only a person can repair these. The unit then stays
-  failed. So a person sees the failure, and the unit does not fail again and again. No unit runs
-  `validate` as ExecStartPre, because systemd restarts a unit after any failure of ExecStartPre.
-  Instead, the command `run` itself begins with the checks of `validate`. The unit
+  or 78 (it refused its configuration), because only a person can repair a state or a configuration.
+  The unit then stays failed. So a person sees the failure, and the unit does not fail again and
+  again. No unit runs `validate` as ExecStartPre, because systemd restarts a unit after any failure
+  of ExecStartPre. Instead, the command `run` itself begins with the checks of `validate`. The unit
   skidway-loader-resident.service does not restart after status 2 (usage error) either, because a
   drop-in may set an invalid value for the time between the loader's runs.
 - Units that a timer starts (the load, the recount, the samples) are `Type=oneshot` without a

@@ -1,5 +1,6 @@
-"""The driver of aiokafka. The event loop runs in a thread of its own, so that a group member
-continues to send heartbeats between commands."""
+"""The driver of aiokafka: a program that carries out the commands of tests with this client. The
+event loop runs in a thread of its own, so that a group member continues to send heartbeats between
+commands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The loop of every driver in Python, which reads commands and writes answers."""
+"""The loop of every driver in Python: it reads the commands of tests and writes the answers. A
+driver is a program that carries out these commands with one Kafka client."""
 
 from __future__ import annotations
 
@@ -9,7 +10,8 @@ from typing import Any
 
 
 def serve(driver: object) -> None:
-    """Calls the method that each command names, until standard input ends."""
+    """Calls, for each command on standard input, the method of the driver that the command
+    names."""
     # Text that a library prints to standard output must not get between the answers. So the answers
     # go to a copy of the descriptor of standard output. This descriptor itself is then redirected
     # to standard error.

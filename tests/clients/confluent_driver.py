@@ -24,8 +24,9 @@ SOON_S = 10.0
 
 
 class Confluent:
-    """The commands, done by confluent-kafka. If another client lacks a command, the tests use this
-    client for it."""
+    """Carries out the tests' commands with confluent-kafka. If another client lacks a command, the
+    tests use this client for the command.
+    """
 
     def __init__(self, address: str) -> None:
         self._common = {"bootstrap.servers": address}

@@ -1,4 +1,5 @@
-"""The driver of Apache Kafka's own command line tools (Java): one call of a tool for each step."""
+"""The driver of Apache Kafka's own command line tools (Java). It carries out each command of a test
+with one call of a tool."""
 
 from __future__ import annotations
 

@@ -15,13 +15,13 @@ from clients.commands import serve, text
 WITHIN_S = 300.0
 POLL_AT_LEAST_MS = 3_000
 """kafka-python 3.0.12 loses an assignment that arrives just after a poll has timed out, and never
-asks for it again. So the driver allows each poll enough time for a rebalance. A poll still ends as
-soon as records arrive."""
+asks for it again. So this program allows each poll enough time for a rebalance. A poll still ends
+as soon as records arrive."""
 
 
 class KafkaPython:
-    """Keeps one admin client for the driver's whole life, and makes producers and consumers as
-    needed."""
+    """Carries out the commands of tests with kafka-python. Keeps one admin client for the program's
+    whole life, and makes producers and consumers as needed."""
 
     def __init__(self, address: str) -> None:
         self._address = address

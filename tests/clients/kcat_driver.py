@@ -1,4 +1,5 @@
-"""The driver of kcat: one call of kcat for each step, with JSON output where kcat offers it."""
+"""The driver of kcat. It carries out each command of a test with one call of kcat, with JSON output
+where kcat offers it."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ def started_at(host: Host, unit: str) -> int:
 
 
 def test_it_comes_again_and_no_line_was_lost_or_doubled(fleet: Fleet) -> None:
-    """Each line that was written during three changes of the version is exactly one row."""
+    """Each line that was written during the three changes of the version is exactly one row."""
     change_version(fleet, NEXT)
     fleet.control.succeed("upgrade")
     assert all_have(fleet, NEXT)

@@ -93,8 +93,9 @@ def marked(trial: Trial, hour: datetime, success: Path) -> Any:
     """Waits until the audit reports the hour as complete. Then runs loads that have the collector's
     URL in their settings, until one of them has written the file `_SUCCESS`, and returns the file's
     content. (`skidway audit complete` reads the audit topics itself, but a load asks the collector.
-    On a busy machine the collector may have read less. Then this load does not write the file, but
-    a later load does.)"""
+    On a busy machine the collector may not have read all messages that `complete` has read. Then
+    the first load does not write the file, but a later load does.)
+    """
     times = ["--since", hour.isoformat(), "--until", (hour + timedelta(hours=1)).isoformat()]
     answer = trial.pipeline.audit("complete", "--topic", trial.topic, *times, "--wait", "60s")
     assert answer["ok"], answer["sentences"]

@@ -506,9 +506,10 @@ def of_the_mirror(header: RequestHeader, body: memoryview) -> bool:
 
 
 def accept_all(site: Incidents, topic: str, cause: str | None) -> None:
-    """For each bucket with the cause `cause`, runs the command with which `skidway audit why` says
-    that the cause can be accepted. If `cause` is None, accepts every cause. Repeats this until
-    `why` names no bucket."""
+    """For each bucket with the cause `cause`, runs the command that `skidway audit why` gives for
+    accepting this cause. If `cause` is None, accepts every cause. Repeats this until `why` names no
+    bucket.
+    """
 
     def accepted() -> bool:
         document = site.why(topic)

@@ -126,8 +126,8 @@ def staged(trial: Trial) -> list[Path]:
 
 
 def staged_rows(trial: Trial) -> int:
-    """Returns the number of rows in the staged files, or -1 while a staged file is still being
-    written."""
+    """Returns the number of rows in the files that `staged` returns, or -1 while one of these files
+    is still being written."""
     try:
         return sum(pq.read_metadata(path).num_rows for path in staged(trial))
     except pa.ArrowInvalid:

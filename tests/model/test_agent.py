@@ -114,7 +114,9 @@ class Growing(Schedule):
 
     def shift(self) -> None:
         """Rotates the log: renames each rotated file to the next number, and the log to number 1.
-        With the fault `oldest`, deletes the oldest, so that GENERATIONS rotated files remain."""
+        With the fault `oldest`, deletes the oldest rotated file if there would be more than
+        GENERATIONS rotated files.
+        """
         files = self.world.files
         last = 1
         while f"{PATH}.{last}" in files.by_path:
@@ -248,9 +250,9 @@ class Growing(Schedule):
             assert self.agent_sums() == sums, "the equation does not hold"
 
     def check_declared(self, missing: list[str], losses: list[Loss]) -> None:
-        """Asserts that a declared loss covers each missing line: the bucket (time window) of the
-        line lies between the loss's `from_bucket` and `to_bucket`, or starts at most `lateness_ms`
-        before `from_bucket`."""
+        """Asserts that a declared loss covers each missing line. A loss names the buckets (time
+        windows) from `from_bucket` to `to_bucket`. The line's bucket must be one of them, or start
+        at most `lateness_ms` before `from_bucket`, because a line may be late."""
         late_ms = self.world.settings.lateness_ms
         for cell in missing:
             written = bucket.start_of(self.written[cell], BUCKET_MS)
@@ -316,7 +318,9 @@ def test_records_of_several_lines_are_neither_lost_nor_doubled(
 @pytest.mark.parametrize("block", range(3))
 def test_what_the_host_destroys_harms_no_other_line(block: int, seeds: Seeds) -> None:
     """If a truncation, a deletion or a power loss destroys lines, the agent delivers each other
-    line once, and the ledger of each file adds up."""
+    line once, and the numbers of acknowledged, rejected, lost, uncertain and pending bytes of each
+    file add up to the file's size.
+    """
     for seed in seeds(range(1000 + block * 10, 1000 + block * 10 + 10)):
         run(seed, "key", EVERYTHING_SURE | {"truncate", "delete", "power"})
 

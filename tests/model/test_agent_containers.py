@@ -86,7 +86,7 @@ class Container(Schedule):
         self.cell_after: dict[tuple[int, int], str] = {}
         self.rest = b""  # the rest of the last line, if only its beginning is written
         self.joined = 0
-        self.cells_of_value: dict[bytes, list[str]] = {}  # the cells in a record's value
+        self.cells_of_value: dict[bytes, list[str]] = {}  # cells (unique texts) in a value
 
     # --- events -------------------------------------------------------------------------------
 
@@ -173,9 +173,9 @@ class Container(Schedule):
                     assert not missing, f"sealed until {topic.sealed_until} without {missing}"
 
     def check_append(self, row: dict[str, Any]) -> None:
-        """Asserts that the parts within one line of a row's text belong to the same text of the
-        container, and that the row has more than one line only if `multiline` joins these lines.
-        Also asserts that the row names the stream of the parts."""
+        """Checks one row. All parts in one line of the row must belong to the same text of the
+        container. The row may have several lines only if the setting `multiline` joins these lines.
+        The row must name the stream of its parts."""
         texts = [CELLS.findall(line) for line in row["line"].split("\n")]
         assert len(texts) <= max(self.lines_max, 1), "a record of too many lines"
         assert not any(re.match(BEGINNING, text[0]) for text in texts[1:]), "two records in one"
@@ -188,8 +188,9 @@ class Container(Schedule):
                 self.check_whole(text, found[-1])
 
     def check_whole(self, text: list[str], last: Part) -> None:
-        """Asserts that a record does not divide a text, if `faults` contains "patient": the part
-        that was written after `last`, the record's last part, does not continue the same text."""
+        """If `faults` contains "patient" (the runtime writes all parts of a text without a pause),
+        asserts that a record does not divide a text: the part that was written after `last`, the
+        record's last part, does not continue the same text."""
         follower = self.cell_after.get((last.file, last.number + 1))
         if "patient" in self.faults and follower is not None:
             assert not last.goes_on_in(self.parts[follower]), f"{text} goes on in {follower}"

@@ -2,11 +2,11 @@
 hosts do.
 
 The host links, renames, moves, copies, truncates and deletes files, reuses inodes and takes away
-permissions. Some of its file systems do not record when a file was created. The agent may be down
-at any of these moments. The test knows every line and the file that contains it. The test fails in
-four cases: a line is missing and was not declared lost; a line was delivered twice and was not
-declared as possibly doubled; the agent declared a loss although no line is missing; the agent
-declared a line as possibly doubled although no line can be doubled.
+permissions. Some of its file systems do not record when a file was created. The agent may be
+running or down while the host does any of this. The test knows every line and the file that
+contains it. The test fails in four cases: a line is missing and was not declared lost; a line was
+delivered twice and was not declared as possibly doubled; the agent declared a loss although no line
+is missing; the agent declared a line as possibly doubled although no line can be doubled.
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ class Line:
     text: str
     written_ms: int
     is_destroyed: bool = False  # the host has destroyed the line's bytes
+
     # False if nothing shows that the line existed. An example is a line whose file was written and
     # deleted between two of the agent's scans for files.
     has_trace: bool = True
@@ -450,7 +451,8 @@ def test_where_nobody_may_look_nothing_is_gone(scheme: str, seeds: Seeds) -> Non
 @pytest.mark.parametrize("scheme", ["numbers", "glob", "dates", "log4j2", "kubelet"])
 def test_compressed_generations_lose_and_double_nothing(scheme: str, seeds: Seeds) -> None:
     """Whenever a rotated file is compressed, each of its lines arrives once, or the agent declares
-    it as possibly doubled. If the file is deleted, the agent may also declare its lines lost."""
+    the line as possibly doubled. If the file is deleted, the agent may also declare its lines lost.
+    """
     for seed in seeds(range(4_000, 4_020)):
         run(seed, scheme, "compress")
         run(seed, scheme, "compress", "delete")

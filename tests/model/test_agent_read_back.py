@@ -66,7 +66,8 @@ class Upgrades(Schedule):
         super().__init__(seed, partitioning, faults, World(configured, partitions=2), kills=5)
         self.version = 0
         self.started_at = 0.0
-        # when the first of the connections broke whose late batches may still arrive
+        # when the oldest connection broke whose batches may still arrive late; None if there is
+        # none
         self.interrupted_at: float | None = None
         self.refused: set[int] = set()
         self.losses: list[Loss] = []
@@ -128,7 +129,7 @@ class Upgrades(Schedule):
             is_known = self.random.random() < 0.7
             # If a batch arrives late, after later lines of its file, readers drop it. If those
             # lines then expire, the agent cannot see that the batch came after them. So if lines
-            # can expire, no batch survives the broken connection.
+            # can expire, the model lets no batch arrive after its connection broke.
             survivors = 0 if "expire" in self.faults else self.random.randint(0, 2)
             producer.interrupt(tp, survivors, is_known=is_known)
             if self.interrupted_at is None:
@@ -175,7 +176,7 @@ class Upgrades(Schedule):
             self.world.settings = settings(mine, read_back_wait_ms=self.wait_ms)
         self.world.brokers.away = False
         super().start()
-        self.remember()  # the files' bytes: a power loss may have changed some
+        self.remember()  # remembers the files' bytes, because a power loss may have changed some
         self.started_at = self.world.clock.monotonic()
         self.say(f"start version {self.version}")
 
@@ -211,9 +212,10 @@ class Upgrades(Schedule):
         raise AssertionError("something is never decided")
 
     def saw(self, tracked: TrackedFile, data: bytes) -> None:
-        """Remembers a file's bytes, unless the bytes before the end of its last intent (durable
-        note about bytes to send) have changed. Bytes after this end may change without a new file
-        id."""
+        """Remembers a file's present bytes, unless they differ from the remembered bytes before the
+        end of the file's last intent (durable note about bytes to send). Bytes after this end may
+        change without a new file id.
+        """
         if data.startswith(self.content.get(tracked.file, b"")[: tracked.promised]):
             super().saw(tracked, data)
 
@@ -275,8 +277,9 @@ class Upgrades(Schedule):
             assert counted == sums, "the equation does not hold"
 
     def check_refused(self) -> None:
-        """Asserts that every record that the agent declared lost is one that the brokers refused at
-        some time in this run."""
+        """Asserts that the brokers refused, at some time in this run, every record that the agent
+        declared lost.
+        """
         for loss in self.losses:
             assert loss.certainty is Certainty.LOST, loss
             assert loss.end is not None
@@ -369,9 +372,9 @@ def test_what_is_refused_on_a_retry_is_lost_only_where_no_attempt_arrived(
     monkeypatch: pytest.MonkeyPatch, partitioning: str, seeds: Seeds
 ) -> None:
     """If a broker refuses a record on a retry, the agent looks for the record in the brokers' logs.
-    If the record is there, the agent counts it as delivered. No other records than refused ones are
-    lost, even if connections break, producer ids are lost and the brokers refuse further
-    records."""
+    If the record is there, the agent counts it as delivered. Only records that a broker refused are
+    lost, even if connections break, producer ids are lost and the brokers refuse further records.
+    """
     for seed in seeds(range(6000, 6025)):
         schedule = run(monkeypatch, seed, partitioning, {"growth", "refuse"})
         schedule.check_refused()
@@ -480,9 +483,10 @@ def test_the_model_sees_neighbours_that_are_lost_with_refused_records(
 def test_the_model_sees_losses_that_are_declared_before_the_checkpoint(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The model notices if the agent declares a record lost before its checkpoint lies behind the
-    record. After a crash the agent would send the record again, and a broker could accept it
-    although it was declared lost."""
+    """The model notices if the agent declares a record lost before the agent's checkpoint lies
+    behind the record. After a crash the agent would send the record again, and a broker could
+    accept it although it was declared lost.
+    """
     apart: list[SetApart] = []
     set_apart = Refused._set_apart
 

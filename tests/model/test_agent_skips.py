@@ -273,8 +273,8 @@ class Skipping(Schedule):
 
     def judge(self, log: Log, now_ms: int | None) -> None:
         """Decides from which position the agent must read a file whose path a pattern matches.
-        `now_ms` is when the agent's process last scanned for files, or None if it has not scanned
-        yet. If the decision needs the file's age, this method decides nothing before a scan."""
+        `now_ms` is when the agent's process last scanned for files. It is None before the first
+        scan; the method then decides nothing if the decision needs the file's age."""
         if log.begin is not None or not log.file.data or not self.means(log.path):
             return
         is_first = os.path.dirname(log.path) not in self.looked
@@ -291,9 +291,10 @@ class Skipping(Schedule):
                 self.begin(log, 0)
 
     def judge_rotated(self, log: Log) -> None:
-        """Decides whether the agent must read a rotated file whose name no pattern matches. It must
-        if it had scanned the log's directory before, and the file has changed since the last scan.
-        Otherwise it may read or ignore the file."""
+        """Decides whether the agent must read a rotated file whose name no pattern matches. The
+        agent must read the file if it had scanned the log's directory before, and the file has
+        changed since the last scan. In all other cases the agent may read or ignore the file.
+        """
         self.has_unseen |= log.seen_ns is None
         if log.begin is not None or not log.file.data:
             return
@@ -440,17 +441,17 @@ def test_only_files_that_stood_still_are_left_alone(also: str, seeds: Seeds) -> 
 @pytest.mark.parametrize("also", ["", "narrow", "forbid", "delete"])
 def test_closing_idle_files_loses_and_doubles_nothing(also: str, seeds: Seeds) -> None:
     """With `close.inactive.ms`, the agent closes files that do not change, and delivers each line
-    once. If a file is deleted while the agent has it closed, the agent declares the file's unread
-    lines lost."""
+    once. If a closed file is deleted, the agent declares the file's unread lines lost.
+    """
     run_all(seeds(range(13_000, 13_008)), "inactive", also)
 
 
 @promise("1 start at the end", "1 old files", "1 closed early")
 @pytest.mark.parametrize("also", ["", "narrow", "utf-16", "delete"])
 def test_all_three_settings_together(also: str, seeds: Seeds) -> None:
-    """If all three settings are used together, `start_at: end` decides what the agent skips in
-    files that its first scan of a directory finds. `ignore.older.ms` decides which of the files
-    that later scans find are ignored."""
+    """If all three settings are used together, the agent obeys each of them. In files that its
+    first scan of a directory finds, `start_at: end` decides what the agent skips. Of the files that
+    later scans find, `ignore.older.ms` decides which are ignored."""
     run_all(seeds(range(14_000, 14_008)), "end", "older", "inactive", "forbid", also)
 
 

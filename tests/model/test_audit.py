@@ -9,9 +9,10 @@ After each message the test asks the real code of the audit which buckets are co
 A bucket is a time window of a topic, and a delta is a message with counts. A seal's W is the time
 up to which the seal says that the agent's counts are final. The lateness is a setting: the time for
 which the audit waits for late lines after the end of a bucket. A bucket is due when this time has
-passed. A last word is the final seal that an agent sends when it leaves. D0 to D6 in the following
-list are kinds of lines and buckets. The audit may not report a bucket of the kind D3 as complete.
-If it reports a bucket as complete, no line of the other kinds may be missing in the bucket's rows:
+passed. A last word is the final seal that an agent sends when it leaves. The test checks each
+bucket that the audit reports as complete. The bucket may not be of the kind D3 in the following
+list. The other kinds are kinds of lines: each line of the bucket that is of the kind D0, D1, D2, D4
+or D5 must have its row, and the lines of the kind D6 must be shown as the list says:
 
     D0  a line whose row the loader lost
     D1  a line that was in a file when the agent noted the W of the newest received seal
@@ -23,10 +24,10 @@ If it reports a bucket as complete, no line of the other kinds may be missing in
     D6  a line that a rule left out: the verdict shows exactly those lines of the bucket, by rule,
         that the received deltas count as left out
 
-A line that a rule left out does not count as missing if a received delta counts it as left out. The
-test does not check D4 if the agent is retired and its last word is its newest message. In this case
-the audit does not wait for lines that are written later. The test checks D5 only when the collector
-has received every message of the agent.
+A line that a rule left out needs no row if a received delta counts it as left out. The test does
+not check D4 if the agent is retired and its last word is its newest message. In this case the audit
+does not wait for lines that are written later. The test checks D5 only when the collector has
+received every message of the agent.
 """
 
 from __future__ import annotations
@@ -105,11 +106,13 @@ class Faults:
     """The events that may happen in addition to the ordinary events.
 
     - drains: the agent is drained, retired, started again or drained again.
-    - hasty_drains (breaks a rule): the agent sends its last word although there are unread lines.
+    - hasty_drains (breaks a rule): the agent sends its last word (its final seal) although there
+      are unread lines.
     - silent_returns (breaks a rule): the agent starts again and does not withdraw its last word.
     - deaf_drains (breaks a rule): the agent is drained again, finds lines that it cannot read, and
       does not withdraw its last word.
-    - latenesses: the agent and the audit have random, perhaps different settings for the lateness.
+    - latenesses: the agent and the audit have random, perhaps different settings for the lateness
+      (how long the audit waits for late lines).
     - agents_word (breaks a rule): the audit uses the agent's lateness, even if the audit's own
       lateness is larger. So it assumes that lost lines are late by at most the agent's lateness.
     - clocks: each of the clocks of the host, the counter, the loader and the audit is right, an
@@ -171,8 +174,9 @@ class World:
 
     def __init__(self, seed: int, faults: Faults) -> None:
         self.random, self.faults = random.Random(seed), faults
-        # The random values for the fault `latenesses` come from their own generator, so that they
-        # do not change other random choices.
+        # The random values for the fault `latenesses` (how long agent and audit wait for late
+        # lines) come from a generator of their own, so that they do not change other random
+        # choices.
         drawn = random.Random(-seed - 1) if faults.latenesses else None
         self.lateness_ms = drawn.choice(LATENESSES_MS) if drawn else LATENESS_MS
         self.agents_lateness_ms = drawn.choice(LATENESSES_MS) if drawn else LATENESS_MS
@@ -346,8 +350,8 @@ class World:
         self.look_and_leave()
 
     def come_back(self) -> None:
-        """Starts the agent again. The agent then repeats its last seal as an ordinary seal, and so
-        withdraws its last word."""
+        """Starts the agent again. The agent then repeats its last word (its final seal) as an
+        ordinary seal, and so withdraws it."""
         self.is_away = False
         if self.last_word is not None and not self.faults.silent_returns:
             self.seal(self.last_word)
@@ -394,8 +398,8 @@ class World:
         self.unseen |= {line.number for line in vanished if self.beyond_assumption(line)}
 
     def beyond_assumption(self, line: Line) -> bool:
-        """Returns whether the audit assumes that an unread line that vanished did not exist. The
-        audit assumes this only if two conditions are true. First, the line is older than the last
+        """Returns whether the audit may call the line's bucket complete although the line vanished
+        unread. It may do so only under two conditions. First, the line is older than the last
         seal's time W by more than the lateness. (If the agent and the audit have different settings
         for the lateness, the larger one counts.) Second, no delta since that seal has counts of the
         line's bucket.
@@ -431,8 +435,8 @@ class World:
         self.copy, self.snapshot = None, None
         for file, lines in self.files.items():
             if self.faults.old_files or self.faults.clock_steps:
-                # These faults can leave unread lines that are older than the last seal's W minus
-                # the lateness. The audit assumes that there are no such lines.
+                # With the faults `old_files` and `clock_steps`, unread lines can be older than the
+                # last seal's W minus the lateness. The audit assumes that there are no such lines.
                 self.unknown(lines[self.checkpoint[file] :])
             self.position[file] = self.checkpoint[file] = len(lines)
         self.known |= set(self.files)

@@ -174,8 +174,8 @@ class World:
         self.random, self.faults = random.Random(seed), faults
         self.now, self.skew = 10 * HOUR if faults.hours else 40, 0
         self.times: list[int] = []
-        # maps a number to the lines of one content of a file. If the file is truncated, its new
-        # content gets another number
+        # the contents of all files: each content is a list of lines, under a number. If a file is
+        # truncated, its new content gets another number
         self.files: dict[int, list[int]] = {1: []}
         self.inodes: dict[int, Inode] = {1: Inode(1, 1)}
         self.hidden: set[int] = set()
@@ -236,7 +236,7 @@ class World:
 
     def move(self) -> None:
         """Renames a file that every running agent has read completely, so that no pattern matches
-        its name. Or gives a file that was renamed in this way a matching name again."""
+        its name. Or gives a file whose name no pattern matches a matching name again."""
         if self.hidden and self.random.random() < 0.5:
             self.hidden.remove(self.random.choice(sorted(self.hidden)))
             return
@@ -256,8 +256,9 @@ class World:
         self.alive.append(agent)
 
     def lose_state(self) -> None:
-        """Starts another agent, which begins without a state. Ends the earlier agents; with the
-        fault `overlaps`, they may also continue to run, which agents must not do."""
+        """Starts another agent, which begins without a state. Ends the earlier agents. But with the
+        fault `overlaps`, they often continue to run, although a host may run only one agent.
+        """
         if not (self.faults.overlaps and self.random.random() < 0.7):
             self.alive.clear()
         if len(self.agents) < 4:
@@ -279,8 +280,9 @@ class World:
         self.find(self.one())
 
     def find(self, agent: Agent) -> None:
-        """Announces the files that are new to the agent and are not empty. With the fault `grows`,
-        announces a file again when it has enough bytes for a whole fingerprint."""
+        """Announces the files that are new to the agent and are not empty. With the fault `grows`
+        (files are announced while they are small), announces a file again when it has enough lines
+        for a whole fingerprint (hash of its first lines)."""
         if self.faults.succeeds:
             for file in self.hidden & agent.ids.keys():
                 agent.ended[file] = agent.ids.pop(file)
@@ -308,8 +310,8 @@ class World:
     def before(self, agent: Agent, file: int) -> dict[str, int]:
         """Returns the fields of the file's announcement about its predecessor. The predecessor is
         an id that this agent gave earlier to the same content, or to an earlier content of the same
-        inode. If there is no such id, and the fault `succeeds` is set, the predecessor is an id
-        that does not exist."""
+        inode. If there is no such id, and the fault `succeeds` (announcements name predecessors) is
+        set, the predecessor is an id that does not exist."""
         if file in agent.ended:
             end = agent.position[file] * 10
             return {"predecessor": agent.ended[file], "predecessor_position": end, "begin": end}
@@ -492,9 +494,10 @@ class World:
 
     def falsehood(self, bucket: int) -> str | None:
         """Returns the reason why the bucket is not really complete, or None if it is. With the
-        fault `overlaps`, considers only deliveries whose delta (message with counts) the collector
-        has already received. This is right because a delta that it receives later makes the bucket
-        incomplete again."""
+        fault `overlaps` (several agents run at once), considers only deliveries whose delta
+        (message with counts) the collector has already received. Other deliveries do not matter
+        yet, because a delta that the collector receives later makes the bucket incomplete again.
+        """
         if self.faults.hours and not self.is_sealed(bucket):
             return f"bucket {bucket} was never sealed by the agent that began last"
         heard = {
@@ -570,9 +573,9 @@ class World:
         return self.judge()
 
     def expected_complete(self) -> set[int]:
-        """Returns the buckets that began after the newest agent had sent a certain seal. This is
-        the first seal whose time is later than the last message of every other agent, and later
-        than every time that `may_double` yields.
+        """Returns the buckets that began after the newest agent had sent a certain seal: its first
+        seal whose time is later than the last message of every other agent, and later than every
+        time that `may_double` yields.
 
         An agent seals in two steps. First it notes the seal. When it has read all lines that were
         in the files at that time, it sends the seal. Deltas before the seal count the lines that
@@ -587,8 +590,9 @@ class World:
 
     def may_double(self, last: Agent, others: list[Agent], heard: int) -> Iterator[int]:
         """Yields the times at which the agent `last` announced content that the other agents may
-        also have read. There are two kinds of such content: content that the other agents
-        announced, and the first content that `last` found in a file that the other agents knew."""
+        also have read. There are two kinds of such content. First, content that the other agents
+        announced. Second, content of a file that the other agents knew, if `last` has not yet
+        announced and read other content of this file after the time `heard`."""
         contents = {file for x in others for file in x.announced}
         files = {self.inodes[file] for file in contents}
         met: set[Inode] = set()

@@ -36,9 +36,10 @@ STEPS = 60
 @promise("6 complete")
 def test_judging_by_difference_is_judging_everything(seeds: Seeds) -> None:
     """The judge (the collector's part that judges buckets) updates its standing after each message,
-    each step of a clock, each change of the roster and each decision of a person. Then the standing
-    is equal to one that is computed from all evidence, although the judge does not judge those
-    buckets again whose verdicts cannot have changed."""
+    each step of a clock, each change of the roster and each decision of a person. The updated
+    standing is equal to a standing that is computed from all evidence, although the judge judges
+    only the buckets whose verdicts may have changed.
+    """
     stepped = everything = 0
     for seed in seeds(range(12)):
         fleet = AuditFleet(seed)
@@ -128,8 +129,8 @@ def test_judging_by_difference_knows_what_became_of_the_store(
 ) -> None:
     """An updated standing (the verdicts on all buckets) is equal to a standing that is computed
     from all evidence, even if buckets are deleted, the disk is full, or the store is rebuilt. This
-    is also so if buckets have several sizes or begin before 1970, and if the judge has too little
-    time in one step to judge all changed buckets."""
+    is also so if buckets have several sizes or begin before 1970, and if the collector has too
+    little time in one step to judge all changed buckets."""
     for seed in seeds(range(20)):
         fleet, chance = StoredFleet(seed), random.Random(seed)
         judge = Judge(
@@ -165,7 +166,8 @@ def test_the_schedules_delete_buckets_of_the_store() -> None:
 
 
 def _hurry(judge: Judge, monkeypatch: pytest.MonkeyPatch, steps: int) -> None:
-    """Lets the judge make `steps` steps. In each of them, it has only time for one bucket."""
+    """Lets the judge (the collector's part that judges buckets) make `steps` steps. In each step,
+    it has only time for one bucket."""
     with monkeypatch.context() as patch:
         patch.setattr(judge_module, "STEP_S", -1.0)
         for _ in range(steps):

@@ -55,9 +55,10 @@ BROKER = Sender(Tier.BROKER, "dc1", "broker-dc1", "c1", 1)
 class Site:
     """Two agents and a counter, and two ledgers that take their messages: `full` keeps all buckets,
     and `lean` deletes old ones. `pruned` says for each bucket that `lean` deleted whether records
-    of this bucket came later. `came_after_pruning` says whether a record of a deleted bucket came,
-    or an agent declared a loss after `lean` had deleted buckets. `lean` shows such a loss in the
-    bucket in which the agent declared it, and not in deleted buckets."""
+    of this bucket came later. `came_after_pruning` says whether one of two things has happened
+    since `lean` deleted buckets: a record of a deleted bucket came, or an agent declared a loss.
+    `lean` shows such a loss only in the bucket in which the agent declared it, and not in deleted
+    buckets."""
 
     def __init__(self, chance: random.Random) -> None:
         self.chance = chance
@@ -125,7 +126,9 @@ class Site:
         self.tell(Delta(sender, number, self.clock.time_ms(), losses=(loss,)))
 
     def accept(self) -> None:
-        """A person accepts the findings that one of the ledgers (`full` or `lean`) leads to."""
+        """A person accepts the findings of a verdict to which one of the ledgers (`full` or `lean`)
+        leads.
+        """
         ledger = self.chance.choice([self.full, self.lean])
         found = [x for x in self.verdicts(ledger) if x.is_overdue]
         signed = acceptances.Signature(self.clock.time_ms(), "ada", "ticket 1")
@@ -139,8 +142,8 @@ class Site:
             ledger.take([encode(x) for x in self.said[begin:]], now_ms=self.clock.time_ms())
 
     def prune(self) -> None:
-        """Looks for old buckets that may be deleted, and deletes them from `lean`. Sometimes an
-        agent counts further lines between these two steps."""
+        """Looks for old buckets that may be deleted, and deletes them from one of the two ledgers,
+        `lean`. Sometimes an agent counts further lines between these two steps."""
         self.clock.advance(CLOCK_S)
         while self.old.look():
             pass
@@ -161,8 +164,8 @@ class Site:
         return verdicts(ledger.evidence(), POLICY, self.clock.time_ms())
 
     def check(self) -> None:
-        """Asserts that `lean` leads to the same verdicts as `full` on all buckets that `lean` has
-        not deleted."""
+        """Asserts that the ledger that deletes buckets (`lean`) and the ledger that keeps all
+        buckets (`full`) lead to the same verdicts on all buckets that `lean` still has."""
         lean = {(x.bucket, x.bucket_ms): x for x in self.verdicts(self.lean)}
         full = {(x.bucket, x.bucket_ms): x for x in self.verdicts(self.full)}
         assert lean.keys() == full.keys() - {x for x, late in self.pruned.items() if not late}

@@ -93,7 +93,7 @@ class World:
 
     def begin(self) -> Group:
         group = Group("g", LIMITS, lambda words: f"{words}-{next(self.ids)}")
-        self.leaders.clear()  # after a crash, a generation that was not stored is numbered again
+        self.leaders.clear()  # now a new generation may get the number of an unstored one
         if self.stored is not None:
             group.restore(self.now, decode("g", self.stored))
         return group

@@ -125,8 +125,9 @@ def reloading(uuid: str, _offsets: int, prefixes: Sequence[str]) -> Run:
 
 
 def marking(uuid: str, prefixes: Sequence[str]) -> Run:
-    """A run that marks the hour as complete: it writes the file `_SUCCESS` with the hour's rows as
-    its content. If this file already exists, the run removes it."""
+    """A run that changes the mark of a complete hour, the file `_SUCCESS`. If the hour has no such
+    file, the run writes one, with the hour's rows as its content. If the hour has one, the run
+    removes it."""
     newest = yield from commit.begin(TOPIC)
     if newest is None:
         return None
@@ -235,11 +236,11 @@ class Search:
         """`offsets` is the number of offsets to load, and `sessions` is the total number of runs of
         all loaders. The runs are numbered from 1. `rewrites` contains the numbers of the runs that
         rewrite files instead of loading. `marks` contains the numbers of the runs that write or
-        remove the hour's `_SUCCESS` file instead of loading. If there are none, the rows are in no
-        hour's directory, so that there are fewer states. `reloads` contains the numbers of the runs
-        that read all records again. If there are such runs, each load writes one file of rows and
-        one file of rejects. In this search, no run replaces old manifests by a checkpoint (a list
-        of the output's files).
+        remove the hour's `_SUCCESS` file instead of loading. If `marks` is empty, the rows are not
+        in an hour's directory, so that the search has fewer states. `reloads` contains the numbers
+        of the runs that read all records again. If there are such runs, each load writes one file
+        of rows and one file of rejects. In this search, no run replaces old manifests by a
+        checkpoint (a list of the output's files).
         """
         self._offsets, self._sessions, self._local = offsets, sessions, local
         self._rewrites = {f"{number:032x}" for number in rewrites}
@@ -540,7 +541,7 @@ def _manifest(store: MemoryStore, number: int) -> bytes | None:
 
 def _assert_kept(store: MemoryStore, when: str) -> None:
     """Asserts that the store has no fault, neither now nor after a further run has started. `when`
-    says in the error what happened before."""
+    is a text for the error message: what happened before."""
     fault = check(World(store.snapshot, (Loader(), Loader()), 0, 0, 0))
     assert not fault, f"{fault}, after {when}"
 
@@ -576,9 +577,10 @@ def test_answers_of_the_commit_lost() -> None:
 @promise("5 manifest")
 @KINDS
 def test_files_are_rewritten_beside_a_load(local: bool) -> None:
-    """If files are rewritten while another run loads, a reader of the manifests always finds every
-    row once. This is so even if one of the two runs is killed at any point. A reader of the
-    directories never finds a row twice, and after the next start it finds every row."""
+    """If one run rewrites files (replaces them by a new file with the same rows) while another run
+    loads, a reader of the manifests always finds every row once. This is so even if one of the two
+    runs is killed at any point. A reader of the directories never finds a row twice, and after the
+    next start it finds every row."""
     assert Search(offsets=1, sessions=2, crashes=1, local=local, rewrites=[2]).run() > 1000
 
 
@@ -620,10 +622,10 @@ def test_manifests_are_folded_beside_a_late_loader(late: Any, other: str, killed
 @promise("5 reload")
 @KINDS
 def test_records_are_reloaded_beside_a_load(local: bool) -> None:
-    """If records are reloaded while another run loads, a reader of the manifests always finds every
-    record once. This is so even if one of the two runs is killed at any point. A reader of the
-    directories never finds a row twice, and after the next start every record is in its final
-    place."""
+    """If one run reads all records of the topic again while another run loads, a reader of the
+    manifests always finds every record once. This is so even if one of the two runs is killed at
+    any point. A reader of the directories never finds a row twice, and after the next start every
+    record is in its final place."""
     assert Search(offsets=1, sessions=2, crashes=1, local=local, reloads=[2]).run() > 1000
 
 
@@ -657,8 +659,9 @@ def test_answers_of_a_reload_are_lost() -> None:
 @pytest.mark.slow
 @KINDS
 def test_files_are_rewritten_twice(local: bool) -> None:
-    """There are three runs. If two of them rewrite files, or if one of them rewrites files and the
-    answer to a commit is lost, every row exists once."""
+    """There are three runs, each of which loads records or rewrites files (replaces them by a new
+    file with the same rows). Every row exists once if two of them rewrite files, and also if one of
+    them does so and the answer to a commit is lost."""
     assert Search(offsets=1, sessions=3, local=local, rewrites=[2, 3]).run() > 1000
     assert Search(offsets=2, sessions=3, unclear=1, local=local, rewrites=[2]).run() > 1000
 

@@ -3,9 +3,9 @@ and marks follow the rule in docs/delivery.md, section 5: a record that ends at 
 mark is dropped. A file's mark is the highest byte position at which a loaded record of the file
 ends.
 
-The tests run the real code that loads slices, joins slices, and reads and writes side files. The
-record batches are in memory. The tests compare the results of this code with the results of a
-function that applies the rule to one record after the other.
+The tests run the real code that loads slices, joins slices, and writes the files of rows and
+rejects. The record batches and the files are in memory. The tests compare the results of this code
+with the results of a function that applies the rule to one record after the other.
 """
 
 from __future__ import annotations

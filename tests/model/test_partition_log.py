@@ -117,8 +117,9 @@ class Logs(RuleBasedStateMachine):
         self.note_written()
 
     def note_written(self) -> None:
-        """Adds all batches that the log has written to the model's list `sent`. The log also writes
-        when it begins a new segment, so it may have written batches before `write` is called."""
+        """Adds to the model's list `sent` all batches that the log has written. The log also writes
+        when it begins a new segment, so it may have written batches before `write` is called.
+        """
         written = self.log.written.offset
         self.sent += [each for each in self.pending if each[0] < written]
         self.pending = [each for each in self.pending if each[0] >= written]

@@ -76,7 +76,7 @@ class Broker:
     """A simulated broker with the log of one partition, and with what it remembers about each
     producer."""
 
-    # header, number of the batch, append time
+    # each batch: header, number, append time
     log: list[tuple[BatchHeader, int, int]] = field(default_factory=list)
     flushed: int = 0
     producers: dict[int, Known] = field(default_factory=dict)
@@ -130,8 +130,8 @@ class Broker:
 
 
 class World:
-    """The owner of the producer, the producer core, the network and the broker. Random numbers from
-    `seed` decide what happens in each step."""
+    """The owner of the producer (the simulated agent), the producer core, the network and the
+    broker. Random numbers from `seed` decide what happens in each step."""
 
     def __init__(self, seed: int, *, batches: int = 10) -> None:
         self.random = random.Random(seed)
@@ -161,8 +161,8 @@ class World:
         return EncodedBatch(body, Codec.NONE, self.random.randint(1, 3), event_ms, event_ms, 5)
 
     def _begin(self) -> None:
-        """Starts or restarts the owner of the producer, which continues from its checkpoint with a
-        new producer core."""
+        """Starts or restarts the owner of the producer (the simulated agent), which continues from
+        its checkpoint with a new producer core."""
         self.core = Dispatch(
             idempotent=True, max_in_flight=5, max_buffered_bytes=1 << 20, random=self.random.random
         )
@@ -171,7 +171,7 @@ class World:
         self.done = set(range(1, self.checkpoint + 1))
         # The numbers of the batches that the producer returned as drained (not sent, because the
         # broker finally refused an earlier batch) since the last final refusal. None if there was
-        # no final refusal since the owner's last start.
+        # no final refusal since the last start of the simulated agent.
         self._taken_back: list[int] | None = None
         self.to_send = deque(range(self.checkpoint + 1, len(self.batches) + 1))
         self.expected = deque(self.to_send)
@@ -359,8 +359,8 @@ class World:
         self._begin()
 
     def save(self) -> None:
-        """Moves the owner's checkpoint to the last batch before the first batch that is neither
-        acknowledged nor finally refused."""
+        """Moves the checkpoint of the simulated agent to the last batch before the first batch that
+        is neither acknowledged nor finally refused."""
         while self.checkpoint + 1 in self.done:
             self.checkpoint += 1
 
@@ -404,7 +404,8 @@ def test_order_holds_under_any_schedule(part: int, seeds: Seeds) -> None:
 
 def test_the_schedules_reach_every_rule() -> None:
     """Each of these events occurs in more than 20 of 120 schedules: a batch is twice in the log,
-    the producer takes a new id, the broker refuses a batch, the owner moves its checkpoint."""
+    the producer takes a new id, the broker refuses a batch, the simulated agent moves its
+    checkpoint."""
     repeats = identities = refused = crashes = 0
     for seed in range(120):
         world = run(seed)

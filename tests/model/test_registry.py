@@ -148,8 +148,9 @@ class Registries(RuleBasedStateMachine):
 
     @rule(node=NODES, behind=st.integers(1, 3))
     def lag(self, node: int, behind: int) -> None:
-        """Lets the registry's ZooKeeper server lag `behind` entries of the log behind the
-        leader."""
+        """Lets the registry's ZooKeeper server lack up to `behind` of the newest entries of the
+        log, because the server lags behind ZooKeeper's leader.
+        """
         entries, store = self.nodes[node]
         entries.visible = max(store.entries, len(self.shared.contents) - behind)
 
@@ -218,8 +219,9 @@ def predicted(expected: Expected, model: Model) -> Any:
 def asked(
     schema: Schema, model: Model | None = None, **more: Any
 ) -> Callable[[RegistryState], submission.Submitted]:
-    """Returns a function that parses a request with `schema` in its body, as the registry does, for
-    a given state of the registry."""
+    """Returns a function that gets a state of the registry, and parses a request whose body
+    contains `schema` as the registry in this state does.
+    """
     body: dict[str, Any] = {"schema": text_of(schema, model), **more}
     if isinstance(schema, Uses):
         reference = {"name": "Part", "subject": schema.subject, "version": schema.version}

@@ -1,6 +1,6 @@
 """Before an upgrade continues with further hosts, the audit must report the upgraded hosts as
-proven healthy. This check, the gate, never wrongly reports a host as proven healthy under random
-schedules. In the end it reports a healthy host as proven.
+proven healthy. Under random schedules, this check (the gate) never wrongly reports a host as proven
+healthy. In the end it reports a healthy host as proven healthy.
 
 The simulated site is the same as in test_audit. After each message the test asks the gate whether
 the host is proven healthy since a given moment. If the gate says yes, the test checks the bucket of
@@ -26,8 +26,8 @@ RUNS = range(60)
 
 
 class Gate(World):
-    """A simulated site that counts how often the gate reported the host as proven, and checks each
-    of these reports."""
+    """A simulated site that counts how often the gate (the check between two steps of an upgrade)
+    reported the host as proven healthy, and checks each of these reports."""
 
     def __init__(self, seed: int, faults: Faults) -> None:
         self.proven = 0
@@ -43,8 +43,9 @@ class Gate(World):
         return complete
 
     def ask(self, messages: list[Message], since_ms: int) -> bool:
-        """Returns whether the gate, with these messages, reports the host as proven healthy since
-        `since_ms`. Returns False if the messages do not mention the host yet."""
+        """Returns whether the gate (the check between two steps of an upgrade), with these
+        messages, reports the host as proven healthy since `since_ms`. Returns False if the messages
+        do not mention the host yet."""
         evidence = self.fold(messages)
         self.faults.blind(evidence)
         if not evidence.hosts:
@@ -83,9 +84,9 @@ class Gate(World):
     ),
 )
 def test_a_host_is_never_proven_wrongly(faults: Faults, seeds: Seeds) -> None:
-    """The gate never reports a host as proven healthy while a row of one of its lines is missing.
-    This is so even with late lines, changed clocks, lost rows and messages, deleted files and
-    restored states."""
+    """The gate, which an upgrade asks before it continues with further hosts, never reports a host
+    as proven healthy while a row of one of its lines is missing. This is so even with late lines,
+    changed clocks, lost rows and messages, deleted files and restored states."""
     proven = 0
     for seed in seeds(RUNS):
         world = Gate(seed, faults)
@@ -98,7 +99,7 @@ def test_a_host_is_never_proven_wrongly(faults: Faults, seeds: Seeds) -> None:
 
 def test_a_host_is_proven_in_the_end(seeds: Seeds) -> None:
     """When all lines are read, counted and loaded, and the audit's waiting time has passed, the
-    gate reports the host as proven healthy."""
+    gate (the check between two steps of an upgrade) reports the host as proven healthy."""
     for seed in seeds(RUNS):
         world = Gate(seed, Faults())
         for _ in range(world.faults.steps):

@@ -31,7 +31,7 @@ NO_SOURCES = (
 _GOOD, _FAILED = 0, 1  # pytest's exit statuses
 _CRASHES = (-signal.SIGSEGV, -signal.SIGABRT)
 """pytest's exit statuses if Arrow or another library has crashed its process, for example because
-the mutant gave it positions outside of a buffer."""
+the mutant gave the library positions outside of a buffer."""
 
 
 class Fate(StrEnum):

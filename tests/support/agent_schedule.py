@@ -37,7 +37,8 @@ window)."""
 
 
 BEGINNING: Final = "[abc]"
-"""With `multiline`, a record begins at a line whose first cell begins with one of these letters."""
+"""With `multiline`, a record begins at a line whose first cell (unique piece of text) begins with
+one of these letters."""
 
 
 def source(
@@ -332,15 +333,16 @@ class Schedule(ABC):
         return cells_in(tp, log)
 
     def written_before(self, wall_ms: int) -> set[str]:
-        """Returns the cells (unique pieces of text) that were written before this time. If an
-        agent's seal has this time, it says that the agent's deltas count these cells. Deltas are
-        messages with counts."""
+        """Returns the cells (unique pieces of text) that were written before this time. An agent's
+        seal with this time says that the agent's deltas (messages with counts) count all these
+        cells."""
         return {cell for cell, wall in self.written.items() if wall < wall_ms}
 
     def load(self) -> tuple[collections.Counter[str], int, Sums]:
         """Returns what a loader would count in the brokers' logs: the number of times that each
         cell (unique piece of text) occurs, the number of straddles, and the sums of each topic and
-        bucket. A straddle is a record of which only a part is a repeat. Repeats are not counted."""
+        bucket. A straddle is a record of which only a part is a repeat. Records that are repeats as
+        a whole are ignored."""
         rows: collections.Counter[str] = collections.Counter()
         sums: Sums = collections.defaultdict(lambda: [0, 0, 0])
         straddles = 0

@@ -366,8 +366,8 @@ class Producer:
         answer waits in `appended`, and this method returns an empty list.
 
         If the broker refuses the batch, this method returns the acknowledgements of the batches
-        before it, its error, and the batches after it. The latter are returned as drained: they
-        were not delivered, and the agent sends them again.
+        before it, its error, and the batches after it. The batches after it are returned as
+        drained: they were not delivered, and the agent sends them again.
         """
         sent = self.sent[tp].pop(0)
         sent.attempts += 1
@@ -663,8 +663,8 @@ class World:
         self.turn(self.producer.deliver_all())
 
     def settle(self, rounds: int = 40, seconds: float = 0.3) -> None:
-        """Calls `tick` so often that by default nothing is in flight any more, and that even a last
-        line without a line terminator has arrived."""
+        """Calls `tick` several times. With the default arguments, afterwards nothing is in flight,
+        and even a last line without a line terminator has arrived."""
         for _ in range(rounds):
             self.tick(seconds)
         self.publish()

@@ -1,6 +1,6 @@
 """Simulates a small fleet (agents and counters) that sends random audit messages, and an audit
-whose clock and policy change at random. Tests use the fleet to compare two ways of judging the same
-ledger (a collector's store of all messages).
+whose clock and settings change at random. Tests use the fleet to compare two ways of judging the
+same ledger (a collector's store of all messages).
 
 The fleet mostly behaves like a healthy site, so that most buckets become complete. Sometimes an
 event happens for which the audit has a rule: A message is missing, comes twice, or comes a second

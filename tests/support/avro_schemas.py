@@ -1,5 +1,5 @@
 """Makes random Avro schemas, and changes them at random. All names come from a short list, so names
-often collide. A schema and its changed version are almost compatible.
+often collide. The changes are small, so that a schema and its changed version are often compatible.
 
 Every schema is made with its own `random.Random`, so that the same seed always gives the same
 schema. Hypothesis draws the seeds.

@@ -115,7 +115,7 @@ class CoreClient:
         """Sends a request, moves the clock until the answer is due, and returns the answer. Returns
         None if there is no answer.
 
-        If the request is incomplete, this method does not wait for the rest.
+        If `data` is only a part of a request, no answer comes, and this method returns None.
         """
         self.send(data)
         for seconds in (0.0, 0.1, 61.0):
@@ -130,8 +130,8 @@ class CoreClient:
 
 
 class BrokerCore:
-    """A broker core as the module's docstring describes it. If a request asks for a new topic, the
-    broker core creates the topic without help from another broker."""
+    """A broker core as the module's docstring describes it. It is the only broker of its cluster,
+    and therefore itself creates the topics for which a request asks."""
 
     def __init__(self, directory: Path, settings: BrokerSettings) -> None:
         self.clock = ManualClock()

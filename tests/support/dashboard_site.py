@@ -110,7 +110,8 @@ class Site:
             self.ledger.take(map(encode, self.messages()), {}, NOW - 2_000)
 
     def messages(self) -> Iterator[Message]:
-        """Yields all messages. Each sender sends one delta, which has all counts of this sender."""
+        """Yields all messages. Each agent sends all its counts in one delta. Each counter and each
+        loader sends one delta for each topic."""
         agents = [_agent(number, host) for number, host in enumerate(HOSTS, 1)]
         written = {x: list(self._written(number, x)) for number, x in enumerate(agents, 1)}
         for sender, counts in written.items():

@@ -2,11 +2,11 @@
 in .cache/peers.
 
 `python -m support.debian` makes the root file system if it is missing. `make test-deploy` runs this
-program first. The tests' fixtures do not make the root file system; they raise PeerMissing if it is
-missing. The program needs debootstrap, systemd-nspawn and the ssh client. If this program runs as
-root, it installs these packages with apt-get. Otherwise it prints a sentence that asks the user to
-install them. The packages come from the mirror that the machine's own apt uses for this Debian
-release, or else from debootstrap's default mirror.
+program before the tests. The tests' fixtures do not make the root file system; they raise
+PeerMissing if it is missing. The program needs debootstrap, systemd-nspawn and the ssh client. If
+it runs as root, it installs these three with apt-get. Otherwise it prints a sentence that asks the
+user to install them. The packages of the root file system come from the mirror that the machine's
+own apt uses for this Debian release, or else from debootstrap's default mirror.
 
 The root file system contains what a server has before Skidway is installed, that is, systemd, sshd,
 Python, rsyslog, nginx, logrotate, and an account `admin` that may use sudo. Prometheus is installed

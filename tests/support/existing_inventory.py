@@ -62,8 +62,8 @@ def inventory(
 
 def _spark(driver: str) -> dict[str, str]:
     """Returns the settings for Spark's workers. The workers use the Python of the tests, which has
-    the loader's packages. `driver` is the address of Spark's driver, because the workers cannot
-    resolve the name of the driver's host."""
+    the loader's packages. `driver` is the IP address of the driver's host, because the workers
+    cannot resolve this host's name."""
     return {
         "spark.pyspark.python": sys.executable,
         "spark.driver.host": driver,

@@ -1,8 +1,8 @@
 """The services that an operator already has, that is, ZooKeeper, Apache Kafka, a registry, HDFS and
 Spark.
 
-All these services listen on the control node's address in the network of the hosts, and are stopped
-when the test ends.
+All these services run on the control node (the machine that runs the tests), and listen on its
+address in the network of the test hosts. They are stopped when the test ends.
 """
 
 from __future__ import annotations

@@ -100,8 +100,9 @@ class Fleet:
         self.server.run("systemctl start skidway-loader.service", within_s=900)
 
     def rows(self) -> dict[str, dict[str, list[str]]]:
-        """Returns one value for each row that the loader has written, by topic and host. The values
-        are in the order of the lines in the log files.
+        """Returns the rows that the loader has written, by topic and host, in the order of the
+        lines in the log files. Of each row, returns only the value of one column: the whole line,
+        or for nginx the request.
         """
         python = "/opt/skidway/current/loader/bin/python"
         script = (SCRIPTS / "rows.py").read_text()

@@ -214,9 +214,9 @@ def _add(
     counted: bool,
     taken_ms: int = NEVER_AHEAD_MS,
 ) -> None:
-    """Adds one message to the evidence. If `counted` is false, another message with the same sender
-    and number was added before. Then only the buckets that the message names are added, but not its
-    counts.
+    """Adds one message to the evidence. If `counted` is false, the evidence already has another
+    message with the same sender and number. Then only the buckets that the message names are added,
+    and its counts are ignored.
     """
     for source, agent in agents_in(message):
         found.topic(source).agents.add(agent)

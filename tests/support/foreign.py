@@ -2,7 +2,8 @@
 Debian, and an older Spark.
 
 The clients are made once, in .cache/peers. `python tests/support/foreign.py` makes the clients and
-tools that are missing. `make foreign` runs this program first. The tests' fixtures install nothing;
+tools that are missing. `make foreign` runs this program before the tests. The tests' fixtures
+install nothing;
 they raise PeerMissing if a client or a tool is missing. If the program runs as root, it installs
 npm, Go, kcat, libfuse, strace, rsyslog, Prometheus and Chromium with apt-get. Otherwise it prints a
 sentence that asks the user to install these packages. The clients run on a Node that npm installs,

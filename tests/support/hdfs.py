@@ -83,8 +83,8 @@ class Hdfs:
             "dfs.datanode.http.address": f"{host}:{free_port()}",
             "dfs.namenode.safemode.extension": "0",
             "dfs.permissions.enabled": str(self._permissions).lower(),
-            # The addresses in a test's own network have no host names, so the NameNode cannot check
-            # them.
+            # The NameNode would refuse a DataNode whose address has no host name. The addresses in
+            # a test's own network have none.
             "dfs.namenode.datanode.registration.ip-hostname-check": "false",
             **self._settings,
         }

@@ -331,8 +331,8 @@ def _cgroups(run: str, host: str) -> list[Path]:
 
 @contextlib.contextmanager
 def _folder() -> Iterator[Path]:
-    """Yields a new folder for this test run, with a lock that is released when this process ends.
-    Before that, removes the folders of test runs that have ended."""
+    """Removes the folders of test runs that have ended, and yields a new folder for this test run.
+    A lock on the new folder is released when this process ends."""
     with _locked(Path(tempfile.gettempdir()) / f"{PREFIX}lock", wait=True):
         for path in Path(tempfile.gettempdir()).glob(f"{PREFIX}*/lock"):
             with contextlib.suppress(BlockingIOError), _locked(path):

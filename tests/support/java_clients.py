@@ -167,7 +167,7 @@ class JavaClients:
 
     def call(self, method: Any, *arguments: object) -> Any:
         """Calls a Java method and returns its result. If the method throws an exception, raises
-        JavaFailed with its name and message."""
+        JavaFailed with the exception's name and message."""
         try:
             return method(*arguments)
         except Py4JJavaError as error:

@@ -3,8 +3,8 @@ source). In this world, the source is in memory, and a simulated network loses a
 
 All code that decides is the real code, that is, the MirrorSource, the follower of each partition,
 the fetcher, and the logs, which are in files. The source's brokers, the network, ZooKeeper and the
-disk's errors are simulated. Events happen only when a test causes them. `settle` lets all messages
-arrive until there is nothing left to do.
+disk's errors are simulated. Events happen only when a test causes them. `settle` lets time pass,
+and lets all messages arrive.
 """
 
 from __future__ import annotations
@@ -643,8 +643,8 @@ class MirrorWorld:
         self.start()
 
     def start(self) -> None:
-        """Starts the local broker, with a new MirrorSource. Both know only what the logs and
-        ZooKeeper contain."""
+        """Makes a new MirrorSource with a new connection to the source, as a restart of the local
+        broker does. The new MirrorSource knows only what the logs and ZooKeeper contain."""
         self.client = WireClient(self)
         self.mirror = MirrorSource(
             self._mirroring, self.client, self.local, self.clock, self.jitter

@@ -2,9 +2,9 @@
 .cache/peers. The peers are the jars of Apache Kafka and HDFS, and kafka-python's own tests.
 
 `make peers` runs `python tests/support/peers.py`, which fetches the peers that are missing. The
-tests' fixtures fetch nothing; they raise PeerMissing if a peer is missing. If Maven is missing, the
-program installs it with apt-get if root runs the program. If another user runs the program, it
-prints a sentence that asks this user to install Maven. Maven runs on the same Java as Skidway, so
+tests' fixtures fetch nothing; they raise PeerMissing if a peer is missing. The program needs Maven.
+If Maven is missing, a program that runs as root installs Maven with apt-get; otherwise the program
+prints a sentence that asks the user to install it. Maven runs on the same Java as Skidway, so
 PATH does not have to contain a Java.
 """
 

@@ -3,8 +3,8 @@ in a separate network that the test has made. `Run.inside` in support.hosts retu
 that runs a command inside such a network.
 
 A test may ask whether a program listens on a port, or may request a URL. If the program runs in a
-separate network, the question must come from inside it. To ask it, this module starts itself there,
-by the command `python places.py URL` or `python places.py HOST PORT`.
+separate network, only a process in the same network can connect to it. Therefore this module starts
+itself there, by the command `python places.py URL` or `python places.py HOST PORT`.
 """
 
 from __future__ import annotations

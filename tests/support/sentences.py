@@ -3,7 +3,7 @@ decides which sentences are drawn.
 
     python -m support.sentences [--count 50] [--drawn-by TEXT] [FOLDER...]
 
-If a reader has to read a sentence twice, that sentence and the rest of its page are rewritten.
+If a reader has to read a sentence twice, that sentence and the rest of its file are rewritten.
 """
 
 from __future__ import annotations
@@ -60,8 +60,9 @@ def sentences(file: Path) -> Iterator[Sentence]:
     """Yields the sentences of a Python file's docstrings and comments. If the file is a document,
     yields its sentences outside tables and code."""
     name, text = str(file.relative_to(ROOT)), file.read_text()
-    for line, where, passage in _of_document(text) if file.suffix == ".md" else _of_code(text):
-        for part in _END.split(_without_figures(passage)):
+    is_document = file.suffix == ".md"
+    for line, where, passage in _of_document(text) if is_document else _of_code(text):
+        for part in _END.split(passage if is_document else _without_figures(passage)):
             words = " ".join(part.split())
             if len(words.split()) >= WORDS_LEAST:
                 yield Sentence(name, line, words, where, passage)

@@ -119,8 +119,8 @@ class SiteAgent:
         self.left_out.append((Placed(line.number, source, self.number, line.bucket), sums))
 
     def give_up(self, place: Placed, file: int, index: int, now_ms: int) -> None:
-        """Declares a line uncertain. The agent does this if it learns that the topic was deleted
-        and created again while a sent line is not yet acknowledged."""
+        """Declares a line uncertain. The agent does this if the offset in the line's
+        acknowledgement shows that the topic was deleted and created again."""
         self.uncertain.append(place)
         first, end = index * LENGTH, (index + 1) * LENGTH
         words = "it was on its way to a topic that was made again"
@@ -150,8 +150,9 @@ class SiteAgent:
         self.seal_if_passed(now_ms)
 
     def note_seal(self, now_ms: int, written: int) -> None:
-        """Prepares a seal, unless one is prepared: notes the time and the present sizes of all
-        files of the agent. Sends the seal at once if all these lines are already counted."""
+        """Prepares a seal (notes the time and the present sizes of all files of the agent), unless
+        an earlier seal is prepared and not sent yet. Sends the seal at once if all lines of these
+        files are already counted."""
         if self.noted is None:
             sizes = {name: len(lines) for name, lines in self.lines.items()}
             self.noted = Noted(now_ms, sizes, self.teller.last, written)

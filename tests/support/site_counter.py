@@ -138,7 +138,8 @@ class SiteCounter:
 
     def take(self, key: PartitionId, step: Step) -> None:
         """Moves the counter's position in a partition as `step` says, or stops counting the
-        partition. Keeps the step's gap and its range of offsets for the next delta."""
+        partition. Keeps the offsets that the step counted, and the gap that it found, if any, for
+        the next delta."""
         if step.stop:
             self.stopped.add(key)
             return

@@ -21,8 +21,8 @@ If a collector calls a bucket of a topic complete, then these statements must be
     R  if rows were changed without a change in the manifests, the recount names each agent and
        bucket for which D, F or X does not hold
 
-F need not be true for a topic that was deleted and created again, or if no tier counted records
-without origin in this bucket.
+F is not checked if the topic was deleted and created again, or as long as no message that the
+collector has heard counts a record without origin in this bucket.
 
 If all tiers counted the same lines of a bucket and all agents sealed the bucket, then a collector
 that has heard every message must call the bucket complete. This module compares single lines. It
@@ -222,8 +222,8 @@ class Truth:
 
 
 def named(world: World, source: Source, evidence: Evidence) -> set[tuple[int, int]]:
-    """Each (agent, bucket) of the topic for which a recount of the rows reports another sum than
-    the loader's messages."""
+    """Each (agent, bucket) of the topic for which a recount of the rows reports a sum that differs
+    from the sum in the loader's messages."""
     output = world.loader.output(source)
     committed = Committed(source.topic, source, output.teller.sender.producer)
     sums = world.loader.recounted(source)

@@ -15,8 +15,9 @@ needs::
         yield
         trial.expect_exactly()
 
-If a story fails, it ends, and only that story's test fails, with the same error. Then every program
-that is down is started again, and the other stories continue.
+If a check of a story fails, the story ends, and only the test of this story fails, with the same
+error as the check. Then every program that is down is started again, and the other stories
+continue.
 """
 
 from __future__ import annotations

@@ -251,9 +251,9 @@ def _known(address: str, names: Sequence[str]) -> Generator[None, None, dict[str
 
 
 def _deleted(address: str, former: Mapping[str, str]) -> bool:
-    """Deletes the topics that still have one of these names and its id. Returns whether no such
-    topic was left before the call. A topic with one of the names and a new id, which a mirror may
-    have made, is not deleted."""
+    """Deletes those of the topics in `former` (ids by name) that still exist with these ids.
+    Returns True if there was no topic to delete. Does not delete a topic that has one of the names
+    but a new id, because a mirror may have made it."""
     with suppress(SkidwayError), Client(address) as client:
         there = client.metadata(None).topics
         left = [x for x, id_ in former.items() if x in there and str(there[x].topic_id) == id_]

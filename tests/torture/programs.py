@@ -74,8 +74,8 @@ class Programs:
                 program.kill_session()
 
     def down(self, name: str, *, gently: bool = False) -> Callable[[], None]:
-        """Ends a program with SIGKILL, or with SIGTERM if `gently` is true. The program stays down
-        until the returned function is called, which starts it again."""
+        """Ends a program with SIGKILL, or with SIGTERM if `gently` is true. The returned function
+        starts the program again, unless another call of `down` still keeps the program down."""
         with self._lock:
             self._down[name] += 1
             program = self._started[name]

@@ -53,10 +53,10 @@ class Truth:
       audit's verdict or a recount says that something is wrong.
     - proven: the number of lines that arrived once, in complete buckets.
     - false_alarms: buckets with the verdict "lost" or "unknown", although none of their lines is
-      missing or doubled.
-    - beside: buckets with the verdict "lost" or "unknown" that have each line once. They are not
-      false alarms, because the verdict has a reason that a bucket with missing or doubled lines
-      has, too.
+      missing or doubled, except the buckets in `beside`.
+    - beside: buckets with the verdict "lost" or "unknown" that have each line once, but share a
+      reason of the verdict with a bucket that has missing or doubled lines. So the alarm itself is
+      right.
     - unhealed: buckets with the verdict "open" or "incomplete", although none of their lines is
       missing or doubled.
 
@@ -188,10 +188,11 @@ class _Words:
 
     The audit does not list a bucket in which nothing was counted. If all lines of a bucket were
     lost, the audit shows the loss in a later bucket: that of the time at which the loss was
-    declared. So a bucket that is not listed gets the verdict of the next listed bucket with the
-    same topic id, if this verdict is "lost" or "unknown". It gets none if the bucket is listed
-    under another id of the topic. The topic that the torture deletes and creates again is an
-    exception: there, a bucket gets the next verdict of any kind, under the old and the new id.
+    declared. So if the audit does not list a bucket, the bucket gets the verdict of the next listed
+    bucket, if this verdict is "lost" or "unknown". A topic that was deleted and created again has
+    several ids, and its buckets are listed by id. A bucket of such a topic gets, for each id under
+    which it is not listed, the verdict of the next listed bucket of this id, whatever this verdict
+    is.
 
     A line that does not match the source's pattern gets the time at which the agent read it. So
     this line may be counted in any later bucket of the topic of rejects.

@@ -44,8 +44,8 @@ def _files() -> Iterator[Path]:
 
 
 def _names(module: ast.Module) -> Iterator[tuple[str, bool]]:
-    """The names that a module defines, and whether each is a constant. Leaves out functions that
-    pytest calls or that a decorator registers, and test classes."""
+    """Yields each name that a module defines, and whether it is the name of a constant. Leaves out
+    functions and classes that have a decorator, or whose names begin as FOUND_BY_PREFIX says."""
     for node in module.body:
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
             if not node.decorator_list and not re.match(FOUND_BY_PREFIX, node.name):
@@ -58,7 +58,8 @@ def _names(module: ast.Module) -> Iterator[tuple[str, bool]]:
 
 
 def _taken_from_modules(module: ast.Module) -> Iterator[str]:
-    """The names that a module imports from other modules, or reads as attributes."""
+    """Yields the names that a module imports from other modules, the names that it reads as
+    attributes, and the last part of each string."""
     for node in ast.walk(module):
         if isinstance(node, ast.ImportFrom):
             yield from (alias.name for alias in node.names)

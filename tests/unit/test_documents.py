@@ -261,8 +261,8 @@ def knows(nouns: Any, command: str) -> bool:
 
 
 def requirements(extra: str | None) -> set[str]:
-    """The packages that an extra requires, or that the project requires if no extra is given.
-    Skidway's own extras are left out."""
+    """Returns the packages that an extra requires. If no extra is given, returns the packages that
+    the project always requires. Skidway's own extras are left out."""
     given = PROJECT["optional-dependencies"][extra] if extra else PROJECT["dependencies"]
     return {re.split(r"[<>=\[]", each)[0] for each in given} - {"skidway"}
 

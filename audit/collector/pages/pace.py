@@ -5,8 +5,8 @@ The freshness of a bucket is the time from its end to the moment at which the co
 it complete, according to the history. The pace of a topic is the lag, and the median (`p50`) and
 the 99th percentile (`p99`) of the freshness of the last day's buckets. The lag of a topic is 0
 while all of its buckets are complete or accepted, so a topic to which nobody writes has no lag. The
-lag at an earlier moment is computed from the history. This lag is the age, at that moment, of the
-oldest bucket that was first complete after that moment.
+lag at an earlier moment is computed from the history: the history says which buckets became
+complete only later, and the lag is the age that the oldest of them had at that moment.
 """
 
 from __future__ import annotations

@@ -87,8 +87,9 @@ class Doublings:
                 yield stretch.reason
 
     def of_agent(self, agent: int) -> tuple[object, ...]:
-        """The part of the evidence about an agent that this rule uses for every bucket. If it
-        changes, all verdicts on the agent may change."""
+        """Returns the evidence about an agent that this rule uses for every bucket. If this
+        evidence changes, all verdicts on the agent may change.
+        """
         if agent not in self._topic.rereadings:
             return ()
         known = self._topic.rereadings[agent]

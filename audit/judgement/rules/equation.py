@@ -31,7 +31,9 @@ def sums_of(facts: TopicFacts, tallies: Tallies) -> dict[Place, Sums | None]:
 
 
 def findings(facts: TopicFacts, agent: int, sums: dict[Place, Sums | None]) -> Iterator[Finding]:
-    """Findings on one agent: places whose sums differ, and tiers that never reported the topic."""
+    """Yields findings on one agent, for places whose sums differ and for tiers that never reported
+    the topic.
+    """
     if not facts.needed and _are_equal(sums):
         return
     known = [
@@ -93,8 +95,9 @@ def _cause(expected: Sums, found: Sums) -> Cause:
 
 
 def _gravity(place: Place) -> Status:
-    """The status of a finding about records that this place lacks: COMPLETE, which makes no verdict
-    worse, if the place is retired, and otherwise INCOMPLETE."""
+    """Returns the status of a finding about records that this place lacks. The status is
+    INCOMPLETE, but for a retired place COMPLETE, which makes no verdict worse.
+    """
     return Status.COMPLETE if place.is_retired else Status.INCOMPLETE
 
 

@@ -36,8 +36,9 @@ class Losses:
         self._of_agents: dict[int, list[_Lost]] = {}
 
     def findings(self, agent: int, bucket: BucketId, tallies: Tallies) -> Iterator[Finding]:
-        """Findings on one agent: each loss that the agent declared and that may belong to the
-        bucket."""
+        """Yields a finding for each loss that the agent declared, if the lost lines may belong to
+        the bucket.
+        """
         start, size = bucket
         for lost in self.of_agent(agent):
             begin, end = lost.begin, lost.end
@@ -50,7 +51,9 @@ class Losses:
                 yield lost.finding
 
     def of_agent(self, agent: int) -> list[_Lost]:
-        """The losses that the agent declared, with the event times that the lost lines can have."""
+        """Returns the losses that the agent declared, each with the event times that the lost lines
+        can have.
+        """
         if agent not in self._of_agents:
             self._of_agents[agent] = list(_of_agent(self._facts, agent))
         return self._of_agents[agent]

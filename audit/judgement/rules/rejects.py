@@ -18,8 +18,8 @@ from skidway.audit.topic.messages import Tier
 def warnings(
     found: BucketVerdict, parents: Iterable[TopicEvidence], share: float
 ) -> Iterator[Finding]:
-    """A warning for each place that rejected more than `share` of a bucket's records, and a warning
-    for the agents if they rejected more than `share`.
+    """Yields a warning for each place that rejected more than `share` of a bucket's records, and a
+    warning for the agents if they rejected more than `share`.
 
     parents: for a topic of agents' rejects, the evidence of the topics whose lines were rejected.
     There is no warning for a retired output.

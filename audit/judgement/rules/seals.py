@@ -25,8 +25,9 @@ LATE = "lines came after the agent's newest seal"
 
 
 def until(time_ms: int) -> str:
-    """The reason why a bucket is not complete, if the agent has sealed its lines only up to
-    `time_ms`, which is before the bucket is due."""
+    """Returns the reason why a bucket is not complete, for an agent that has sealed its lines only
+    up to `time_ms`.
+    """
     return f"the agent has sealed up to {reasons.of_time(time_ms)} only"
 
 
@@ -63,8 +64,10 @@ def _is_last_word(facts: TopicFacts, agent: int, newest: SealNote) -> bool:
 def _waiting(
     facts: TopicFacts, agent: int, bucket: BucketId, reason: str, since_ms: int
 ) -> Finding:
-    """A finding that the agent has not sealed the bucket yet, with this reason. Its status is OPEN
-    while the agent is alive, and UNKNOWN once the agent is silent and the bucket is due."""
+    """Returns the finding that the agent has not sealed the bucket yet; its reason is `reason`. Its
+    status is OPEN while the agent is alive, and UNKNOWN once the agent is silent and the bucket is
+    due.
+    """
     seen = facts.evidence.heard_ms((Tier.AGENT, str(agent)))
     deadline = max(facts.due(bucket), seen) + facts.policy.silence_ms
     if facts.now_ms < deadline:

@@ -1,5 +1,5 @@
 """Finds, without I/O, reasons to doubt the counts of records without origin. No agent sends or
-seals such records. In place of a seal, the audit needs a message from the counters that are the
+seals such records. Instead of a seal, the audit needs a message from the counters that are the
 first to count such records, normally those of the tier broker. A counter is heard when a message
 from it arrives."""
 
@@ -20,19 +20,21 @@ _FROM_BROKER_ON = Finding(Status.COMPLETE, "audited from the broker on", Cause.N
 
 
 def findings(facts: TopicFacts, agent: int, bucket: BucketId) -> Iterator[Finding]:
-    """Findings on records without origin. agent: normally NO_AGENT. If the tier agent is not
-    expected, `agent` can be any agent, because the records of agents then have no seals either."""
+    """Yields findings on records without origin. agent: normally NO_AGENT. If the tier agent is not
+    expected, `agent` can be any agent, because the records of agents then have no seals either.
+    """
     if agent == NO_AGENT:
         yield from _beginning(facts, bucket)
     yield from _unsealed(facts, bucket)
 
 
 def uncounted_findings(facts: TopicFacts, bucket: BucketId) -> Iterator[Finding]:
-    """Findings on a bucket in which no record without origin was counted. Yields a finding for each
-    of the `_first_counters` that was not heard since the bucket was due, because it may still count
-    such records. If no counter of the first tier (broker, otherwise mirror) ever reported the
-    topic, a message from any counter of this tier after the bucket was due is enough; if there is
-    none, yields one finding."""
+    """Yields the findings on a bucket in which no record without origin was counted. There is a
+    finding for each of the `_first_counters` that was not heard since the bucket was due, because
+    the counter may still count such records. If no counter of the first tier (broker, otherwise
+    mirror) ever reported the topic, there is one finding, unless any counter of this tier was heard
+    since the bucket was due.
+    """
     due = facts.due(bucket)
     if facts.now_ms < due:
         return
@@ -44,9 +46,10 @@ def uncounted_findings(facts: TopicFacts, bucket: BucketId) -> Iterator[Finding]
 
 
 def depends_on(facts: TopicFacts, bucket: BucketId) -> Iterator[object]:
-    """The part of the evidence for `findings` that changes with each message: when counters were
-    heard. Yields the counter and the time for each of the `_first_counters` that was last heard
-    before the bucket was due."""
+    """Yields those facts for `findings` that change with each message: the times at which counters
+    were heard. For each of the `_first_counters` that was last heard before the bucket was due,
+    yields the counter and that time.
+    """
     heard = ((key, facts.evidence.heard_ms(key[:2])) for key in _first_counters(facts))
     yield from (each for each in heard if each[1] < facts.due(bucket))
 
@@ -80,14 +83,18 @@ def _unheard(facts: TopicFacts, bucket: BucketId) -> Iterator[Finding]:
 
 
 def _gravity(facts: TopicFacts, due: int) -> Status:
-    """The status of a finding on a counter that was not heard since `due`: OPEN until silence_ms
-    have passed since `due`, because the counter may only be late, and UNKNOWN after that."""
+    """Returns the status of a finding on a counter that was not heard since `due`. Until silence_ms
+    have passed since `due`, the status is OPEN, because the counter may only be late. After that it
+    is UNKNOWN.
+    """
     return Status.OPEN if facts.now_ms < due + facts.policy.silence_ms else Status.UNKNOWN
 
 
 def _beginning(facts: TopicFacts, bucket: BucketId) -> Iterator[Finding]:
-    """Findings on offsets that a counter has not counted: offsets before its first counted offset,
-    and gaps. Nothing else shows that records without origin are missing."""
+    """Yields findings on offsets that a counter has not counted: offsets before its first counted
+    offset, and gaps (offsets that it could not read). Nothing else shows that records without
+    origin are missing.
+    """
     for key, partitions in facts.topic.coverage.items():
         late = [p for p, covered in partitions.items() if covered.first > 0]
         if not late or not _is_current(facts, key):
@@ -116,8 +123,9 @@ def _has_counters(facts: TopicFacts) -> bool:
 
 
 def _first_tier(facts: TopicFacts) -> Tier | None:
-    """The first of the expected tiers with counters (broker, mirror) that is not retired; None if
-    there is none."""
+    """Returns the first tier with counters (broker before mirror) that is expected and not retired;
+    None if there is no such tier.
+    """
     tiers = (x for x in (Tier.BROKER, Tier.MIRROR) if x in facts.tiers)
     return next((x for x in tiers if not facts.retired.holds_tier(x)), None)
 
@@ -137,9 +145,10 @@ def _heard_ms(facts: TopicFacts, tier: Tier) -> int:
 
 
 def _first_counters(facts: TopicFacts) -> tuple[SenderKey, ...]:
-    """The counters that are the first to count records that no agent seals. While these counters do
-    not run, equal sums prove nothing, because all tiers may lack the same records. If all counters
-    are retired, only the counter that was heard last is returned."""
+    """Returns the counters that are the first to count records that no agent seals. While these
+    counters do not run, equal sums prove nothing, because all tiers may lack the same records. If
+    all counters are retired, only the counter that was heard last is returned.
+    """
     waited = [x for x in facts.places if not x.place.is_retired]
     for tier in (Tier.BROKER, Tier.MIRROR):
         if tier in facts.tiers and not facts.retired.holds_tier(tier):

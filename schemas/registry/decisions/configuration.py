@@ -64,9 +64,10 @@ def set_level(state: RegistryState, subject: str | None, body: Mapping[str, Any]
 
 
 def reset_level(state: RegistryState, subject: str | None) -> Decision:
-    """Returns the decision to remove a compatibility level, so that the global level or the
-    program's default applies. The answer for the client is the level that was set before. If no
-    global level was set, the answer is the program's default."""
+    """Returns the decision to remove the compatibility level of a subject, or the global level if
+    `subject` is None. The global level or the program's default then applies. The answer for the
+    client is the level that was set before; if there was no global level to remove, it is the
+    program's default."""
     check_writable(state, subject)
     before = state.levels.get(subject)
     if before is None and subject is not None:
@@ -110,9 +111,9 @@ def set_mode(
 
 
 def reset_mode(state: RegistryState, subject: str | None, *, recursive: bool) -> Decision:
-    """Returns the decision to remove the mode, so that the global mode or READWRITE applies. The
-    answer for the client is the mode that was set before. If no global mode was set, the answer is
-    READWRITE.
+    """Returns the decision to remove the mode of a subject, or the global mode if `subject` is
+    None. The global mode or READWRITE then applies. The answer for the client is the mode that was
+    set before; if there was no global mode to remove, it is READWRITE.
 
     If `recursive` is true and `subject` is None, also removes the subjects' own modes.
     """

@@ -46,8 +46,8 @@ def register(state: RegistryState, subject: str, schema: Submitted) -> Decision:
 
 
 def comparison(state: RegistryState, subject: str, schema: Submitted) -> Comparison:
-    """Returns the comparison that `register` will make. Only this function needs the state. So the
-    caller can run the comparison's slow method `messages` without holding a lock."""
+    """Returns the comparison that `register` will make. The returned object no longer needs the
+    state. So the caller can call its slow method `messages` without holding a lock."""
     mode = state.mode(subject)
     is_measured = not (mode.takes_ids or mode.is_read_only or schema.id is not None)
     return with_all(state, subject) if is_measured else Comparison((), Level.NONE, state.parsed)

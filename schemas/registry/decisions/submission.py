@@ -59,9 +59,9 @@ class Submitted:
     id: int | None
     version: int | None
     compared: Compared = field(default_factory=dict, compare=False)
-    """The results of comparisons with earlier schemas, by the earlier schema's id and the
-    compatibility level. A comparison is slow, so the registry makes it only once, even if it makes
-    the decision several times."""
+    """The results of comparisons with earlier schemas. The key of a result is the earlier schema's
+    id and the compatibility level. A comparison is slow, so the registry makes it only once, even
+    if it makes the decision several times."""
 
     @property
     def identity(self) -> Identity:

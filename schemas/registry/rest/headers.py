@@ -2,8 +2,8 @@
 
 The media types are those of Confluent's registry. If a body has another media type, the registry
 refuses the request with 415. If the client accepts none of these media types for the answer, the
-registry refuses the request with 406. It reads a body without a media type, as Confluent's registry
-does.
+registry refuses the request with 406. The registry reads a body without a media type, as
+Confluent's registry does.
 """
 
 from __future__ import annotations

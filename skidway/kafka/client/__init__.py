@@ -7,7 +7,7 @@ Values that callers get:
 
 Decisions:
 
-    outbox, dispatch            which batches a producer sends to which leader, and which again
+    outbox, dispatch            which batches a producer sends (or sends again) to which leader
     fetching                    which partitions a fetcher reads, and from which offsets
     metadata                    which broker leads which partition
     connection, session         one connection; all connections of a client
@@ -19,7 +19,7 @@ I/O, and what drives it:
     network                     non-blocking sockets for any loop
     waiting, client, producer, fetcher    wait on the caller's thread
     topic_creation              creates missing topics, and waits until they can be used
-    following                   a client inside another loop, such as the broker's loop
+    following                   a client inside its caller's loop, such as the broker's loop
     pump                        passes fetches to the session, for `fetcher` and `following`
 
 The modules that make decisions use no socket and no clock. Bytes and times are passed in as values,
@@ -32,9 +32,9 @@ The producer in this package sends finished batches, for Skidway's own programs.
 `skidway.producer`, which makes batches from single messages.
 
 There are upper limits for the bytes that a producer buffers, the open requests to a leader, the
-bytes of a response, the calls on a connection, the known topics, and the wait between two attempts.
-Retriable errors are retried, after waits of 50 ms to 1 s. A producer retries a batch without limit.
-Every other call gives up after the request timeout.
+bytes of a response, the open calls on a connection, the known topics, and the wait between two
+attempts. Retriable errors are retried, after waits of 50 ms to 1 s. A producer retries a batch
+without limit. Every other call gives up after the request timeout.
 """
 
 from skidway.kafka.client.client import Client

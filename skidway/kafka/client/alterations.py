@@ -1,8 +1,8 @@
-"""Builds the calls of the requests with which people alter or measure a cluster, and reads the
-responses to them.
+"""Builds the requests of administrators (delete topics, add partitions, change settings, list log
+directories), and reads the responses to these requests.
 
-It takes longer to make the classes of a message than to get the answer to most requests. So the
-client imports this module only when it sends such a request.
+Importing the classes of these messages takes longer than getting the answer to most requests. So
+the client imports this module only when it sends such a request.
 """
 
 from __future__ import annotations

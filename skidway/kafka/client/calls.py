@@ -25,7 +25,7 @@ class Call(Protocol):
 
     @property
     def is_answered(self) -> bool:
-        """Whether the broker sends a response at all."""
+        """Whether the broker sends a response to this request."""
         ...
 
     def frame(self, version: int, correlation_id: int, client_id: str) -> Sequence[Buffer]:

@@ -43,9 +43,8 @@ class Client:
 
     A request that no broker answers within the request timeout raises `BrokerUnreachable`. If the
     answer is an error, most methods raise `KafkaError`. Methods for several topics return an error
-    or None for each topic instead. Producers and fetchers that are made with a client share the
-    loop of the client's connections. So while one of them waits, the bytes of all of them are sent
-    and received.
+    or None for each topic instead. Producers and fetchers that are made with a client use the
+    client's connections. While one of them waits, bytes are sent and received for all of them.
     """
 
     def __init__(
@@ -109,9 +108,9 @@ class Client:
         """Finds for each partition the first offset at or after a time in ms. Instead of a time,
         LATEST means the high watermark, and EARLIEST means the log start.
 
-        Asks for leaders and offsets again until every partition has an offset. Raises KafkaError
-        for a partition that does not exist, or that still has no offset after the request timeout,
-        or whose leader answers with an error that does not go away with time.
+        Asks for leaders and offsets again until every partition has an offset. Raises KafkaError in
+        three cases: a partition does not exist, a partition still has no offset after the request
+        timeout, or a leader answers with an error that does not go away with time.
         """
         found: dict[TopicPartition, ListedOffset] = {}
         deadline = self.clock.monotonic() + self.request_timeout_ms / 1000
@@ -217,7 +216,7 @@ class Client:
             call = requests.describe_configs_call(ResourceType.BROKER, [str(number)])
             try:
                 response = self._ask(call, _always(brokers[number].address))
-            except BrokerUnreachable:  # the broker is dead, but still listed
+            except BrokerUnreachable:  # the broker is in the metadata, but does not answer
                 if number == max(brokers):
                     raise
             else:
@@ -235,7 +234,7 @@ class Client:
         self._network.turn(now)
         deadline = self.session.next_deadline
         if self.session.delivered_count != delivered_count:
-            timeout_s = 0  # answers or failures have come already
+            timeout_s = 0  # no wait, because answers or failures have come already
         elif deadline is not None:
             timeout_s = min(timeout_s, deadline - now)
         woken = False

@@ -23,7 +23,7 @@ from skidway.kafka.protocol.apis import ApiKey, VersionRange, choose
 from skidway.kafka.protocol.frames import FrameReader, peek_correlation_id, response_body
 
 SOFTWARE = "skidway"
-SOFTWARE_VERSION = "1"  # says how this client uses the protocol; it is no release number
+SOFTWARE_VERSION = "1"  # for ApiVersions; it is not the version of Skidway
 
 # The memory for a response up to this length is allocated at once. The memory for a longer response
 # grows as bytes arrive.
@@ -34,8 +34,9 @@ _SEND_PIECES_MAX = 64
 
 
 class Answer(NamedTuple):
-    """The outcome of a call: a response or an error, never both. The outcome of a call without a
-    response (acks 0) has neither. `ticket` is the number that identifies the call."""
+    """The outcome of a call: a response or an error. A call to which the broker sends no response
+    (acks 0) has neither. `ticket` is the number that identifies the call.
+    """
 
     ticket: int
     response: Any
@@ -161,7 +162,9 @@ class Connection:
         return found
 
     def abandoned(self) -> list[int]:
-        """Returns the tickets of all calls that this connection will never answer."""
+        """Returns the tickets (numbers) of all calls without an answer. The session asks for them
+        when the connection has ended, because no answer to these calls will come.
+        """
         tickets = [each.ticket for each in self._sent if each.ticket != self._negotiation]
         tickets += [ticket for _, ticket in self._silent]
         return tickets + [each.ticket for each in self._waiting]

@@ -29,7 +29,7 @@ class Delivery(NamedTuple):
 
 class Drained(KafkaError):
     """An earlier batch of the partition was refused for good, so the producer returned this batch
-    to its owner. The owner decides whether to send this batch again."""
+    to the code that uses the producer. This code decides whether to send the batch again."""
 
     def __init__(self, tp: TopicPartition) -> None:
         super().__init__(

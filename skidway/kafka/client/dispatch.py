@@ -79,7 +79,8 @@ class Dispatch:
 
     def add(self, tp: TopicPartition, encoded: EncodedBatch, token: object) -> None:
         """Queues a batch. `token` comes back in the batch's `Delivery`. Raises BufferFull if
-        `has_room` is False. If `has_room` is True, even a batch that exceeds the limit is queued.
+        `has_room` is False. If `has_room` is True, the batch is queued even if the buffered bytes
+        then exceed the limit.
         """
         size = encoded.size_bytes
         if not self.has_room:

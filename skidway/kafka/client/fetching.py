@@ -7,10 +7,10 @@ wait to be taken, no fetch is sent to that leader. So at most one response per l
 Partitions take turns at the front of the requests, because a broker fills a response from the
 front.
 
-The owner gets whole batches. The first batch is the batch that contains the position. A partial
-last batch is dropped and fetched again. The next position is after the last whole batch, so no
-record is skipped, and no record comes twice. Offsets may be missing between two batches if the log
-was compacted.
+The owner gets whole batches. The first batch is the batch that contains the position, so it may
+also have records before the position. A partial last batch is dropped and fetched again. The next
+position is after the last whole batch, so no batch is skipped, and no batch comes twice. Offsets
+may be missing between two batches if the log was compacted.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ PARTITIONS_AT_ONCE = 100
 REST_S_A_PARTITION = 25e-6
 REST_S_MAX = 0.1
 """A fetch lists all partitions of a leader. If a leader has many partitions and its last response
-had few bytes, the next fetch is sent after a short wait of at most this many seconds. Otherwise
-client and broker would look at all partitions for each small batch.
+had few bytes, the next fetch is sent after a short wait of at most this many seconds. Without the
+wait, client and broker would look at all partitions for each small batch.
 """
 RESPONSE_BYTES_MAX = 128 * 1024 * 1024  # max_bytes grows up to this limit to fetch a large batch
 
@@ -50,9 +50,9 @@ class Fetched:
     memory.
 
     The first batch may begin before the requested position. Its records before that position were
-    read earlier. `unbroken` is True if these batches came on the same connection as the partition's
-    previous batches, with no refusal and no long silence in between. `unbroken` is False for the
-    first batches after a seek.
+    not requested. `unbroken` is True if these batches came on the same connection as the
+    partition's previous batches, and the partition was not interrupted in between (see
+    `take_interruptions`). `unbroken` is False for the first batches after a seek.
     """
 
     tp: TopicPartition
@@ -83,7 +83,7 @@ class _Reading:
     )
 
     def __init__(self, offset: int, generation: int, max_bytes: int, backoff: Backoff) -> None:
-        self.position = offset  # the offset after the last batch that the owner has taken
+        self.position = offset  # the offset after the last batch that `take` has returned
         self.next_offset = offset  # the offset after the last batch that was fetched
         self.generation = generation
         self.max_bytes = max_bytes
@@ -130,7 +130,7 @@ class Fetching:
 
     @property
     def positions(self) -> dict[TopicPartition, int]:
-        """The offset after the last batch that the owner has taken, for every partition."""
+        """The offset after the last batch that `take` has returned, for every partition."""
         return {tp: reading.position for tp, reading in self._readings.items()}
 
     def seek(self, tp: TopicPartition, offset: int) -> None:
@@ -218,15 +218,18 @@ class Fetching:
         return None
 
     def interrupt(self, why: str) -> None:
-        """Adds an interruption, with the reason `why`, to every partition: its next batches may
-        come from another log (see `take_interruptions`)."""
+        """Notes for every partition, with the reason `why`, that its next batches may come from
+        another log than its earlier batches (see `take_interruptions`).
+        """
         for tp in self._readings:
             self._interrupt(tp, why)
 
     def take_interruptions(self) -> dict[TopicPartition, str]:
-        """Returns the partitions that had an interruption since the last call, each with the newest
-        reason. These partitions are still fetched; the owner need not call `seek`. But a mirror
-        must then compare the last batch of its own log with the source again.
+        """Returns the partitions that were interrupted since the last call, each with the newest
+        reason: a fetch was lost or refused, or `interrupt` was called. Their next batches may come
+        from another log than their earlier batches. These partitions are still fetched; the caller
+        need not call `seek`. But a mirror must again compare the last batch of its own log with the
+        source.
         """
         found, self._interruptions = self._interruptions, {}
         return found

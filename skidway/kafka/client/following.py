@@ -1,5 +1,5 @@
-"""A client that runs inside another event loop. Mirrors use it, because they run in a broker's
-loop.
+"""A client that runs inside the event loop of its caller. Mirrors use it, because they run in a
+broker's loop.
 
 The client never waits if the resolver (`look_up`) finds brokers' addresses without waiting. The
 loop supplies a `Watcher` on its own epoll, and passes that epoll's events to the client. The loop
@@ -64,8 +64,9 @@ class Turn(NamedTuple):
     stopped: list[tuple[TopicPartition, SkidwayError]]
     answers: list[Answer]
     interrupted: dict[TopicPartition, str]
-    """Partitions whose fetch was lost or refused, with the reason. These partitions are fetched
-    again.
+    """Partitions whose next batches may come from another log than their earlier batches, with the
+    reason: a fetch was lost or refused, or the loop stood still. These partitions are still
+    fetched.
     """
 
 
@@ -160,7 +161,7 @@ class LoopClient:
 
     def ask(self, call: Call, address: Address | None = None) -> int:
         """Sends a request to a broker, by default to any broker that can be reached. Returns the
-        request's ticket.
+        request's ticket, a number that its answer also has.
 
         A later turn returns the answer: a response or an error. If the error is `Disconnected`, the
         caller should ask again.
@@ -169,7 +170,7 @@ class LoopClient:
         if address is None:
             address = self._picture.next_address(self._session, Channel.CONTROL, now)
         if address is None or not self._session.usable(address, Channel.CONTROL, now):
-            self._refused -= 1  # negative: the session's own tickets are 0 or more
+            self._refused -= 1  # below 0, because the session's own tickets are 0 or more
             why = Disconnected(self._session.last_failure or "no broker can be asked now")
             self._inbox.append(Answer(self._refused, None, why))
             return self._refused
@@ -229,11 +230,11 @@ class LoopClient:
 
     def _now(self) -> float:
         """Returns the present time (monotonic seconds). If the last call was more than
-        `STOOD_STILL_S` ago, adds an interruption to every partition (see `Fetching.interrupt`).
+        `STOOD_STILL_S` ago, interrupts the reading of every partition (`Fetching.interrupt`).
 
-        A long time without a call means that the loop or the whole machine stood still. In this
-        case, answers in the sockets may be old, and the next fetch may read another topic of the
-        same name.
+        After such a long time without a call, the loop or the whole machine stood still. Responses
+        that wait in the sockets may then be old. Meanwhile a topic may have been deleted and
+        created again, so the next fetch may read another log than the previous fetch.
         """
         now = self._clock.monotonic()
         if now - self._called_at > STOOD_STILL_S:

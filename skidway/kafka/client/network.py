@@ -75,7 +75,8 @@ class Network:
         self._attempts: dict[LinkKey, int] = {}
 
     def turn(self, now: float) -> None:
-        """Closes ended links, connects wanted links, and sends bytes that are ready."""
+        """Closes the sockets of ended connections, opens sockets for the connections that the
+        session wants, and sends bytes that are ready."""
         self._session.expire(now)
         self._hang_up()
         waiting, self._unresolved = self._unresolved, []

@@ -107,7 +107,7 @@ class OutboxEntry:
     def __init__(self, token: object, encoded: EncodedBatch) -> None:
         self.token = token
         self.encoded = encoded
-        self.header: bytes | None = None  # made under the present identity; None before the send
+        self.header: bytes | None = None  # None before the first send under the present producer id
         self.state = BatchState.UNSENT
         self.base_offset = -1
         self.error: KafkaError | None = None
@@ -115,8 +115,8 @@ class OutboxEntry:
         self.attempts = 0
 
     def start_again(self) -> None:
-        """Resets the header, the state and the offset, because they belong to the previous
-        identity."""
+        """Resets the header, the state and the offset, because they belong to the previous identity
+        (producer id and epoch)."""
         self.header, self.state, self.base_offset = None, BatchState.UNSENT, -1
 
 
@@ -184,12 +184,14 @@ class Outbox:
         yield from self._doomed
 
     def add(self, entry: OutboxEntry) -> None:
-        """Queues a batch. If other batches wait to go back to the owner, this batch goes back after
-        them."""
+        """Queues a batch. But if other batches wait to be returned to the user of the producer,
+        this batch is not sent, and is returned after them.
+        """
         (self._doomed if self._doomed else self._queue).append(entry)
 
     def identify(self, identity: Identity) -> None:
-        """Sets an identity that this partition has not had yet. Its sequences begin at 0."""
+        """Sets an identity (producer id and epoch) that this partition has not had yet. Its
+        sequences begin at 0."""
         assert identity.generation >= self.generation_wanted, "an identity is used once"
         self._identity = identity
         self._sequence, self._is_known = 0, False
@@ -200,7 +202,7 @@ class Outbox:
             return None
         sent = sum(entry.state is BatchState.SENT for entry in self._flight)
         if sent and address != self._address:
-            return None  # first, the previous leader must answer for the batches that it got
+            return None  # wait for the answers of the previous leader
         window = self._window(address, now, wall_ms)
         if sent >= window:
             return None
@@ -258,8 +260,8 @@ class Outbox:
         entry.state, self._is_known = BatchState.UNSENT, False
 
     def settle(self) -> list[Delivery]:
-        """Returns the deliveries for the owner: the acknowledged batches at the front, then the
-        batches that go back to the owner."""
+        """Returns the deliveries for the user of the producer: the acknowledged batches at the
+        front, then the batches that are returned without an acknowledgement."""
         found: list[Delivery] = []
         while self._flight and self._flight[0].state is BatchState.ACKED:
             entry = self._flight.popleft()
@@ -275,8 +277,8 @@ class Outbox:
         return found
 
     def _end_drain(self) -> None:
-        """Ends the drain (see the module): asks for another identity, under which the batches are
-        sent again. Must only be called when no batch waits for an answer."""
+        """Ends the drain (see the module): asks for another producer id, under which the batches
+        are sent again. Must only be called when no batch waits for an answer."""
         entries = [*self._flight, *self._queue]
         refused = next((i for i, each in enumerate(entries) if each.error), len(entries))
         self._flight.clear()

@@ -66,13 +66,12 @@ class Producer:
         self._topic_ids: dict[str, str] = {}
 
     def bind(self, topic_ids: Mapping[str, str]) -> None:
-        """Binds topics to their ids, so that batches go to no other topic of the same name. If a
-        topic is deleted and created again, its batches wait, and `made_again` contains the topic.
-        The id "" means that the id is unknown.
+        """Binds topics to their ids. If the client learns that a topic has another id than the
+        given one, because it was deleted and created again, the topic's batches wait, and
+        `made_again` contains the topic. The id "" means that the id is unknown.
 
-        The client learns ids together with leaders, from metadata. So if a topic is deleted and
-        created again between two batches, the new topic gets batches until the client asks for
-        metadata again.
+        The client learns a topic's id only when it asks for metadata. So after a topic was deleted
+        and created again, the new topic may still get batches until the client asks again.
         """
         self._topic_ids = {topic: topic_id for topic, topic_id in topic_ids.items() if topic_id}
 

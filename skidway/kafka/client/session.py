@@ -3,8 +3,9 @@ module uses no sockets.
 
 A link is one address on one channel. It has a connection, is connecting, or waits. Each call has a
 ticket and an inbox. The outcome of a call is put into its inbox exactly once. The outcome is a
-response, an error of the call (`UnsupportedVersion`), or `Disconnected` when the connection ended
-first. Nothing is retried here, because only the caller knows whether a call may be repeated.
+response, an error of the call (`UnsupportedVersion`), or `Disconnected` if the connection ended
+before the response came. Nothing is retried here, because only the caller knows whether a call may
+be repeated.
 
 Channels separate calls that must not wait for each other. For example, a long-polling fetch delays
 every later call on its connection.
@@ -139,7 +140,7 @@ class ClientSession:
         self._hangups: list[Link] = []
         self.last_failure = ""
         self.failure_count = 0
-        self.delivered_count = 0  # number of answers put into inboxes so far
+        self.delivered_count = 0  # number of answers put into the callers' inboxes so far
 
     # for callers
 
@@ -163,8 +164,8 @@ class ClientSession:
     def submit(
         self, address: Address, channel: Channel, call: Call, inbox: Inbox, now: float
     ) -> int:
-        """Sends a call, and connects first if needed. Returns its ticket. Raises Disconnected if
-        `usable` is False."""
+        """Sends a call, and connects first if needed. Returns the call's ticket (a number). Raises
+        Disconnected if `usable` is False."""
         key = LinkKey(address, channel)
         link = self._links.get(key)
         if link is None:
@@ -202,19 +203,19 @@ class ClientSession:
     # methods that only the driver calls
 
     def dials(self) -> list[Link]:
-        """Returns the links that need a socket now. The driver must call `opened` or `failed` for
-        each of these links."""
+        """Returns the links (address and channel) that need a socket now. The caller must call
+        `opened` or `failed` for each of these links."""
         found, self._dials = self._dials, []
         return found
 
     def hangups(self) -> list[Link]:
-        """Returns the links that have ended since the last call. The driver must close their
-        sockets."""
+        """Returns the links (address and channel) whose connection has ended since the last call.
+        The caller must close their sockets."""
         found, self._hangups = self._hangups, []
         return found
 
     def writers(self) -> list[Link]:
-        """Returns the links that have bytes to send."""
+        """Returns the links (address and channel) that have bytes to send."""
         return [
             link
             for link in self._links.values()
@@ -233,8 +234,8 @@ class ClientSession:
             self._collect(link)
 
     def received(self, link: Link, count: int, now: float) -> None:
-        """Processes `count` bytes that were received into the link's space. A `count` of 0 means
-        the end of the stream."""
+        """Processes `count` bytes that were received into the memory of the link's connection
+        (`Connection.space`). A `count` of 0 means the end of the stream."""
         if link.connection is None:
             return
         if count == 0:
@@ -262,7 +263,8 @@ class ClientSession:
             self._deliver(Answer(ticket, None, Disconnected(link.failure)))
 
     def expire(self, now: float) -> None:
-        """Ends the links whose deadline has passed."""
+        """Ends each connection whose oldest call has passed its deadline, and each attempt to
+        connect that takes too long."""
         for link in list(self._links.values()):
             deadline = link.next_deadline
             if deadline is not None and deadline <= now:
@@ -271,8 +273,8 @@ class ClientSession:
 
     @property
     def next_deadline(self) -> float | None:
-        """Returns the time (monotonic seconds) at which to call `expire`, or None if no link has a
-        deadline."""
+        """Returns the time (monotonic seconds) at which to call `expire`, or None if no call or
+        attempt to connect has a deadline."""
         deadlines = (link.next_deadline for link in self._links.values())
         return min((each for each in deadlines if each is not None), default=None)
 

@@ -59,10 +59,11 @@ A broker
 
 ``api_versions.answer(version, ranges)`` makes the ApiVersions body. For an unsupported version, it
 makes a body of version 0 with error 35. The header of an ApiVersions response never has a tag
-section; ``response_frame`` takes care of this. If a request has an unknown key, a version that was
-not offered, or a body that is refused, the broker closes the connection of the request. Produce 0-2
-is the exception: the broker answers UNSUPPORTED_VERSION. A broker decodes requests with
-``may_have_more=True``, because librdkafka leaves trailing bytes after one kind of request.
+section; ``response_frame`` takes care of this. If a request has an unknown key, a malformed body or
+(except in ApiVersions) a version that the broker does not offer, the broker closes the connection.
+Versions 0-2 of Produce are offered, but answered only with UNSUPPORTED_VERSION. A broker decodes
+requests with ``may_have_more=True``, because librdkafka leaves trailing bytes after one kind of
+request.
 
 A client
 --------

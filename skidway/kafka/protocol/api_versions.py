@@ -104,8 +104,8 @@ class ApiVersionsResponse(Response):
 def answer(
     version: int, ranges: Mapping[ApiKey, VersionRange], error: ErrorCode = ErrorCode.NONE
 ) -> bytes:
-    """Returns the body of the answer to a request of any version. ranges: the range of versions of
-    each API that the broker serves.
+    """Returns the body of the answer to a request of any version. `ranges` has the range of
+    versions that the broker serves, for each of its APIs.
 
     A version that this module does not know is answered in version 0 with UNSUPPORTED_VERSION
     (KIP-511).

@@ -6,7 +6,7 @@ What is new in each version:
     2    the broker answers first, then throttles (KIP-219)
     3    flexible (KIP-482)
 
-Version 4 (several keys in one request, KIP-699) is not supported.
+Versions from 4 on (several keys in one request, KIP-699) are not supported.
 """
 
 from __future__ import annotations

@@ -7,7 +7,8 @@ What is new in each version:
     3    a producer may send its present id and epoch, to get the next epoch (KIP-360)
     4    may answer PRODUCER_FENCED
 
-Version 6 (two-phase commit) is not supported.
+Versions 5 (a new error code for transactions, KIP-890) and 6 (two-phase commit, KIP-939) are not
+supported.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ What is new in each version:
     7    leader epochs (KIP-320)
     8    authorized operations (KIP-430): INT32_MIN if not asked for or not known
     9    flexible (KIP-482)
-    10   topic ids in answers, and in requests; only requests of 12 may use ids (KIP-516)
+    10   topic ids in answers; requests have a field for ids, but may use it only in 12 (KIP-516)
     11   without the cluster's authorized operations (KIP-700)
     12   topics can be requested by id; then the name is null
 

@@ -13,7 +13,7 @@ What is new in each version:
 
 A broker answers requests of versions 0-2 with UNSUPPORTED_VERSION in the form of a Produce response
 (KIP-896). So this module can parse these requests and write their responses, too. The module does
-not look into the records. A request with acks 0 gets no answer at all.
+not look into the records. A request with acks 0 gets no answer.
 
 The hot path uses the functions of this module instead of the dataclasses. ``parse_request`` returns
 the records as views of the frame, ``write_response`` returns a whole frame, and ``write_request``

@@ -82,8 +82,8 @@ def _listed_refusal(refusal: str, reader: Any, ours: list[Incompatibility]) -> s
 
     In two cases our code does not report the field. First, in Java a field with its own name as an
     alias matches two fields, while in our code such an alias has no effect. Second, Java throws
-    even if the field is in one branch of a union. Our code only finds that this branch does not
-    fit, because another branch may fit.
+    even if the field is in one branch of a union. Our code then does not report the field: it only
+    notes that this branch does not fit, and tries the other branches.
     """
     assert "matches multiple fields in writer record schema" in refusal
     if any(each.kind == "READER_FIELD_AMBIGUOUS" for each in ours):
@@ -129,9 +129,9 @@ def _listed_details(
     writer's schema lacks. This field has no default, but its type is an enum that has a default.
     Our code reports a missing field, and Java reports that the enum does not fit the writer's
     record. In the second case, a type that does not fit occurs at several paths of the schema. Our
-    code reports each path. Java reports the first path again each time, even if that path is in a
-    branch of a union that does not fit. This function checks that our path is right: the type there
-    is the type that Java names.
+    code reports each path. Java reports the first of these paths each time, even if this path is in
+    a branch of a union that does not fit. This function checks that our path is right: the type
+    there is the type that Java names.
     """
     listed = []
     assert len(ours) == len(theirs), (text(reader), ours, theirs)
@@ -207,7 +207,7 @@ def test_what_is_no_schema_is_none_to_java() -> None:
 
 
 def _ours(schema: str) -> tuple[str | None, str]:
-    """Returns (the canonical text or None, the reason why the schema is refused)."""
+    """Returns the canonical text and "", or, if the schema is refused, None and the reason."""
     try:
         return canonical(parse(schema)), ""
     except SchemaInvalid as refusal:
@@ -254,8 +254,8 @@ HARD_TEXTS = [
 
 
 def test_texts_that_are_hard() -> None:
-    """Numbers, escapes, names of primitives, null namespaces and unknown properties get the same
-    text as in Java."""
+    """Our code writes numbers, escapes, names of primitives, null namespaces and unknown properties
+    in a schema's canonical text as Java does."""
     for each, answer in zip(HARD_TEXTS, ask([["parse", each] for each in HARD_TEXTS]), strict=True):
         assert _ours(each)[0] == answer.get("text"), (each, answer)
 

@@ -127,7 +127,8 @@ def test_a_partition_is_fetched_once(core: BrokerCore) -> None:
 
 
 def test_a_producer_with_the_largest_id_leaves_ids_for_others(core: BrokerCore) -> None:
-    """If a client uses the largest possible producer id, the broker still assigns other ids."""
+    """If a client uses the largest possible producer id, the broker can still assign ids to other
+    producers."""
     stored = produced(core, batch(b"x", producer_id=(1 << 63) - 1, epoch=0, sequence=0))
     assert stored.error_code == 0
     for _ in range(2):
@@ -152,10 +153,10 @@ def test_a_connection_that_failed_before_it_was_accepted_is_passed_over(number: 
             raise answer
         return answer
 
-    real, fake = listener.socket, SimpleNamespace(accept=accept)
-    listener.socket = fake  # type: ignore[assignment]
     # The fake `accept` returns one end of a socket pair, for which the kernel refuses the option
     # TCP_NODELAY. So the listener closes this connection and continues.
+    real, fake = listener.socket, SimpleNamespace(accept=accept)
+    listener.socket = fake  # type: ignore[assignment]
     assert list(listener.accept()) == []
     assert theirs.fileno() == -1
     listener.socket = real

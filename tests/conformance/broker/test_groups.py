@@ -470,7 +470,8 @@ def test_groups_are_listed_described_and_deleted(broker: SkidwayBroker) -> None:
 
 def test_a_deleted_topic_takes_its_offsets_with_it(broker: SkidwayBroker) -> None:
     """If a topic is deleted and created again, a group that committed offsets for the old topic has
-    none for the new topic."""
+    no offsets for the new topic.
+    """
     topic = filled(broker.address)
     group = f"group-{topic}"
     member = ConfluentMember(broker.address, group, topic)

@@ -301,9 +301,10 @@ def test_groups_without_members_expire(coordinator: Coordinator) -> None:
 
 
 def test_what_is_committed_while_a_group_expires_stays(coordinator: Coordinator) -> None:
-    """The expiry of a group deletes a committed offset only if nobody has committed again since the
-    expiry read it. While a member is registered, or owns a partition, the expiry does not delete
-    the group."""
+    """When a group expires, a committed offset is deleted only if nobody has committed a newer
+    offset since the expiry read this offset. While a member is registered, or owns a partition, the
+    expiry does not delete the group.
+    """
     more = TopicPartition("logs", 1)
     both = {("late", LOGS): Committed(1), ("late", more): Committed(1)}
     Ledger().carry_out(coordinator, Job(commits=both))

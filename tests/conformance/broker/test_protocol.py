@@ -312,16 +312,18 @@ BAD = {
     "count": (request_frame(ApiKey.METADATA, 5, 1, "x", struct.pack(">i", 1 << 30)), "Truncated"),
     "produce": (request_frame(ApiKey.PRODUCE, 7, 1, "x", b"\xff\xff\0\1"), "Truncated"),
 }
-"""By name of a test case: a bad frame, and the reason under which the broker's metric counts the
-closed connection."""
+"""Has for each test case, by name, a bad frame and a reason. After the frame the broker closes the
+connection, and its metric counts the connection under this reason.
+"""
 
 
 @pytest.mark.parametrize(("data", "reason"), BAD.values(), ids=BAD.keys())
 def test_a_bad_frame_closes_its_connection_only(
     skidway_broker: SkidwayBroker, data: bytes, reason: str
 ) -> None:
-    """If a client sends a bad frame, the broker closes this connection, and counts it in a metric
-    with the reason. Other connections stay open."""
+    """If a client sends a bad frame, the broker closes this connection, and a metric counts the
+    closed connections by reason. Other connections stay open.
+    """
     metric = f'skidway_broker_connections_closed_total{{reason="{reason}"}}'
     before = skidway_broker.metric(metric)
     with RawClient(skidway_broker.port) as good, RawClient(skidway_broker.port) as bad:

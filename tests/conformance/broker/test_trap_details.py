@@ -101,7 +101,8 @@ def test_apis_of_a_later_client_are_told_in_version_0(client: CoreClient, versio
 @pytest.mark.parametrize("name", ["", "-x", "x-", "a b", "ü", "x/1"])
 def test_a_client_without_a_decent_name_is_told_so(core: BrokerCore, name: str) -> None:
     """If an ApiVersions request has a malformed client name, the client gets INVALID_REQUEST,
-    because the broker would otherwise use the name in a metric."""
+    because the broker uses the name in a metric.
+    """
     request = ApiVersionsRequest(client_software_name=name, client_software_version="1")
     assert ask(core, request, 3).error_code == ErrorCode.INVALID_REQUEST
 

@@ -27,8 +27,8 @@ MANY = 20
 KILLED = 6
 CLAIMS_MAX = (MANY + KILLED) * MANY
 """The maximum number of times that members become owners of partitions in the last test. Each join
-or leave of a member moves each partition at most once. If all members reacted to every change,
-there would be far more such claims."""
+or leave of a member moves each partition at most once. If all members reacted to every change, they
+would become owners far more often."""
 
 
 class Start(Protocol):
@@ -176,8 +176,9 @@ def test_an_owner_cut_off_from_zookeeper_ends_before_its_heir_begins(
     topic: Topic, group: str, start: Start
 ) -> None:
     """If a member loses its connection to ZooKeeper while it reads, its session expires. As soon as
-    another member owns its partitions, the former owner delivers no more records of them, and its
-    commits have no effect."""
+    another member owns the partitions, the member without a connection delivers no more of their
+    records, and its commits have no effect.
+    """
     host, _, rest = topic.zookeeper.partition("/")
     with Relay(int(host.rpartition(":")[2])) as relay:
         first, second = start("first", f"{relay.address}/{rest}"), start("second")

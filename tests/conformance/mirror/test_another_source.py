@@ -34,8 +34,8 @@ def stopped(clusters: Pair, what: str) -> str:
 
 
 def assert_untouched(clusters: Pair, before: bytes, words: str) -> None:
-    """Asserts that the mirror's log is still equal to `before`, that /health is bad, and that
-    `mirror status` gives a reason with `words`."""
+    """Asserts that the mirror's log is still equal to `before`, that /health answers that the
+    broker is not healthy, and that `mirror status` gives a reason that contains `words`."""
     assert clusters.here.log_bytes("dc1.logs") == before
     assert clusters.here.ends("dc1.logs") == {0: 30}, "what is there is served"
     assert clusters.here.health()["ok"] is False
@@ -64,9 +64,9 @@ def test_a_topic_made_again_is_another_topic(clusters: Pair) -> None:
 
 @pytest.mark.parametrize("batches", [10, 25])
 def test_a_log_that_was_replaced_has_diverged(clusters: Pair, batches: int) -> None:
-    """If the log of a partition was replaced in the source, so that it has the same topic id but
-    different records, the mirror stops copying the partition. This also holds if the source's log
-    is as long as the mirror's log, or longer."""
+    """If the log of a partition was replaced in the source by a log with different records, while
+    the topic kept its id, the mirror stops copying the partition. This also holds if the source's
+    log is as long as the mirror's log, or longer."""
     before = clusters.here.log_bytes("dc1.logs")
     clusters.source.program.kill()
     refill(clusters.source, batches)

@@ -170,8 +170,9 @@ def test_a_client_that_asks_early_is_not_in_the_mirrors_way(clusters: Pair) -> N
 
 
 def test_a_mirror_of_a_mirror_is_not_made(clusters: Pair) -> None:
-    """A mirror does not copy topics that the source cluster itself mirrors. The source cluster may
-    mirror these topics from a third cluster or from the mirror's own cluster."""
+    """A mirror does not copy topics that the source cluster itself mirrors. This holds for topics
+    that the source cluster mirrors from a third cluster, and for topics that it mirrors from the
+    mirror's own cluster."""
     elsewhere = {"mirror.source.cluster": "dc9", "mirror.source.topic": "logs"}
     clusters.source.create("dc9.logs", **{k.replace(".", "_"): v for k, v in elsewhere.items()})
     clusters.source.create("offline.logs")

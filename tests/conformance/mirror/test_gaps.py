@@ -38,7 +38,7 @@ def until_expired(clusters: Pair, topic: str, partitions: int) -> None:
     """Waits until the source has deleted all segments of the topic that exceed retention.bytes."""
 
     def done(number: int) -> bool:
-        # a file may be deleted while the next line reads its size
+        # the file may be deleted before its size is read
         with contextlib.suppress(FileNotFoundError):
             sizes = [path.stat().st_size for path in clusters.source.segments(topic, number)]
             return sum(sizes[1:]) < int(SHORT["retention_bytes"])

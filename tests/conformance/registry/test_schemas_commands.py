@@ -218,7 +218,9 @@ def test_a_diff_sets_versions_side_by_side(
     users: RegistryAdministration, run: Run, tmp_path: Path
 ) -> None:
     """`diff` compares the last two versions, two given versions, or a version and a file. It says
-    whether readers with the newer schema can read records of the older schema, and the reverse."""
+    whether readers with the newer schema can read records of the older schema, and whether readers
+    with the older schema can read records of the newer schema.
+    """
     found = json.loads(run("diff", "users", "--json").stdout)
     assert (found["from"], found["to"]) == (1, "2")
     assert [(each["change"], each["place"]) for each in found["differences"]] == [

@@ -135,8 +135,8 @@ def told(document: dict[str, Any]) -> list[tuple[str, str, int]]:
 def test_losses_and_doublings_of_rsyslog_are_found(rsyslog: Rsyslog) -> None:
     """`skidway audit compare` reports as missing: lines that a rule of rsyslog left out, and lines
     of a file that was rotated while rsyslog was down. It reports as doubled: lines that rsyslog
-    sent again after an older copy of its state was restored. It reports lines that rsyslog has not
-    read yet as not shipped yet, and all other lines as shipped."""
+    sent again after an older copy of its state was restored. It reports as not shipped yet: lines
+    that rsyslog has not read yet. It reports as shipped: all other lines."""
     rsyslog.write(*(f'line {n} with ünïcode, a "quote" and a \\' for n in range(50)))
     rsyslog.program.start()
     rsyslog.wait_shipped(50)

@@ -118,8 +118,9 @@ def test_what_makes_no_sense_is_one_sentence(
     apache_kafka: ApacheKafka, topic: str, arguments: tuple[str, ...], status: int, words: str
 ) -> None:
     """If a command line or the input contains a mistake, the command says so in one sentence. It
-    exits with status 2 if the command is used wrongly, and with status 1 if the broker refuses it
-    or lacks the topic or offset."""
+    exits with status 2 if the command is used wrongly, and with status 1 if the broker refuses the
+    request, or does not have the topic or the offset.
+    """
     given = [argument.format(topic=topic) for argument in arguments]
     refused = run_skidway(*given, "--bootstrap-server", apache_kafka.address, input_text="a:1\nb\n")
     assert (refused.returncode, words in refused.stderr) == (status, True), refused.stderr

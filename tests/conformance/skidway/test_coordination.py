@@ -34,16 +34,16 @@ def test_chroot_is_made_and_kept_apart(zookeeper: str) -> None:
 
 
 def test_first_writer_wins(session: Coordinator) -> None:
-    """The first creation of a node returns True. A second creation of the same node changes nothing
-    and returns False."""
+    """The first creation of a node in ZooKeeper returns True. A second creation of the same node
+    changes nothing and returns False."""
     assert session.create_if_absent("/x/y", b"1")
     assert not session.create_if_absent("/x/y", b"2")
     assert session.get("/x/y") == Versioned(b"1", 0)
 
 
 def test_write_needs_the_version_that_was_read(session: Coordinator) -> None:
-    """If two clients read the same version of a node and then write to the node, only one write is
-    accepted."""
+    """If two clients read the same version of a ZooKeeper node and then write to the node, only one
+    write is accepted."""
     session.create_if_absent("/x", b"1")
     assert session.set_versioned("/x", b"2", 0)
     assert not session.set_versioned("/x", b"3", 0)
@@ -52,8 +52,9 @@ def test_write_needs_the_version_that_was_read(session: Coordinator) -> None:
 
 
 def test_missing_nodes_are_none_and_empty(session: Coordinator) -> None:
-    """Reading a missing node returns None, and listing its children returns an empty list. `delete`
-    returns False if the node is missing, has children, or does not have the given version."""
+    """Reading a missing ZooKeeper node returns None, and listing its children returns an empty
+    list. `delete` returns False if the node is missing, has children, or does not have the given
+    version."""
     assert session.get("/none") is None
     assert session.children("/none") == []
     assert not session.delete("/none")
@@ -195,7 +196,7 @@ def test_a_restarted_session_has_lost_what_was_ephemeral(session: Coordinator) -
 
 def test_a_question_is_answered_elsewhere(session: Coordinator) -> None:
     """`ask` returns at once. Later the session calls the callback with True or False, which says
-    whether the node exists."""
+    whether the given ZooKeeper node exists."""
     told: list[bool | None] = []
     session.create_if_absent("/there")
     session.ask("/there", told.append)

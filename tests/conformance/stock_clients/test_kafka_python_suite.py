@@ -110,8 +110,8 @@ def test_its_own_tests_pass(broker_zero: SkidwayBroker, tmp_path: Path) -> None:
 
 
 def test_what_is_excluded_is_there() -> None:
-    """Every excluded name is the name of one of kafka-python's tests. Each of its files with
-    integration tests is in FILES or in FILES_NOT_SERVED."""
+    """Every excluded name is the name of one of kafka-python's tests. Each of kafka-python's files
+    with integration tests is in FILES or in FILES_NOT_SERVED."""
     source = peers.source("kafka-python")
     found = {path.name for path in (source / SUITE).glob("test_*.py")}
     assert found == {f"test_{name}_integration.py" for name in (*FILES, *FILES_NOT_SERVED)}

@@ -1,5 +1,5 @@
-"""docs/clients.md has a table of clients and steps. A cell says "yes" if a test runs the step with
-the client. All other cells are empty."""
+"""docs/clients.md has a table of stock clients and steps (for example, to produce with zstd). A
+cell says "yes" if a test runs the step with the client. All other cells are empty."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ STEPS: dict[str, tuple[Test, str]] = {
     "delete": (test_story.test_topics_are_deleted, ""),
 }
 """Maps each step to a pair. The first element is the test of the step. The second element is the
-driver's command that the step needs, or "". If a client's `lacks` contains this command, the test
-uses another client for the step."""
+command of `tests.clients` that the step needs, or "". If a client's `lacks` contains this command,
+the test uses another client for the step."""
 
 
 def runs_for(test: Test, step: str) -> Iterator[str]:

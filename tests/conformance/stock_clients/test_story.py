@@ -51,7 +51,7 @@ def assert_same(found: list[dict[str, Any]], sent: list[dict[str, Any]], *, firs
 
 
 def create_by(driver: Driver, partitions: int = 1) -> str:
-    """Creates a topic with the driver, and returns the topic's name."""
+    """Creates a topic with the client of this driver, and returns the topic's name."""
     topic = topic_name("story")
     driver.ask("create", topic=topic, partitions=partitions)
     return topic

@@ -1,9 +1,9 @@
 """A real agent is killed and reloaded again and again, while programs write to logs and rotate them
-in every way. Afterwards every line was delivered, rejected or left out, exactly once.
+in every way. Afterwards every line was delivered, rejected or left out, exactly once. Only lines of
+logs that are truncated or compressed may be missing or doubled, if the agent declares this.
 
 Each line contains a number that no other line has. A line is left out if a rule drops it, or if it
-is the header of a file. Only lines of logs that are truncated or compressed may be missing or
-doubled, and only if the agent declares this.
+is the header of a file.
 """
 
 from __future__ import annotations
@@ -271,9 +271,9 @@ def test_every_line_is_in_one_place_after_an_attack(
     agent: Make, tmp_path: Path, own_broker: SkidwayBroker, seeds: Seeds
 ) -> None:
     """If the agent is killed and reloaded in quick succession while logs are renamed, compressed,
-    linked to new files and truncated, each line is exactly once a record of the topic, a reject or
-    a filtered line. Only lines of truncated or compressed logs may be missing or doubled, and the
-    agent declares this. The agent's memory stays bounded."""
+    linked to new files and truncated, each line becomes one record of the topic or one reject, or
+    is left out by a rule. Only lines of truncated or compressed logs may be missing or doubled, and
+    the agent declares this. The agent's memory stays bounded."""
     (seed,) = seeds(range(1))
     attacked(agent, tmp_path, own_broker, seed, ATTACK_S)
 

@@ -74,8 +74,9 @@ def arrived(broker: SkidwayBroker, count: int) -> None:
 
 
 def last_words(broker: SkidwayBroker) -> set[str]:
-    """Returns the topics whose newest seal in the audit topic is a last word. A seal gives the time
-    up to which the agent has counted all lines of a topic."""
+    """Returns the topics whose newest seal in the audit topic is a last word (the final seal of an
+    agent that leaves). A seal gives the time up to which the agent has counted all lines of a
+    topic."""
     newest: dict[str, tuple[int, bool]] = {}
     with Client(broker.address) as client:
         bounds = topic.bounds(client, [messages.TOPIC])
@@ -266,7 +267,8 @@ def test_a_file_that_cannot_be_read(agent: Make, log: Path, own_broker: SkidwayB
 
 
 def test_an_agent_that_still_runs_is_not_drained(agent: Make, log: Path) -> None:
-    """While the agent runs, drain prints one sentence and does nothing. The agent continues."""
+    """While the agent runs, `skidway agent drain` prints one sentence and does nothing. The agent
+    continues."""
     process = agent(source(log)).start()
     done = drain(process)
     assert done.returncode == 65
@@ -276,9 +278,9 @@ def test_an_agent_that_still_runs_is_not_drained(agent: Make, log: Path) -> None
 
 
 def test_a_host_without_a_state_has_nothing_to_drain(agent: Make, log: Path) -> None:
-    """If the agent's state directory does not exist, drain prints the directory's path and exits
-    with status 65. If the directory is empty, because no agent ever ran with it, drain prints this
-    fact and exits with status 0. It creates no file there."""
+    """If the agent's state directory does not exist, `skidway agent drain` prints the directory's
+    path and exits with status 65. If the directory is empty, the command says that no agent ever
+    ran with it, creates no file, and exits with status 0."""
     process = agent(source(log))
     process.command()
     done = drain(process)

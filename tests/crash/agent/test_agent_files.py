@@ -87,7 +87,8 @@ def test_rotations_to_any_name_while_the_agent_is_down(
     tmp_path: Path, agent: Make, own_broker: SkidwayBroker, name: str
 ) -> None:
     """If a log is rotated twice while the agent is down, the agent later reads both rotated files
-    to their ends: the file that it had begun to read, and the file that it has never seen."""
+    to their ends: the file that it had begun to read, and the file that was written wholly while it
+    was down."""
     (tmp_path / "log").mkdir()
     log, writer = tmp_path / "log" / "app.log", Writer()
     writer.write(log, 100)
@@ -175,7 +176,7 @@ def test_generations_that_were_compressed_while_the_agent_was_down(
 ) -> None:
     """If a log is rotated several times and its rotated files are compressed while the agent is
     down, the agent later reads the rest of the file that it had begun to read, and the files that
-    it has never seen. Each line arrives once, and the agent declares no loss."""
+    were written while it was down. Each line arrives once, and the agent declares no loss."""
     (tmp_path / "log").mkdir()
     log, writer = tmp_path / "log" / "app.log", Writer()
     writer.write(log, 500)

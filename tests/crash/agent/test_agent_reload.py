@@ -77,9 +77,10 @@ def test_sources_come_change_and_go_without_a_restart(
 def test_an_agent_without_sources_runs_and_takes_them_at_a_reload(
     agent: Make, tmp_path: Path, own_broker: SkidwayBroker
 ) -> None:
-    """If `sources.dir` has no file yet, the agent starts, and its log and /health say so. At a
-    reload it takes the sources from a new file *.yml, with a schema file in the same directory. If
-    the file *.yml is removed, the agent continues without sources."""
+    """If `sources.dir` has no file yet, the agent starts, and its log and /health say that it has
+    no sources. At a reload of its settings it takes the sources from a new file *.yml, with a
+    schema file in the same directory. If the file *.yml is removed, the agent continues without
+    sources."""
     log, folder = tmp_path / "a.log", tmp_path / "agent.d"
     folder.mkdir()
     log.write_text("a1\n")

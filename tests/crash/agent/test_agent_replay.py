@@ -95,7 +95,7 @@ def test_replays_that_are_killed_and_run_again_double_nothing(
     agent: Make, tmp_path: Path, own_broker: SkidwayBroker
 ) -> None:
     """Each repaired line arrives in the topic once, even if `agent replay` is killed and run again,
-    if two of these commands run at once, and if the agent is killed meanwhile."""
+    if two of these commands run at once, or if the agent is killed meanwhile."""
     log, file = tmp_path / "a.log", tmp_path / "repair.jsonl"
     log.write_text("".join(f"line {n}\n" for n in range(3_000)))
     process = agent(

@@ -76,8 +76,8 @@ def killed_on_the_way(
     agent: Make, logs: Logs, proxy: Proxy, broker: SkidwayBroker, *, holds: bool = True
 ) -> tuple[AgentProcess, Intervention]:
     """Starts an agent and kills it while batches are in flight: the broker has received some of
-    them, but the agent has no answer yet. Returns the agent, and the `Intervention` (a fault of the
-    proxy) that holds back further batches.
+    them, but the agent has no answer yet. Returns the agent, and the `Intervention` (a fault that
+    the proxy causes) that holds back further batches.
 
     If `holds` is False, the broker has received all batches, and the `Intervention` holds back an
     answer of the broker.
@@ -105,8 +105,8 @@ def killed_on_the_way(
 
 def started_to_read_back(process: AgentProcess, proxy: Proxy) -> Intervention:
     """Starts the agent, and waits until it asks the broker for records of its topic. Returns the
-    `Intervention` (a fault of the proxy) that holds this request back until the test releases or
-    drops the request."""
+    `Intervention` (a fault that the proxy causes) that holds this request back until the test
+    releases or drops the request."""
     held = proxy.inject(Fault.HOLD_REQUEST, fetches("logs"))
     process.start(ready=False)
     process.program.wait_until(lambda: held.hits, within_s=60)
@@ -114,8 +114,7 @@ def started_to_read_back(process: AgentProcess, proxy: Proxy) -> Intervention:
 
 
 def check_each_once(logs: Logs, broker: SkidwayBroker) -> None:
-    """Asserts that the topic has exactly one record of every line, even if repeated records are
-    counted."""
+    """Asserts that the topic has exactly one record of every line, and so no repeated record."""
     found = collections.Counter(line for _, _, line, _, _ in records(broker.address, "logs"))
     assert found == collections.Counter(logs.written)
 

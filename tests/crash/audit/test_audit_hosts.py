@@ -238,8 +238,9 @@ def test_a_message_of_a_newer_version_is_told_by_name_and_nothing_is_complete(
 ) -> None:
     """If the audit topic contains a message with an unknown schema, no bucket (time window of a
     topic) is complete, and a metric counts the message. The collector's log, /health, every verdict
-    and `skidway audit wait` name the unknown schema. This ends only when a collector that knows the
-    schema has read the message."""
+    and `skidway audit wait` name the unknown schema. Buckets can be complete again only after a
+    collector that knows the schema has read the message.
+    """
     fleet.start_counter()
     fleet.agent.start()
     fleet.write(100)

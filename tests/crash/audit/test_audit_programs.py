@@ -154,7 +154,7 @@ def _counted(report: dict[str, Any], tier: str) -> int:
 
 
 def _sizes(report: dict[str, Any], tier: str) -> set[int]:
-    """Returns the sizes of all buckets (time windows) in which the given tier has counted
+    """Returns the sizes, in ms, of all buckets (time windows) in which the given tier has counted
     records."""
     return {
         bucket["bucket_ms"]
@@ -272,9 +272,9 @@ def test_two_collectors_agree(site: Site) -> None:
 
 def test_the_history_is_asked_over_http_and_outlives_a_kill(site: Site) -> None:
     """`skidway audit report --history` asks the running collector for the history of a bucket. The
-    history says that a bucket became complete, and that later lines reopened it. The history
-    survives kill -9 and the loss of the collector's store. A topic that the audit does not know is
-    refused with one sentence."""
+    history says that a bucket became complete, and that it was no longer complete after later
+    lines. The history survives kill -9 and the loss of the collector's store. A topic that the
+    audit does not know is refused with one sentence."""
     counter = site.counter().start().wait_until(site.ready)
     collector = site.collector().start()
     collected = f"http://127.0.0.1:{site.port}"

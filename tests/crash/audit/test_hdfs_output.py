@@ -91,8 +91,8 @@ def test_rows_on_hdfs_are_counted(url: str, moved: bool) -> None:
 @pytest.mark.crash
 @pytest.mark.java
 def test_a_file_that_is_gone_is_named(url: str) -> None:
-    """If a file of a committed load is missing, the recount names the file and continues. If the
-    output is empty, the recount finds no topics."""
+    """If a file of a committed load is missing, a recount of the output's rows names the file and
+    continues. If the output is empty, the recount finds no topics."""
     store = open_store(url)
     _commit(store, "gone.parquet", "staged.parquet", 0)
     found = _recount(open_output(url))
@@ -107,8 +107,8 @@ def test_a_file_that_is_gone_is_named(url: str) -> None:
 @pytest.mark.crash
 @pytest.mark.java
 def test_a_copy_and_a_changed_byte_are_named(url: str) -> None:
-    """On HDFS, as in a local directory, the recount reports a file of rows that no manifest of a
-    load lists, and a file of which a byte was changed after the commit."""
+    """On HDFS, as in a local directory, a recount of the rows reports a file of rows that no
+    manifest of a load lists, and a file of which a byte was changed after the commit."""
     store = open_store(url)
     content, checksum = _parquet()
     path = f"{TOPIC}/dt=1970-01-01/hour=00/part-1-0-0.parquet"
@@ -123,7 +123,8 @@ def test_a_copy_and_a_changed_byte_are_named(url: str) -> None:
 
 @pytest.mark.crash
 def test_a_name_node_that_is_not_there_is_one_sentence() -> None:
-    """If the NameNode does not answer, a recount raises Unreachable with one sentence."""
+    """If the NameNode does not answer, a recount of the rows raises Unreachable with one
+    sentence."""
     output = open_output(f"hdfs://127.0.0.1:{free_port()}/logs")
     with pytest.raises(Unreachable, match="cannot list") as caught:
         recount.topics(output)

@@ -148,8 +148,9 @@ def test_a_duplicate_is_known_after_a_kill(own_broker: SkidwayBroker) -> None:
 
 
 def test_a_torn_tail_is_cut_and_the_epoch_rises(own_broker: SkidwayBroker) -> None:
-    """If a crash has left an incomplete batch at the end of a log, the broker cuts it off at its
-    start, keeps the complete batches, and continues under a new leader epoch."""
+    """If a crash has left an incomplete batch at the end of a log, the broker removes this batch
+    when it starts, keeps the complete batches, and continues under a new leader epoch.
+    """
     broker = own_broker.start()
     create(broker, "logs")
     with RawClient(broker.port) as client:

@@ -211,10 +211,11 @@ def two_brokers(
 def test_all_brokers_name_one_coordinator_and_the_group_moves(
     tmp_path: Path, zookeeper: str
 ) -> None:
-    """Each broker of a cluster names the same coordinator, and every other broker refuses a group's
-    members and commits. So two members of a group never own the same partition. If the coordinator
-    ends, another broker becomes the coordinator, and the group's member continues in its
-    generation."""
+    """All brokers of a cluster name the same broker as the coordinator, and all brokers except the
+    coordinator refuse a group's members and commits. So two members of a group never own the same
+    partition. If the coordinator ends, another broker becomes the coordinator, and the group's
+    member continues in its generation.
+    """
     with two_brokers(tmp_path, zookeeper, zookeeper) as (first, second):
         with RawClient(first.port) as here, RawClient(second.port) as there:
             member, generation = become_member(here)
@@ -238,9 +239,10 @@ def test_a_coordinator_that_is_cut_off_from_zookeeper_lets_go(
     tmp_path: Path, zookeeper: str
 ) -> None:
     """If the coordinator can no longer reach ZooKeeper, but another broker can, the coordinator
-    refuses the group's members and commits before the other broker takes over. When the first
-    broker reaches ZooKeeper again, it names the other broker as the coordinator. So two members
-    never own the same partition, and a late commit does not replace a newer one."""
+    refuses the group's members and commits before the other broker takes over. When the former
+    coordinator reaches ZooKeeper again, it names the other broker as the coordinator. So two
+    members never own the same partition, and a late commit does not replace a newer one.
+    """
     server, _, chroot = zookeeper.partition("/")
     with (
         Relay(int(server.rpartition(":")[2])) as relay,

@@ -64,8 +64,8 @@ class Pair:
 
 @pytest.fixture
 def pair(tmp_path: Path, zookeeper: str) -> Iterator[Pair]:
-    """Two brokers of one cluster that were stopped cleanly. Ten batches were produced to logs-0,
-    and the first three of these batches were deleted."""
+    """Two brokers of one cluster that were stopped cleanly. Ten batches were produced to the
+    partition logs-0, and the first three of these batches were deleted."""
     brokers = []
     for number in (1, 2):
         folder = tmp_path / f"broker{number}"
@@ -262,8 +262,8 @@ class Moving:
             self._coordinator.client.set(path, content)
 
     def served(self) -> list[int]:
-        """Returns the numbers of the brokers that would serve logs-0, according to their
-        directories and to ZooKeeper."""
+        """Returns the numbers of the brokers that would serve the partition logs-0 according to
+        their directories and to ZooKeeper."""
         now = reassignment.read(self._coordinator, LOGS)
         assert now.replicas[0] == (now.state.leader,), "assigned to one, led by another"
         return [

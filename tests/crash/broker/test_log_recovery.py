@@ -164,7 +164,8 @@ def test_a_log_that_lost_flushed_batches_is_damaged(tmp_path: Path) -> None:
 
 def test_a_missing_segment_is_damage(tmp_path: Path) -> None:
     """A log is damaged if a segment between two other segments is missing. It is also damaged if
-    all its segments are missing although its recovery point says that records were flushed."""
+    all its segments are missing although its recovery point (the end of the flushed data) says that
+    records were flushed."""
     log = write_log(tmp_path, 6, LogConfig(segment_bytes=200))
     assert len(log.segments) > 2
     log.segments[1].path.unlink()
@@ -329,8 +330,8 @@ def test_a_segment_that_ends_between_two_batches_in_front_of_data(
 
 def test_a_torn_segment_in_front_of_several_stops_the_partition(tmp_path: Path) -> None:
     """If the last batch of a segment is incomplete and two more segments follow, the log is
-    damaged. A power failure cannot be the cause, because the broker never writes so much data
-    between two flushes."""
+    damaged. A power failure cannot be the cause: it loses only unflushed data, and the broker never
+    has unflushed data in three segments."""
     log = write_log(tmp_path, 3)
     for _ in range(2):
         log.roll(0)
@@ -439,8 +440,8 @@ def test_a_clean_stop_saves_reading(tmp_path: Path) -> None:
 @pytest.mark.parametrize("clean", [True, False])
 def test_producers_come_back_from_the_log(tmp_path: Path, keep: str, clean: bool) -> None:
     """After a clean stop or a crash, the log still recognizes duplicates of a producer's last five
-    batches. It also still refuses a gap in the producer's sequence numbers. Both hold even if the
-    snapshots of producers are missing or damaged."""
+    batches. It also still refuses a gap in the producer's sequence numbers. The log does both even
+    if the snapshots of producers are missing or damaged."""
     config = LogConfig(segment_bytes=400)
     log = open_in(tmp_path, config)
     sent = [batch(b"%d" % n * 20, producer_id=9, epoch=2, sequence=n) for n in range(12)]

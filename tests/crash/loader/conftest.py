@@ -73,8 +73,8 @@ class Cluster:
         return name
 
     def announce(self, topic: str, file: int, path: str = "/var/log/app.log") -> None:
-        """Publishes an announcement, which is a message that maps a file id of AGENT to a host and
-        a path."""
+        """Publishes an announcement, which is a message that maps a file id of the simulated agent
+        to a host and a path."""
         with Client(self.broker) as client:
             source = sources_of(client, [topic], "main")[topic]
             message = Announcement(START_MS, AGENT, file, "host", path, 1, file, b"", 0, source)
@@ -139,8 +139,9 @@ class Cluster:
                 client.pause(0.05)
 
     def deltas(self, producer: str) -> list[Delta]:
-        """Returns the deltas (audit messages with counts) that the loads into the output `producer`
-        have published, in the order of publication."""
+        """Returns the deltas (audit messages with counts) that the loads of one topic into one
+        output have published, in the order of publication. `producer` is the text
+        `<output>/<topic>`, by which these deltas name their sender."""
         with Client(self.broker) as client:
             ranges = audit_topic.bounds(client, [AUDIT])
             found = audit_topic.read(client, Fetcher(client), ranges, SystemClock())
@@ -150,8 +151,8 @@ class Cluster:
 
 class SharedSpark:
     """Runs `skidway load` in this process, on one Spark that all runs share, because a start of
-    Spark takes far longer than a small load. The runs share nothing else. Each run has its own
-    driver, client, store and state."""
+    Spark takes far longer than a small load. The runs share nothing else: each has its own client,
+    store and state."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -204,7 +205,8 @@ enough for a test to kill it."""
 
 
 class Loading:
-    """Runs `skidway load` for one topic and one output. `way` is ON_SPARK or HERE."""
+    """Runs `skidway load` for one topic and one output. `way` says where its tasks run: on Spark
+    (ON_SPARK) or in the loader's own process (HERE)."""
 
     way = ON_SPARK
 

@@ -40,7 +40,8 @@ pytestmark = [pytest.mark.crash, pytest.mark.java]
 UNREACHABLE = 3
 HOURS = 10
 SLICE = 1000
-"""The maximum number of offsets that one task reads (`slice.records` in ON_SPARK)."""
+"""The maximum number of offsets that one task reads (the setting `slice.records` of these
+loads)."""
 
 
 @pytest.fixture(scope="module")
@@ -97,9 +98,9 @@ class Troubled:
         return open_store(self.loading.output).names(f"{state}/staging")
 
     def check(self, expected: list[tuple[int, int]] | None = None) -> None:
-        """Makes two runs after the problem; the second has nothing to load. Asserts that then each
-        line has one row, that the loader has counted each row once, and that no file is left in the
-        folder `staging`."""
+        """Runs the loader twice after the problem; the second run has nothing to load. Asserts that
+        then each line has one row, that the loader has counted each row once, and that no
+        uncommitted file is left in the folder `staging`."""
         self.loading.loaded()
         assert self.loading.loaded()["rows"] == 0
         expected = expected or lines(self.count)
@@ -119,8 +120,8 @@ def troubled(behind_proxy: BehindProxy, loading: Loading, hdfs: Hdfs) -> Trouble
 
 
 def check_sentence(done: subprocess.CompletedProcess[str], status: int, *words: str) -> None:
-    """Asserts that a run exited with this status and printed one sentence, which contains these
-    words."""
+    """Asserts that a run of the loader exited with this status and printed one sentence, which
+    contains these words."""
     assert done.returncode == status, done.stderr
     (sentence,) = [line for line in done.stderr.splitlines() if line.startswith("skidway")]
     for word in words:
@@ -131,8 +132,8 @@ def check_sentence(done: subprocess.CompletedProcess[str], status: int, *words: 
 
 @promise("5 real loader")
 def test_safe_mode_before_a_run(troubled: Troubled) -> None:
-    """If HDFS is in safe mode, a run loads nothing and exits with the status for an unreachable
-    service."""
+    """If HDFS is in safe mode, a run of the loader loads nothing and exits with the status for an
+    unreachable service."""
     troubled.fill()
     with troubled.hdfs.safe_mode():
         check_sentence(troubled.loading.run(), UNREACHABLE, "safe mode")
@@ -156,8 +157,8 @@ def test_safe_mode_in_the_middle_of_a_load(troubled: Troubled) -> None:
 
 @promise("5 real loader")
 def test_a_quota_of_space_is_exceeded(troubled: Troubled) -> None:
-    """If the output's directory has reached its space quota, the run commits nothing, and its error
-    names the quota and the directory."""
+    """If the output's directory has reached its space quota, a run of the loader commits nothing,
+    and its error names the quota and the directory."""
     troubled.fill()
     done = troubled.run_while(lambda: troubled.hdfs.admin("-setSpaceQuota", "1m", troubled.folder))
     check_sentence(done, 1, "quota", troubled.folder)
@@ -168,9 +169,9 @@ def test_a_quota_of_space_is_exceeded(troubled: Troubled) -> None:
 
 @promise("5 real loader", "5 manifest")
 def test_a_quota_of_names_is_exceeded_at_each_step(troubled: Troubled) -> None:
-    """A quota on the number of files and directories can stop a run before or after its commit.
-    After the commit, the run still has to create a directory for each hour of its rows. At whatever
-    step the run stops, no line is lost or doubled."""
+    """A quota on the number of files and directories can stop a run of the loader before or after
+    its commit. After the commit, the run still has to create a directory for each hour of its rows.
+    At whatever step the run stops, no line is lost or doubled."""
     loading = troubled.loading
     fill(loading, 0, 10)
     loading.loaded()
@@ -203,9 +204,9 @@ def names_below(hdfs: Hdfs, folder: str) -> int:
 
 @promise("5 real loader")
 def test_the_only_data_node_dies_in_the_middle(troubled: Troubled) -> None:
-    """If the only DataNode dies while tasks read, the run exits with the status for an unreachable
-    service. The next run exits with the same status, because it cannot even read the manifest. When
-    the DataNode runs again, loads succeed."""
+    """If the only DataNode dies while the loader's tasks read, the loader's run exits with the
+    status for an unreachable service. The next run exits with the same status, because it cannot
+    even read the manifest. When the DataNode runs again, loads succeed."""
     troubled.fill()
     troubled.loading.loaded()
     troubled.fill()

@@ -47,7 +47,7 @@ def _way(request: pytest.FixtureRequest, loading: Loading) -> None:
 def test_load_by_load(loading: Loading) -> None:
     """Each load reads the records that no earlier load has read. If a record was sent twice, only
     the first copy becomes a row. The loader publishes its counts. If there are no new records, a
-    run succeeds and writes nothing."""
+    run of the loader succeeds and writes nothing."""
     assert loading.loaded()["rows"] == 0
     fill(loading, 0, 3000)
     assert loading.loaded()["rows"] == 6000
@@ -92,8 +92,9 @@ def test_both_ways_give_the_same(loading: Loading) -> None:
     "moment", ["staging/*/rows-*", pytest.param("*.json", marks=pytest.mark.quick)]
 )
 def test_killed_and_begun_again(loading: Loading, moment: str) -> None:
-    """If a run is killed while its tasks write or right after its commit, every line has one row
-    after the next run. Later runs remove the files that the killed run has left behind."""
+    """If a run of the loader is killed while its tasks write or right after its commit, every line
+    has one row after the next run. Later runs remove the files that the killed run has left
+    behind."""
     fill(loading, 0, 4000)
     program = loading.start()
     eventually(lambda: loading.state(moment) or not program.running)
@@ -145,9 +146,10 @@ LIMIT = "max.offsets.per.load=700"
 
 @promise("5 several loads")
 def test_a_first_load_is_made_in_several(loading: Loading) -> None:
-    """A run loads all records below the high watermarks that the partitions have when the run
-    starts. If these records are more than max.offsets.per.load, the run makes several loads, each
-    with its own manifest. Rows, repeats and counts are the same as with a single load."""
+    """A run of the loader loads all records below the high watermarks that the partitions have when
+    the run starts. If these records are more than max.offsets.per.load, the run makes several
+    loads, each with its own manifest. Rows, repeats and counts are the same as with a single
+    load."""
     fill(loading, 0, 1000)
     fill(loading, 900, 600)
     summary = loading.loaded(LIMIT)
@@ -165,8 +167,8 @@ def test_a_first_load_is_made_in_several(loading: Loading) -> None:
 @promise("5 several loads")
 @pytest.mark.quick
 def test_killed_between_the_loads_of_a_run(loading: Loading) -> None:
-    """Each load of a run is committed separately. So if the run is killed, the next run continues
-    after the last committed load."""
+    """A run of the loader may make several loads. Each load is committed separately. So if the run
+    is killed, the next run continues after the last committed load."""
     fill(loading, 0, 2500)
     program = loading.start(LIMIT)
     eventually(lambda: len(loading.state("*.json")) >= 2 or not program.running)
@@ -189,7 +191,8 @@ def test_two_at_once(loading: Loading) -> None:
 
 
 def test_an_interrupted_run_commits_nothing(loading: Loading) -> None:
-    """After SIGTERM a run ends cleanly and commits nothing. The next run loads the records."""
+    """After SIGTERM a run of the loader ends cleanly and commits nothing. The next run loads the
+    records."""
     fill(loading, 0, 4000)
     program = loading.start()
     eventually(lambda: loading.state("staging/*/rows-*") or not program.running)
@@ -204,7 +207,7 @@ def test_an_interrupted_run_commits_nothing(loading: Loading) -> None:
 
 @pytest.fixture
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Makes a run wait at most half a second for missing announcements of files."""
+    """Makes the loader wait at most half a second for missing announcements of files."""
     monkeypatch.setattr("skidway.loader.runs.topic_run.PATIENCE_S", 0.5)
 
 
@@ -362,9 +365,9 @@ def test_plan_and_status(loading: Loading) -> None:
 def test_what_is_missing_is_one_sentence(
     loading: Loading, setting: str, code: int, sentence: str
 ) -> None:
-    """If the registry does not answer, a topic does not exist, or a setting is wrong, the run
-    fails. It prints one sentence without a traceback, and exits with the status for this kind of
-    error."""
+    """If the registry does not answer, a topic does not exist, or a setting is wrong, a run of the
+    loader fails. It prints one sentence without a traceback, and exits with the status for this
+    kind of error."""
     loading.cluster.send(loading.topic, 0, 0, 3)
     done = loading.run(setting.format(port=free_port()))
     assert done.returncode == code, done.stderr
@@ -392,8 +395,8 @@ def test_the_last_run_is_left_for_prometheus(loading: Loading, tmp_path: Path) -
 def without_a_broker(
     cluster: Cluster, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Program]:
-    """Starts a run whose setting bootstrap.servers names an address at which no broker listens. The
-    run gives up after half a minute; meanwhile other tests run."""
+    """Starts a loader whose setting bootstrap.servers names an address at which no broker listens.
+    The run gives up after half a minute; meanwhile other tests run."""
     folder = tmp_path_factory.mktemp("alone")
     alone = Cluster(f"127.0.0.1:{free_port()}", cluster.registry)
     program = Loading(alone, SharedSpark(folder), "logs", str(folder / "out"), folder).start()
@@ -402,8 +405,8 @@ def without_a_broker(
 
 
 def test_no_broker_is_one_sentence(without_a_broker: Program) -> None:
-    """If no broker answers, the run ends with one sentence and the exit status for an unreachable
-    service."""
+    """If no broker answers, the loader ends with one sentence and the exit status for an
+    unreachable service."""
     assert without_a_broker.wait(300) == 3
     assert "no broker" in without_a_broker.output()
     assert "Traceback" not in without_a_broker.output()

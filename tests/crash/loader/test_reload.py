@@ -60,8 +60,9 @@ def files(loading: Loading, hour: int, pattern: str) -> list[Path]:
 
 
 def counts(loading: Loading) -> Counter[str]:
-    """Returns how many records, rejects and repeats all loads together have published for the
-    topic."""
+    """Returns the sums of the counts that all loads have published for the topic: the numbers of
+    records, rejects and repeats.
+    """
     total = Counter[str]()
     for delta in loading.cluster.deltas(f"{loading.output}/{loading.topic}"):
         for each in delta.counts:
@@ -71,9 +72,10 @@ def counts(loading: Loading) -> Counter[str]:
 
 @promise("5 reload")
 def test_lost_files_come_back(loading: Loading) -> None:
-    """A reload restores the files of an hour that were deleted or damaged, with the same rows as
-    before. This works for files of the newest load, for files of older loads, and after a
-    compaction. Repeated records in the log still do not become rows, and further loads succeed."""
+    """A reload of an hour (`skidway load reload`) restores files that were deleted or damaged, with
+    the same rows as before. This works for files of the newest load, for files of older loads, and
+    after a compaction, which has combined small files. Repeated records in the log still do not
+    become rows, and further loads succeed."""
     for first in range(0, 3600, 900):
         fill(loading, max(0, first - 100), 1000)
         loading.loaded()
@@ -108,9 +110,9 @@ def test_lost_files_come_back(loading: Loading) -> None:
 
 @promise("5 reload")
 def test_rejects_become_rows(loading: Loading) -> None:
-    """If records were rejected because the agent's announcement of their file was missing, a reload
-    turns them into rows after the announcement has arrived. Afterwards the loader's published
-    counts contain the same number of records as before, and no rejects."""
+    """If records were rejected because the agent's announcement of their file was missing, `skidway
+    load reload` turns them into rows after the announcement has arrived. Afterwards the loader's
+    published counts contain the same number of records as before, and no rejects."""
     fill(loading, 0, 500)
     loading.cluster.send(loading.topic, 0, 0, 300, file=3)
     loading.cluster.send(loading.topic, 0, 300, 100, file=4)
@@ -134,8 +136,8 @@ def test_rejects_become_rows(loading: Loading) -> None:
 @promise("5 reload")
 @pytest.mark.parametrize("moment", ["staging/*/rows-*", "00000000000000000004.json"])
 def test_a_reload_killed_and_begun_again(loading: Loading, moment: str) -> None:
-    """If a reload is killed while its tasks write, or right after its commit, every row exists once
-    after the next load, and the next reload succeeds."""
+    """If a reload of an hour is killed while its tasks write, or right after its commit, every row
+    exists once after the next load, and the next reload succeeds."""
     for at in range(3):
         fill(loading, 1000 * at, 1000)
         loading.loaded()
@@ -153,8 +155,8 @@ def test_a_reload_killed_and_begun_again(loading: Loading, moment: str) -> None:
 
 @promise("5 reload")
 def test_loads_beside_a_reload(loading: Loading) -> None:
-    """If loads run at the same time as a reload, either the reload commits first, or a load commits
-    first and the reload begins again. In the end every row exists once."""
+    """If loads run at the same time as a reload of an hour, either the reload commits first, or a
+    load commits first and the reload begins again. In the end every row exists once."""
     fill(loading, 0, 1000)
     loading.loaded()
     program = loading.start_verb("reload", loading.topic, *hours(2))
@@ -173,7 +175,7 @@ def test_loads_beside_a_reload(loading: Loading) -> None:
 
 @promise("5 reload")
 def test_a_reload_of_expired_offsets_changes_nothing(loading: Loading) -> None:
-    """If the broker has deleted records that belong to the hour, the reload reports their partition
+    """If the broker has deleted records of an hour, a reload of this hour reports their partition
     and offsets, and changes no file."""
     fill(loading, 0, 1000)
     loading.loaded()
@@ -198,7 +200,8 @@ def tree(loading: Loading) -> dict[str, int]:
 
 @promise("5 reload")
 def test_a_reload_on_hdfs(loading: Loading, hdfs: Hdfs, tmp_path: Path) -> None:
-    """On a real HDFS, a reload restores a deleted file, and the recount then finds no fault."""
+    """On a real HDFS, a reload of an hour restores a deleted file, and a recount of the rows then
+    finds no fault."""
     output = f"{hdfs.url}/reloaded"
     on_hdfs = Loading(loading.cluster, loading.spark, loading.topic, output, tmp_path)
     for at in range(2):

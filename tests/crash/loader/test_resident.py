@@ -26,8 +26,8 @@ def rows(loading: Loading) -> int:
 def test_a_resident_loader_outlives_its_spark(loading: Loading) -> None:
     """A resident loader (`--every`) starts Spark once, and loads new records in run after run. If
     Spark's Java process is killed with kill -9, the loader starts Spark again, and every row exists
-    once. After SIGTERM the loader exits with status 0, and leaves no Java process and no staged
-    file behind."""
+    once. After SIGTERM the loader exits with status 0, and leaves behind no Java process, and no
+    uncommitted file in the folder `staging`."""
     program = loading.start_resident()
     seen: list[int] = []
     for first in (0, 100, 200, 300):

@@ -181,7 +181,7 @@ def fill(loading: Loading, first: int, count: int) -> None:
 @promise("5 removed")
 def test_a_compaction_changes_no_row(loading: Loading) -> None:
     """A compaction combines the small files of each hour. A reader of the directories still finds
-    every row once, the recount finds no fault, and further loads succeed."""
+    every row once, a recount of the rows finds no fault, and further loads succeed."""
     for at in range(4):
         fill(loading, 1000 * at, 1000)
         loading.loaded()
@@ -202,8 +202,8 @@ def test_a_compaction_changes_no_row(loading: Loading) -> None:
 @promise("5 removed")
 @pytest.mark.parametrize("moment", ["staging/*/rows-*", "00000000000000000004.json"])
 def test_a_compaction_killed_and_begun_again(loading: Loading, moment: str) -> None:
-    """If a compaction is killed while its tasks write, or right after its commit, every row exists
-    once after the next load."""
+    """If a compaction, which combines small files, is killed while its tasks write, or right after
+    its commit, every row exists once after the next load."""
     for at in range(3):
         fill(loading, 1000 * at, 1000)
         loading.loaded()
@@ -220,7 +220,8 @@ def test_a_compaction_killed_and_begun_again(loading: Loading, moment: str) -> N
 
 @promise("5 removed")
 def test_a_compaction_on_hdfs(loading: Loading, hdfs: Hdfs, tmp_path: Path) -> None:
-    """On a real HDFS, a compaction changes no row, and the recount finds no fault."""
+    """On a real HDFS, a compaction (which combines small files) changes no row, and a recount of
+    the rows finds no fault."""
     output = f"{hdfs.url}/compacted"
     on_hdfs = Loading(loading.cluster, loading.spark, loading.topic, output, tmp_path)
     for at in range(3):

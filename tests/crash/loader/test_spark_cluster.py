@@ -68,10 +68,10 @@ def on_cluster(workers: SparkCluster, **more: str) -> list[str]:
 
 
 def check(loading: Loading, program: Program, count: int) -> None:
-    """Asserts that the run succeeded, that every line is one row, and that the loader has reported
-    the right number of rows to the audit. `count` is the number of lines in each of the two files.
-    Then sends more lines, runs a load on the Spark that the tests share, and asserts the same
-    again. This load must also remove the uncommitted files in the folder `staging`.
+    """Asserts that the loader's run succeeded, that every line is one row, and that the loader has
+    reported the right number of rows to the audit. `count` is the number of lines in each of the
+    two files. Then sends more lines, runs a load on the Spark that the tests share, and asserts the
+    same again. This load must also remove the uncommitted files in the folder `staging`.
     """
     assert program.wait() == 0, program.output()
     assert identities(loading.rows()) == lines(count)
@@ -139,8 +139,8 @@ def test_two_attempts_at_one_task(
 def test_a_run_on_a_cluster_without_room_can_be_ended(
     loading: Loading, workers: SparkCluster
 ) -> None:
-    """While no worker has room for an executor, a run waits. If the waiting run gets SIGTERM, it
-    ends and commits nothing. The next run loads the lines."""
+    """While no worker has room for an executor, a run of the loader waits. If the waiting run gets
+    SIGTERM, it ends and commits nothing. The next run loads the lines."""
     fill(loading, 0, 100)
     program = loading.start(*on_cluster(workers, **{"spark.executor.memory": "4g"}))
     eventually(lambda: java_children(program.pid) and loading.state("staging/*/owner"))

@@ -40,8 +40,8 @@ def segments(directory: Path) -> list[int]:
 
 
 def test_a_gap_inside_a_segment_survives(tmp_path: Path) -> None:
-    """If a mirror is killed after it has written batches before and after a gap in the same
-    segment, its log continues after the last batch."""
+    """If a mirror is killed after it has written batches before and after a gap (a range of missing
+    offsets) to the same segment, its log later continues after the last batch."""
     config = mirrored(Gap(0, 5, 20, "expired"))
     log = open_in(tmp_path, config)
     put(log, 0, 5)
@@ -56,8 +56,8 @@ def test_a_gap_inside_a_segment_survives(tmp_path: Path) -> None:
 
 
 def test_gaps_between_segments_survive(tmp_path: Path) -> None:
-    """If a segment begins at the end of a named gap, recovery accepts it as the continuation of the
-    segment before the gap."""
+    """If a segment begins at the end of a gap that `mirror.gaps` lists, recovery accepts it as the
+    continuation of the segment before the gap."""
     gaps = [Gap(0, 0, 7, "expired"), Gap(0, 12, 40, "expired"), Gap(1, 0, 99, "expired")]
     config = mirrored(*gaps, segment_bytes=SMALL)
     log = open_in(tmp_path, config)
@@ -101,8 +101,8 @@ def test_a_missing_segment_is_damage(tmp_path: Path) -> None:
 
 
 def test_a_torn_batch_behind_a_gap_is_cut_and_fetched_again(tmp_path: Path) -> None:
-    """If a crash leaves an incomplete batch after a gap, recovery cuts off this batch. The log then
-    ends with the last complete batch."""
+    """If a crash leaves an incomplete batch after a gap (a range of missing offsets), recovery cuts
+    off this batch. The log then ends with the last complete batch."""
     config = mirrored(Gap(0, 5, 20, "expired"))
     log = open_in(tmp_path, config)
     put(log, 0, 5)

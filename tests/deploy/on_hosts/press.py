@@ -1,5 +1,5 @@
-"""Runs on an application host. Requests /NAME/1, /NAME/2 and so on from nginx, until this program
-gets SIGTERM. NAME is the program's only argument.
+"""Runs on an application host of the test fleet. Requests /NAME/1, /NAME/2 and so on from nginx,
+until this program gets SIGTERM. NAME is the program's only argument.
 
 At its end this program writes the number of the last answered request to /var/tmp/press.last.
 """

@@ -1,5 +1,5 @@
 """Prints one column of the loader's rows (for each topic, the column in COLUMNS) as JSON {topic:
-{host: [value, ...]}}. Runs on the server.
+{host: [value, ...]}}. Runs on the test fleet's server.
 
 The values are in the same order as in the log files.
 """

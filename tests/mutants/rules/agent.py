@@ -6,6 +6,20 @@ from mutants.mutant import Mutant
 
 MUTANTS = (
     Mutant(
+        "an agent begins anew if the disk of its database is not mounted",
+        "agent/state/database.py",
+        "    is_new = not os.path.lexists(path)\n",
+        "    is_new = not path.exists()\n",
+        ("tests/unit/agent/state/test_database.py::test_a_database_that_is_no_file_is_refused",),
+    ),
+    Mutant(
+        "the metrics count bytes that were lost before once more when the file is truncated",
+        "agent/events.py",
+        "        return range_.tracked.lost_unread\n",
+        "        return range_.tracked.tally.lost\n",
+        ("tests/unit/agent/test_figures.py::test_bytes_are_lost_only_once",),
+    ),
+    Mutant(
         "an agent takes the state of whichever machine it was made on",
         "agent/state/database.py",
         """    if state.machine != machine:
@@ -1603,8 +1617,8 @@ MUTANTS = (
     Mutant(
         "every process takes the state for one that it has made",
         "agent/state/database.py",
-        "    is_new = not path.exists()\n    if is_new:\n",
-        "    is_new = True\n    if not path.exists():\n",
+        "        return kind(connection, str(path), is_new=is_new)\n",
+        "        return kind(connection, str(path), is_new=True)\n",
         (
             "tests/unit/agent/state/test_database.py::"
             "test_a_state_is_new_only_for_the_process_that_made_it",

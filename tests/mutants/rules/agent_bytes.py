@@ -1,5 +1,6 @@
-"""Mutants of the rules by which the agent finds records in the bytes of files, and by which it
-skips bytes and files. The former concern byte order, byte order marks and runs of NUL bytes."""
+"""Mutants of the rules by which the agent finds records in the bytes of files (with any byte order,
+with byte order marks, with runs of NUL bytes), and by which it skips bytes and files.
+"""
 
 from mutants.mutant import Mutant
 

@@ -16,6 +16,16 @@ _COUNTING = "tests/unit/agent/counting/test_counting.py::"
 
 MUTANTS = (
     Mutant(
+        "a command carries the control characters of a path to the terminal",
+        "skidway/cli/output.py",
+        '    print("\\n".join(map(_printable, lines)))\n',
+        '    print("\\n".join(lines))\n',
+        (
+            "tests/unit/audit/commands/test_history_command.py::"
+            "test_control_characters_of_names_are_escaped",
+        ),
+    ),
+    Mutant(
         "a tier that was not looked at counts as a tier that has the line",
         "audit/tracing/fates.py",
         "return bool(fates) and all(x.state in HAS_IT for x in fates if x.tier != HOST)",

@@ -12,9 +12,9 @@ _SESSION = "tests/unit/broker/coordination/test_session.py"
 _RETENTION = "tests/unit/broker/groups/test_retention.py"
 
 MUTANTS: tuple[Mutant, ...] = (
-    # These mutants break the rules that say how long the broker keeps committed offsets. It keeps
-    # the offsets of a group longer if a topic's config retention.hold names the group, because the
-    # topic's segments are kept until this group has read them.
+    # These mutants break the rules that say how long the broker keeps committed offsets. The broker
+    # does not forget the offsets of a group after the usual time if a topic's config retention.hold
+    # names the group, because the topic's segments are kept until this group has read them.
     Mutant(
         "the offsets of a group that holds a topic back go with the others",
         "broker/groups/retention.py",

@@ -1,6 +1,6 @@
 """Mutants of two kinds of rules. The first kind are the checks that the loader and the counters
 make when they read from brokers and mirrors. The second kind are the agent's rules about event
-times, which Apache Kafka makes necessary."""
+times. The agent's rules are necessary because Apache Kafka deletes records by their event times."""
 
 from mutants.mutant import Mutant
 
@@ -81,8 +81,8 @@ MUTANTS: tuple[Mutant, ...] = (
             "tests/crash/loader/test_load.py::test_a_manifest_that_says_another_batch_is_a_divergence",
         ),
     ),
-    # These mutants break the rule that a counter reports whether the mirror has named the missing
-    # offsets.
+    # These mutants break the rule that a counter, when it reports missing offsets, says whether the
+    # mirror has declared all of them as gaps.
     Mutant(
         "a gap counts as named where the mirror named a part of it",
         "skidway/kafka/gaps.py",

@@ -89,6 +89,25 @@ def test_lost_bytes_are_as_many_as_were_seen() -> None:
     assert figure("set_apart_bytes_total", **labels) == 5
 
 
+def test_bytes_are_lost_only_once() -> None:
+    """If a broker refuses a record, and the file is then truncated before the agent has read it to
+    its end, the metrics count the record's bytes and the unread bytes once each."""
+    world = a_world("figures-once")
+    world.files.append(A, b"a\nbb\nc\n")
+    world.start()
+    world.brokers.refuses = lambda record: record.first == 2
+    world.settle()
+    world.files.append(A, b"23456")
+    for _ in range(3):
+        world.tick(0.2)
+    world.files.truncate(A)
+    world.settle(5)
+    labels = {"topic": "figures-once", "certainty": "lost"}
+    assert figure("set_apart_ranges_total", **labels) == 2
+    assert figure("set_apart_bytes_total", **labels) == 3 + 5
+    assert [file["lost"] for file in world.ledger()] == [3 + 5]
+
+
 def test_generations_that_nobody_saw_are_ranges_without_bytes() -> None:
     """If rotated files were deleted before the agent saw them, the metrics count a lost range of
     their topic, but no lost bytes, because nobody knows how many bytes the files had."""
@@ -117,8 +136,9 @@ def quiet() -> World:
 
 
 def test_pending_bytes_are_those_of_now(quiet: World) -> None:
-    """The agent computes the pending bytes when somebody asks for them, not when it scans its
-    files. So they do not include bytes that were acknowledged since the last scan."""
+    """The agent computes the pending bytes (not yet acknowledged, rejected, lost or uncertain) when
+    somebody asks for them, not when it scans its files. So they do not include bytes that were
+    acknowledged since the last scan."""
     written_and_reported(quiet)
     assert quiet.agent.pending_bytes == 100
     for _ in range(10):

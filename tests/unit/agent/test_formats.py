@@ -45,8 +45,8 @@ def source(name: str, **more: Any) -> SourceSettings:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_sample_of_a_format_has_the_fields_that_a_reader_sees(name: str) -> None:
-    """Every record of a format's sample becomes a row with the fields and the time that a person
-    found in the record."""
+    """The catalog has a sample log of each format. Every record of this log becomes a row with the
+    fields and the time that a person found in the record."""
     sample = catalog.formats()[name].sample.encode()
     made = preview(source(name), sample, "/a", now_ms=NOW_MS)
     assert made.rejects == []
@@ -79,8 +79,8 @@ def write(folder: Path, name: str, text: str | bytes) -> Path:
 
 @pytest.mark.parametrize("name", [each for each in NAMES if each not in ("logback", "syslog")])
 def test_a_sample_is_guessed(name: str, tmp_path: Path) -> None:
-    """`guess` finds the format of each sample. The block of settings that it proposes works without
-    changes."""
+    """`guess` finds the format of each sample log in the catalog. The block of settings that it
+    proposes works without changes."""
     found = guess(write(tmp_path, f"{name}.log", catalog.formats()[name].sample), 100)
     assert found.block["format"] == name
     config = write(tmp_path, "agent.yml", CONFIG + found.yaml)

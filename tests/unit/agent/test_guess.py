@@ -179,8 +179,8 @@ GERMAN = "".join(
 
 
 def test_windows_text_with_local_dates(tmp_path: Path) -> None:
-    """For western text that is not UTF-8, `guess` proposes `encoding: windows-1252` and says so,
-    and it reads local dates."""
+    """For western text that is not UTF-8, `guess` proposes `encoding: windows-1252` and says so. It
+    also recognizes local dates, such as 10.11.2026."""
     found, results = tried(tmp_path, GERMAN.encode("windows-1252"))
     assert found.block["encoding"] == "windows-1252"
     assert "they look like windows-1252" in render(found)

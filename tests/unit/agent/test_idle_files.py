@@ -213,8 +213,9 @@ def test_a_file_is_closed_when_it_is_read_and_idle() -> None:
 
 @promise("1 closed early")
 def test_a_file_with_unread_bytes_or_without_a_name_stays_open() -> None:
-    """A file is not closed early in two cases: some of its bytes are not acknowledged yet, or the
-    file was deleted. Only with an open descriptor can the agent still read a deleted file."""
+    """The agent keeps an idle file open in two cases: some of its bytes are not acknowledged yet,
+    or the file was deleted. Only with an open descriptor can the agent still read a deleted
+    file."""
     world = inactive()
     world.hold(80)
     assert world.files.open_count == 1
@@ -245,8 +246,8 @@ def test_bytes_of_a_file_that_was_deleted_after_it_was_closed_are_declared() -> 
 @promise("1 old files")
 @pytest.mark.parametrize("pattern", ["/log/*.log", "/log/a.log", "/log/*"])
 def test_an_old_file_that_goes_away_is_no_loss(pattern: str) -> None:
-    """If an ignored file is deleted or rotated, no loss is declared, and the next file at its path
-    is read whole."""
+    """If a file that the agent ignores as too old is deleted or rotated, no loss is declared, and
+    the next file at its path is read whole."""
     world = world_of(pattern)
     old_file(world)
     old_file(world, path="/log/b.log")

@@ -195,9 +195,9 @@ def test_a_pod_that_is_gone_keeps_its_labels(world: World, later: object) -> Non
 
 
 def test_what_is_missing_is_named_once(world: World) -> None:
-    """The agent logs only once that a log has no labels. It also logs only once that the file with
-    the labels cannot be read. If it has read the file again in the meantime, it logs the next
-    failure."""
+    """The agent logs only once that a log has no labels. If the file with the labels cannot be
+    read, the agent logs this only once, unless the reason changes, or the file could be read in the
+    meantime."""
     labels = PodLabels(world.files)
     world.files.append(LOG, line("a"))
     world.start()

@@ -101,8 +101,8 @@ def test_a_file_that_is_written_to_has_no_last_word_until_it_rests(world: World)
 def test_it_has_left_only_when_all_topics_rest_at_one_look() -> None:
     """An agent has left only when one scan finds the files of all topics unchanged. A last word is
     the final seal of a topic, which says that all lines are delivered. If a topic's file grows
-    after the topic's last word, while another topic still waits for its own, the agent takes the
-    last word back. It delivers the new bytes and sends the last word again."""
+    after the topic's last word, while another topic has no last word yet, the agent takes the last
+    word back. It delivers the new bytes and sends the last word again."""
     world = World(settings(raw("logs", A), raw("other", "/other/*.log")))
     world.files.append(A, b"1\n")
     waits = world.files.append("/other/b.log", b"2\n")

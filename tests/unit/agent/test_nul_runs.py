@@ -78,8 +78,9 @@ def test_a_large_hole_is_one_rejected_range(before: bytes, mib: int) -> None:
 
 @promise("2 nul bytes")
 def test_a_hole_that_is_sent_again_is_the_same_record() -> None:
-    """A large hole (a run of NUL bytes) becomes one rejected record. If the agent is killed after
-    it stored the intent (the promise to send this record), it sends the same record again."""
+    """In this test, a large hole (a run of NUL bytes) at the beginning of a file becomes one
+    rejected record. If the agent is killed after it stored the intent (the promise to send this
+    record), it sends the same record again."""
     world = World(settings(raw()))
     world.kill_in_flight(bytes(2 * MIB) + b"x\n", arrives=REJECTED)
     world.start()

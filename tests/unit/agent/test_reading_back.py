@@ -1,5 +1,6 @@
-"""The agent searches the brokers for records that it cannot send again. An intent is a stored
-promise to send certain bytes. In these tests, the agent's whole loop runs in memory."""
+"""An intent is a stored promise to send certain bytes. If the agent cannot make the records of an
+intent again exactly as before, for example after an upgrade, it searches the brokers for them, and
+sends only what is missing. In these tests, the agent's whole loop runs in memory."""
 
 from __future__ import annotations
 
@@ -409,7 +410,8 @@ def test_settings_that_the_program_refuses_now_do_not_stop_the_agent(
 ) -> None:
     """An intent (a stored promise to send certain bytes) has the settings with which it was made.
     If the running version of the program refuses these settings, the agent does not stop. It finds
-    out which records of the intent arrived, and sends the others with the present settings."""
+    out which records of the intent arrived, and sends the lines of the others with the present
+    settings."""
     picky.kill_in_flight(b"a1\n", b"a2\n", arrives=FIRST)
     promised = {each.fingerprint for each in StateDatabase(picky.connection).recipes().values()}
     build = press.build_parser
@@ -431,8 +433,8 @@ def test_states_of_before_have_no_floors_and_are_read_from_the_beginning(
     world: World, upgrade: Any
 ) -> None:
     """A floor is the offset at which the search for records begins. An older version of the agent
-    stored no floors. If this version left intents, the agent searches for their records from offset
-    0."""
+    stored no floors. If this version left intents (stored promises to send bytes), the agent
+    searches for their records from offset 0."""
     world.files.append(A, b"one\n")
     world.start()
     world.settle(5)
@@ -448,9 +450,9 @@ def test_states_of_before_have_no_floors_and_are_read_from_the_beginning(
 
 @promise("2 floor")
 def test_no_partition_begins_at_its_end_while_something_is_on_its_way(world: World) -> None:
-    """If a partition has no floor, the agent uses the partition's present end as the floor. While
-    records are on their way, the agent does not do so, because these records may be at lower
-    offsets."""
+    """If a partition has no floor and no records are on their way, the agent uses the partition's
+    present end as the floor. It does not do so while records are on their way, because these
+    records may already be at lower offsets."""
     world.start()
     state, destinations = StateDatabase(world.connection), world.destinations()
     assert FIRST in beginning.without_floor(state, destinations)

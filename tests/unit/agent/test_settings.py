@@ -101,7 +101,8 @@ def test_what_cannot_work_is_refused_before_it_runs(
 @pytest.mark.parametrize("topic", ["hdfs-logs.rejected", "orders.rejected"])
 def test_a_topic_must_not_be_called_like_rejects(tmp_path: Path, topic: str) -> None:
     """A topic named *.rejected is refused, because the audit would treat it as a topic of rejected
-    lines. Its lines could also be mixed with the rejected lines of another topic."""
+    lines. If it were accepted, its lines could also be mixed with the rejected lines of another
+    topic."""
     more = f"  - {{topic: {topic}, paths: [/x]}}\n"
     with pytest.raises(ConfigurationRefused, match="rejected"):
         load(SMALLEST + more, tmp_path)

@@ -26,9 +26,9 @@ def started(world: World) -> World:
 @promise("1 start at the end")
 @pytest.mark.parametrize("rest", [b"", b"part"])
 def test_what_was_written_before_the_first_look_is_skipped_and_said(rest: bytes) -> None:
-    """If a file exists at the first scan, the agent begins to read after the file's last whole
-    line. The file's announcement to the audit and the agent's state give the number of skipped
-    bytes, and no loss is declared."""
+    """With `start_at: end`, if a file exists at the first scan, the agent begins to read after the
+    file's last whole line. The file's announcement to the audit and the agent's state give the
+    number of skipped bytes, and no loss is declared."""
     world = world_of()
     world.files.append(PATH, b"old\n" * 100 + rest)
     started(world)
@@ -45,8 +45,8 @@ def test_what_was_written_before_the_first_look_is_skipped_and_said(rest: bytes)
 
 @promise("1 start at the end")
 def test_files_that_appear_later_are_read_whole() -> None:
-    """If a file appears after the first scan, the agent reads it from its beginning, even if the
-    agent did not run when the file appeared."""
+    """Even with `start_at: end`, if a file appears after the first scan, the agent reads it from
+    its beginning, even if the agent did not run when the file appeared."""
     world = started(world_of())
     world.files.append("/log/b.log", b"one\n")
     world.settle()
@@ -95,8 +95,8 @@ def test_a_kill_before_the_first_transaction_changes_nothing() -> None:
 
 @promise("1 start at the end")
 def test_a_pattern_that_is_added_later_is_looked_at_for_the_first_time() -> None:
-    """If a pattern is added to a source, the agent skips the lines that the files of this pattern
-    already have. It continues to read the files of the other patterns."""
+    """If a pattern is added to a source with `start_at: end`, the agent skips the lines that the
+    files of this pattern already have. It continues to read the files of the other patterns."""
     world = world_of()
     world.files.append(PATH, b"a old\n")
     world.files.append("/srv/b.log", b"b old\n")
@@ -126,9 +126,9 @@ def test_start_at_does_not_change_what_was_looked_at() -> None:
 @promise("1 start at the end")
 @pytest.mark.parametrize("is_killed", [False, True])
 def test_a_file_that_cannot_be_opened_at_first_begins_where_it_ended_then(is_killed: bool) -> None:
-    """If a file cannot be opened at the first scan, the agent still skips only the bytes that the
-    file has at this scan. It reads later bytes as soon as it can open the file, even if the agent
-    was restarted in between."""
+    """With `start_at: end`, if a file cannot be opened at the first scan, the agent still skips
+    only the bytes that the file has at this scan. It reads later bytes as soon as it can open the
+    file, even if the agent was restarted in between."""
     world = world_of()
     world.files.append(PATH, b"old\n").unreadable = True
     started(world)
@@ -145,8 +145,8 @@ def test_a_file_that_cannot_be_opened_at_first_begins_where_it_ended_then(is_kil
 
 @promise("1 start at the end")
 def test_a_file_that_was_cut_before_it_could_be_opened_is_read_whole() -> None:
-    """If a file cannot be opened at the first scan and is then truncated, the agent reads its new
-    content from the beginning as soon as it can open the file."""
+    """With `start_at: end`, if a file cannot be opened at the first scan and is then truncated, the
+    agent reads its new content from the beginning as soon as it can open the file."""
     world = world_of()
     world.files.append(PATH, b"old old old\n").unreadable = True
     started(world)
@@ -161,8 +161,8 @@ def test_a_file_that_was_cut_before_it_could_be_opened_is_read_whole() -> None:
 
 @promise("1 start at the end")
 def test_compressed_files_are_skipped_whole() -> None:
-    """If a compressed file exists at the first scan, the agent skips the whole file and closes its
-    file id. If a compressed file appears later, the agent reads it."""
+    """With `start_at: end`, if a compressed file exists at the first scan, the agent skips the
+    whole file and closes its file id. If a compressed file appears later, the agent reads it."""
     world = world_of("/log/*")
     world.files.append("/log/old", b"old\n")
     world.files.compress("/log/old")
@@ -182,8 +182,8 @@ def test_compressed_files_are_skipped_whole() -> None:
 
 @promise("1 start at the end")
 def test_a_link_begins_at_the_end_of_its_file() -> None:
-    """If a link matches the pattern at the first scan, the agent skips the lines that the link's
-    target already has."""
+    """With `start_at: end`, if a link matches the pattern at the first scan, the agent skips the
+    lines that the link's target already has."""
     world = world_of("/log/*.log")
     world.files.append("/data/x", b"old\n")
     world.files.link("/log/x.log", "/data/x")
@@ -229,8 +229,9 @@ def test_a_skipped_file_that_is_rewritten_is_read_whole() -> None:
 
 @promise("1 start at the end")
 def test_a_big_endian_file_begins_at_a_line() -> None:
-    """The agent begins to read a UTF-16 file after a line feed in the file's own byte order. A
-    character whose bytes would be a line feed in the other byte order does not count as one."""
+    """With `start_at: end`, the agent begins to read a UTF-16 file after a line feed in the file's
+    own byte order. A character whose bytes would be a line feed in the other byte order does not
+    count as one."""
     world = world_of(encoding="utf-16")
     world.files.append(PATH, "\ufeff\u000a\u0a00ol\u0a00\nd\u0a00".encode("utf-16-be"))
     started(world)
@@ -242,9 +243,9 @@ def test_a_big_endian_file_begins_at_a_line() -> None:
 
 @promise("1 start at the end")
 def test_a_long_line_at_the_end_never_becomes_another_line() -> None:
-    """To skip the lines of a file, the agent searches the file's last MiB for a line feed. If there
-    is none, the file ends with a long unfinished line. When the rest of this line is written, the
-    agent rejects the rest, so that it does not become a record of its own."""
+    """To skip the lines of a file with `start_at: end`, the agent searches the file's last MiB for
+    a line feed. If there is none, the file ends with a long unfinished line. When the rest of this
+    line is written, the agent rejects the rest, so that it does not become a record of its own."""
     world = world_of()
     world.files.append(PATH, b"x" * (3 << 20))
     world.start()

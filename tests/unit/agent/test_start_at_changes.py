@@ -54,8 +54,9 @@ def rotate(world: World, *lines: bytes) -> None:
 def test_a_log_that_was_rotated_before_a_pattern_changed_is_read_whole(
     pattern: str, is_restart: bool
 ) -> None:
-    """If a pattern of the earlier settings matches the path of a new file, the file is read from
-    its beginning, although the present settings have another pattern for it."""
+    """With `start_at: end`, if a pattern of the earlier settings matches the path of a new file,
+    the file is read from its beginning, although the present settings have another pattern for
+    it."""
     world = looked(end("logs", APP))
     if is_restart:
         world.kill()
@@ -68,9 +69,9 @@ def test_a_log_that_was_rotated_before_a_pattern_changed_is_read_whole(
 @promise("1 start at the end")
 @pytest.mark.parametrize("is_restart", [False, True])
 def test_a_file_that_appears_before_a_pattern_is_added_is_read_whole(is_restart: bool) -> None:
-    """If a pattern is added to a source, the agent skips the lines of files that only the new
-    pattern matches. A file that appeared since the last scan, and that an older pattern matches, is
-    read whole."""
+    """If a pattern is added to a source with `start_at: end`, the agent skips the lines of files
+    that only the new pattern matches. A file that appeared since the last scan, and that an older
+    pattern matches, is read whole."""
     world = looked(end("logs", "/log/*.log"))
     if is_restart:
         world.kill()
@@ -83,8 +84,9 @@ def test_a_file_that_appears_before_a_pattern_is_added_is_read_whole(is_restart:
 
 @promise("1 start at the end")
 def test_new_files_are_read_whole_after_the_topic_changed() -> None:
-    """If only the topic of a source changes, the agent continues in the files that it was reading,
-    and reads the files that appeared since the last scan from their first byte."""
+    """If only the topic of a source with `start_at: end` changes, the agent continues in the files
+    that it was reading, and reads the files that appeared since the last scan from their first
+    byte."""
     world = looked(end("logs", "/log/*.log"))
     world.files.append(APP, b"two\n")
     world.files.append("/log/new.log", b"new\n")
@@ -96,8 +98,8 @@ def test_new_files_are_read_whole_after_the_topic_changed() -> None:
 
 @promise("1 start at the end")
 def test_a_divided_source_skips_nothing() -> None:
-    """A source is divided into two sources, and the first of them now excludes the files of the
-    second. The agent then reads new files of both sources whole."""
+    """A source with `start_at: end` is divided into two sources, and the first of them now excludes
+    the files of the second. The agent then reads new files of both sources whole."""
     world = looked(end("logs", "/log/*.log"))
     rotate(world, b"three\n")
     world.files.append("/log/b.log", b"b\n")
@@ -109,9 +111,9 @@ def test_a_divided_source_skips_nothing() -> None:
 
 @promise("1 start at the end")
 def test_a_file_that_an_early_look_did_not_exclude_is_read_whole() -> None:
-    """If an earlier scan did not exclude a path, it would have found a file at this path. So a new
-    file at the path is read whole, even if later scans excluded the path, and even if the agent was
-    restarted after the earlier scan."""
+    """If an earlier scan did not exclude a path, it would have found a file at this path. So even
+    with `start_at: end`, a new file at the path is read whole. This is so even if later scans
+    excluded the path, and even if the agent was restarted after the earlier scan."""
     world = looked(end("logs", "/log/*.log"))
     later = end("logs", "/log/*.log", exclude=["/log/c*"])
     change(world, later)
@@ -126,8 +128,8 @@ def test_a_file_that_an_early_look_did_not_exclude_is_read_whole() -> None:
 @pytest.mark.parametrize("is_restart", [False, True])
 def test_a_file_that_every_look_excluded_is_skipped(is_restart: bool) -> None:
     """If all earlier scans excluded a path, and a pattern of a new source matches it, the next scan
-    is the first that can find a file at this path. So the agent skips the lines that the file
-    already has."""
+    is the first that can find a file at this path. So with `start_at: end`, the agent skips the
+    lines that the file already has."""
     others = end("logs", "/log/*.log", exclude=["/log/b*"])
     world = looked(others)
     world.files.append("/log/b.log", b"b old\n")
@@ -142,7 +144,8 @@ def test_a_file_that_every_look_excluded_is_skipped(is_restart: bool) -> None:
 
 @promise("1 start at the end")
 def test_another_exclusion_skips_nothing() -> None:
-    """If the setting `exclude` of a source changes, but not its pattern, no file is skipped."""
+    """If the setting `exclude` of a source with `start_at: end` changes, but not its pattern, no
+    file is skipped."""
     world = looked(end("logs", "/log/*.log", exclude=["/log/b*"]))
     world.files.append("/log/b.log", b"b\n")
     change(world, end("logs", "/log/*.log"))
@@ -151,9 +154,10 @@ def test_another_exclusion_skips_nothing() -> None:
 
 @promise("1 start at the end")
 def test_a_wider_pattern_skips_only_rotated_files_that_are_older_than_the_last_look() -> None:
-    """In this test, a pattern is changed so that it also matches rotated files. The agent reads a
-    rotated file whole if the file was written after the last scan, even if the log was empty at
-    that scan. It skips a rotated file that was last written before the first scan."""
+    """In this test, a pattern with `start_at: end` is changed so that it also matches rotated
+    files. The agent reads a rotated file whole if the file was written after the last scan, even if
+    the log was empty at that scan. It skips a rotated file that was last written before the first
+    scan."""
     world = World(settings(end("logs", APP)))
     world.files.append("/log/app.log.2", b"before\n")
     world.files.append(APP, b"")
@@ -169,8 +173,8 @@ def test_a_wider_pattern_skips_only_rotated_files_that_are_older_than_the_last_l
 
 @promise("1 start at the end")
 def test_a_wider_pattern_after_the_clock_was_set_back_loses_no_line() -> None:
-    """If a pattern is changed so that it also matches rotated files of a known log, and the clock
-    was set back, none of these files is skipped."""
+    """If a pattern with `start_at: end` is changed so that it also matches rotated files of a known
+    log, and the clock was set back, none of these files is skipped."""
     world = World(settings(end("logs", APP)))
     world.files.append(APP, b"")
     world.start()
@@ -185,8 +189,9 @@ def test_a_wider_pattern_after_the_clock_was_set_back_loses_no_line() -> None:
 @promise("1 start at the end")
 @pytest.mark.parametrize("is_direct_first", [False, True])
 def test_a_pattern_that_goes_round_a_link_skips_no_new_file(is_direct_first: bool) -> None:
-    """If a pattern finds a log directly, and another pattern finds the same log through a link, a
-    change from one pattern to the other skips no new file."""
+    """If one pattern finds a log directly, and another pattern finds the same log through a link,
+    the settings may change from one pattern to the other. Even with `start_at: end`, no new file is
+    then skipped."""
     patterns = ["/data/*.log", "/srv/*.log"][:: 1 if is_direct_first else -1]
     world = World(settings(end("logs", patterns[0])))
     world.files.link("/srv/x.log", "/data/x.log")

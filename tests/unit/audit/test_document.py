@@ -30,9 +30,9 @@ def ms(time: str) -> int:
 
 
 def said() -> list[Message]:
-    """The messages of a site with three hosts. The host app1 has no problem. The host app2 has
-    sealed the topic auth only up to 10:01:30, and the broker's counter has counted too few records
-    of this host. The host app4 stopped sending earlier."""
+    """Returns the messages of a site with three hosts. The host app1 has no problem. The host app2
+    has sealed the topic auth only up to 10:01:30, and the broker's counter has counted too few
+    records of this host. The host app4 stopped sending earlier."""
     counts = {
         "app1": {"10:00:00": (520, 520), "10:01:00": (498, 498)},
         "app2": {"10:00:00": (77, 77), "10:01:00": (80, 77)},

@@ -60,8 +60,8 @@ def test_a_plot_names_sides_rows_and_units(results: Path) -> None:
 
 
 def test_a_table_goes_to_its_place_and_nothing_else_of_the_page_changes() -> None:
-    """A new table replaces only the old table at its place in docs/performance.md, because the rest
-    of the page is written by hand."""
+    """In docs/performance.md, a new table replaces only what is between the two markers of this
+    table, because the rest of the page is written by hand."""
     page = "before\n<!-- bench:sample -->\nold\n<!-- /bench -->\nafter\n"
     text = run.placed(page, sides(), "a machine")
     assert text.startswith("before\n<!-- bench:sample -->\n### sample: three sides\n")
@@ -72,16 +72,16 @@ def test_a_table_goes_to_its_place_and_nothing_else_of_the_page_changes() -> Non
 
 
 def test_a_table_without_a_place_is_refused() -> None:
-    """If docs/performance.md has no place for a table, the table is refused with an error, so that
-    no result is silently dropped."""
+    """If docs/performance.md has no markers for a table, the table is refused with an error, so
+    that no result is silently dropped."""
     with pytest.raises(ValueError, match="no place for sample"):
         run.placed("nothing\n", sides(), "a machine")
 
 
 @pytest.mark.parametrize("name", run.NAMES)
 def test_every_benchmark_has_a_place_in_the_page(name: str) -> None:
-    """docs/performance.md has a place for the table of every benchmark. Otherwise the missing place
-    would be noticed only at the end of a long run."""
+    """docs/performance.md has markers for the table of every benchmark. Without this test, missing
+    markers would be noticed only at the end of a long run."""
     assert run.PAGE.read_text().count(f"<!-- bench:{name} -->\n") == 1
 
 

@@ -73,7 +73,8 @@ class Run:
 
     @property
     def fails(self) -> str:
-        """The message with which the play fails, or an empty text if the play does not fail."""
+        """Returns the message with which the play fails, or an empty text if the play does not
+        fail."""
         refusal = step("Say why it does not take")
         if not self._is(refusal["when"]):
             return ""
@@ -82,7 +83,7 @@ class Run:
 
     @property
     def restarts(self) -> bool:
-        """Whether the play restarts the agent."""
+        """Returns whether the play restarts the agent."""
         state = step("Start, and at boot")["ansible.builtin.systemd_service"]["state"]
         found = self._jinja.from_string(state).render(self._known)
         assert found in ("restarted", "started")

@@ -21,8 +21,8 @@ TASKS = variables.COLLECTION / "roles" / "loader" / "tasks"
 
 
 def role(audit: dict[str, Any] | None = None, **given: Any) -> RoleVariables:
-    """The variables of the loader's role on the host `loads`. `audit` has the variables of the
-    audit's host."""
+    """Returns the variables that the role `loader` has on the host `loads`. `audit` has the
+    variables of the audit's host, and `given` those of the host `loads`."""
     hosts: dict[str, dict[str, Any]] = {
         "loads": {"inventory_hostname": "loads"},
         "b1": {"inventory_hostname": "b1"},

@@ -108,7 +108,7 @@ def test_an_alert_is_tested_with_series_that_programs_show(
 @pytest.mark.parametrize("board", boards.BOARDS, ids=lambda x: x.name)
 def test_the_boards_are_what_the_panels_say(board: boards.Board) -> None:
     """The files of the boards are equal to the files that `python -m deploy.monitoring.boards`
-    writes, so that the list of panels in boards.py is their only source."""
+    writes. So this test notices if somebody changes the files by hand."""
     assert boards.path(board).read_text() == boards.text(board)
     assert {path.name for path in boards.FOLDER.iterdir()} == {
         boards.path(each).name for each in boards.BOARDS

@@ -31,15 +31,15 @@ def hosts(**of_all: Any) -> dict[str, dict[str, Any]]:
 
 
 def opened() -> dict[str, dict[str, Any]]:
-    """The variables of all hosts, with settings by which programs serve metrics on every
-    address."""
+    """Returns the variables of all hosts. In these, each program's settings say that it serves
+    metrics on every address."""
     ports = {"agent": 9101, "broker": 9102, "audit": 9104, "loader": 9105}
     settings = {f"{x}_settings": {"metrics": {"listener": f"{OPEN}:{y}"}} for x, y in ports.items()}
     return hosts(audit_counter_bind_address=OPEN, loader_every="60s", **settings)
 
 
 def targets(found: list[dict[str, Any]]) -> dict[str, tuple[str, str]]:
-    """The job and the address of each target, by the name of its instance."""
+    """Returns the job and the address of each target, by the target's label `instance`."""
     return {each["labels"]["instance"]: (each["labels"]["job"], *each["targets"]) for each in found}
 
 

@@ -29,8 +29,9 @@ def exempt(
 
 
 def expected(topic: str, found: dict[str, list[str]]) -> str:
-    """The tiers in which the audit itself expects <cluster>.<topic> with the exemptions in `found`.
-    Each tier is given by its initial: agent, broker, mirror, hdfs."""
+    """Returns the tiers in which the audit itself expects the topic <cluster>.<topic>, if the
+    topics in `found` are exempt. Each tier is given by its first letter: agent, broker, mirror,
+    hdfs."""
     derived = settings.over({}, {"exempt": found})
     given = [f"{key}={','.join(patterns)}" for key, patterns in derived.items()]
     policy = load(AuditSettings, None, ["bootstrap.servers=a:1", *given]).policy()

@@ -178,7 +178,7 @@ def _dies(self: Path, missing_ok: bool = False) -> None:
 
 
 class Silent:
-    """A fake HDFS client. The address of its NameNode cannot be resolved."""
+    """A fake HDFS client, which cannot resolve the address of the NameNode."""
 
     def __init__(self, server: str, settings: dict[str, str]) -> None:
         pass

@@ -75,7 +75,7 @@ def test_a_schema_without_circles_stays_as_it_is() -> None:
 
 def test_a_schema_is_the_same_without_its_circles() -> None:
     """After `without_circles` has replaced its recursive types, a schema has the same canonical
-    text, so it is not mistaken for another schema."""
+    text as before, so it is not mistaken for another schema."""
     avro = parse(record("R", tree=NODE, more=["null", "Node"]))
     assert canonical(without_circles(avro)) == canonical(avro)
     assert without_circles(once := without_circles(avro)) is once

@@ -10,7 +10,8 @@ import pytest
 
 
 def imported(code: str) -> set[str]:
-    """The modules that a new process has imported after it ran the code."""
+    """Runs the code in a new process, and returns the names of all modules that the process has
+    imported."""
     code = f"import sys; {code}; print(*sys.modules)"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     return set(found.stdout.split())

@@ -107,8 +107,8 @@ def test_information_is_never_held_back(written: io.StringIO) -> None:
 
 
 def test_libraries_pass_from_warning_on(written: io.StringIO) -> None:
-    """If a library logs the same warning again and again, the log has it as one JSON line. A
-    library's events below the level warning are not written."""
+    """If a library logs the same warning again and again within a short time, the log has only one
+    JSON line for it. A library's events below the level warning are not written."""
     kazoo = logging.getLogger("kazoo.client")
     kazoo.info("connecting to %s", "a")
     for _ in range(3):

@@ -14,8 +14,8 @@ INFINITY = resource.RLIM_INFINITY
 
 
 def test_old_python_is_missing() -> None:
-    """`skidway doctor` gives Python 3.11 and newer versions the verdict "good", and an older
-    version the verdict "missing"."""
+    """The result of `skidway doctor` for Python is "good" if the version is 3.11 or newer, and
+    otherwise "missing"."""
     assert machine.python((3, 10, 9)).verdict == "missing"
     assert machine.python((3, 11, 0)).verdict == "good"
     assert machine.python((3, 14, 1)).verdict == "good"
@@ -31,9 +31,9 @@ def test_old_python_is_missing() -> None:
     ],
 )
 def test_open_files_limit_is_judged(soft: int, hard: int, verdict: str) -> None:
-    """`skidway doctor` gives a limit of open files below 1024 the verdict "missing", a limit from
-    1024 to 16,383 the verdict "advice", and a limit of 16,384 or more, or no limit, the verdict
-    "good"."""
+    """The result of `skidway doctor` for the limit of open files is "missing" if the limit is below
+    1024, "advice" if it is from 1024 to 16,383, and "good" if it is 16,384 or more, or if there is
+    no limit."""
     finding = machine.open_files(soft, hard)
     assert finding.verdict == verdict
     assert bool(finding.advice) == (verdict != "good")
@@ -47,8 +47,9 @@ def test_low_hard_limit_is_told() -> None:
 
 
 def test_disk_and_memory_are_judged() -> None:
-    """`skidway doctor` gives half a GiB of free disk space the verdict "missing". It gives two GiB
-    of free disk space, one GiB of memory, and an unknown amount of memory the verdict "advice"."""
+    """The result of `skidway doctor` for a disk is "missing" if half a GiB is free, and "advice" if
+    two GiB are free. For the memory it is "advice" if the machine has one GiB, or if the amount is
+    unknown."""
     where = Path("/data")
     assert machine.disk("x", where, GIB // 2).verdict == "missing"
     assert machine.disk("x", where, 2 * GIB).verdict == "advice"
@@ -59,8 +60,8 @@ def test_disk_and_memory_are_judged() -> None:
 
 
 def test_writability_is_tried(tmp_path: Path) -> None:
-    """`skidway doctor` gives a directory the verdict "good" if a file can be created in it.
-    Otherwise the verdict is "missing", and the text names the directory."""
+    """The result of `skidway doctor` for a directory is "good" if a file can be created in it.
+    Otherwise the result is "missing", and the text names the directory."""
     assert machine.writable("data", tmp_path).verdict == "good"
     assert list(tmp_path.iterdir()) == []
     finding = machine.writable("data", tmp_path / "none")
@@ -69,8 +70,8 @@ def test_writability_is_tried(tmp_path: Path) -> None:
 
 
 def test_used_port_is_advice_that_names_the_holder() -> None:
-    """If a program's default port is in use, the verdict of `skidway doctor` is only "advice",
-    because the program itself may use it. The text names the process that uses the port."""
+    """If a program's default port is in use, the result of `skidway doctor` is only "advice",
+    because the program itself may use the port. The text names the process that uses the port."""
     assert machine.free_port(9092, "broker", None).verdict == "good"
     finding = machine.free_port(9092, "broker", "process 7 (java)")
     assert finding.verdict == "advice"
@@ -78,7 +79,7 @@ def test_used_port_is_advice_that_names_the_holder() -> None:
 
 
 def test_part_without_its_modules_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If Spark is not installed, the verdict of `skidway doctor` on the loader is only "advice",
+    """If Spark is not installed, the result of `skidway doctor` for the loader is only "advice",
     and its text says what to install."""
     without(monkeypatch, "pyspark")
     findings = {finding.name: finding for finding in machine.parts()}
@@ -100,7 +101,7 @@ def without(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
 def test_missing_java_matters_only_where_spark_is_installed(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """If Java is not installed, the verdict of `skidway doctor` is "missing" on a host with Spark.
+    """If Java is not installed, the result of `skidway doctor` is "missing" on a host with Spark.
     On a host without Spark it is only "advice": such a host runs no loader, and an agent needs no
     Java."""
     monkeypatch.setenv("SKIDWAY_JAVA", str(tmp_path / "none"))
@@ -114,8 +115,8 @@ def test_missing_java_matters_only_where_spark_is_installed(
 def test_noexec_temporary_directory_is_told(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """`skidway doctor` gives a directory for temporary files on a noexec mount the verdict
-    "advice", because Java cannot load libraries from it."""
+    """If the directory for temporary files is on a noexec mount, the result of `skidway doctor` is
+    "advice", because Java cannot load libraries from this directory."""
     assert machine.executable_temporary(tmp_path).verdict == "good"
     stat = os.statvfs(tmp_path)
 

@@ -98,9 +98,9 @@ def test_a_loader_that_stays_is_what_the_command_takes(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     """The resident loader (a process that makes one run after another) accepts the interval that
-    its unit sets: the command fails only because the test gives it no configuration file. It
-    refuses an invalid interval with an exit status after which systemd does not start the unit
-    again."""
+    its unit sets. (In this test the command then fails, but only because it has no configuration
+    file.) The loader refuses an invalid interval with an exit status after which systemd does not
+    start the unit again."""
     service = sections(RESIDENT)["Service"]
     name, _, every = service["Environment"].partition("=")
     words = service["ExecStart"].split()[1:]
@@ -157,16 +157,16 @@ class TestSystemd:
     """Tests with Debian's systemd-analyze, which does not need a running systemd."""
 
     def test_it_is_understood_to_the_last_key(self, unit: str, tmp_path: Path) -> None:
-        """`systemd-analyze verify` prints nothing about a unit. If the unit had an unknown key, the
-        command would print it."""
+        """`systemd-analyze verify` prints nothing about a unit of Skidway. If the unit had an
+        unknown key, the command would print this key."""
         said = analyze("verify", "--man=no", str(installed(unit, tmp_path)))
         about_it = [line for line in said.stderr.splitlines() if "skidway" in line]
         assert not about_it
         assert said.returncode == 0
 
     def test_a_misspelt_key_would_be_seen(self, unit: str, tmp_path: Path) -> None:
-        """If a unit has an unknown key, `systemd-analyze verify` prints the file and the key. This
-        shows that the test above can fail."""
+        """If a unit has an unknown key, `systemd-analyze verify` prints the file and the key. So if
+        a unit of Skidway had an unknown key, its test would fail."""
         file = installed(unit, tmp_path)
         section = "[Timer]\n" if unit.endswith(".timer") else "[Service]\n"
         file.write_text(file.read_text().replace(section, f"{section}ProtectHomes=yes\n"))

@@ -200,10 +200,10 @@ def test_of_a_topic_made_again_the_gravest_word_counts() -> None:
 
 def test_alarms_and_buckets_that_do_not_heal_have_their_reasons() -> None:
     """If all lines of a bucket have arrived although the audit does not call the bucket complete,
-    the result lists the bucket with the first reason of its verdict. A bucket with the verdict
-    "lost" or "unknown" is listed in `false_alarms`. But if a bucket with missing lines has the same
-    reason, it is listed in `beside`. A bucket with the verdict "open" or "incomplete", for itself
-    or for its rejects, is listed in `unhealed`."""
+    the result lists the bucket with the first reason of its verdict. If the verdict is "lost" or
+    "unknown", the list is `false_alarms`, or `beside` if the same reason is also given for a bucket
+    with missing lines. If the verdict on the bucket, or on its rejects, is "open" or "incomplete",
+    the list is `unhealed`."""
     lines = [*_lines(1), *_lines(2, time_ms=12_000), *_lines(3, time_ms=17_000)]
     verdicts = [
         _bucket("lost", "a", "b"),

@@ -32,8 +32,8 @@ which the program's own host reaches such a listener."""
 
 
 def address(host: HostVars) -> str:
-    """The name by which other hosts reach a host: `skidway_address`, or else Ansible's name for the
-    host."""
+    """Returns the name by which other hosts reach a host: `skidway_address`, or else Ansible's name
+    for the host."""
     for key in ("skidway_address", "ansible_host", "inventory_hostname"):
         if host.get(key):
             return str(host[key])
@@ -41,8 +41,9 @@ def address(host: HostVars) -> str:
 
 
 def broker_address(host: HostVars) -> str:
-    """The address (host:port) that a broker tells its clients, from the broker's settings or from
-    the variables of its host."""
+    """Returns the address (host:port) that a broker tells its clients. It comes from the setting
+    `advertised.listeners` in the variables of the broker's host, or else from the host's name and
+    the broker's port."""
     settings = flat(host.get("broker_settings") or {})
     for told in texts(settings.get("advertised.listeners") or []):
         return told.partition("://")[2]
@@ -52,8 +53,8 @@ def broker_address(host: HostVars) -> str:
 
 
 def bootstrap_servers(clusters: Clusters, brokers: Iterable[HostVars]) -> dict[str, str]:
-    """For each cluster, the addresses of its brokers, or of an existing Kafka cluster that the
-    inventory names.
+    """Returns {cluster: addresses of its brokers, comma-separated}. For an existing Kafka cluster,
+    the addresses are those that the inventory names.
 
     The result leaves out a cluster that has neither brokers nor an existing Kafka cluster.
     """
@@ -69,12 +70,14 @@ def bootstrap_servers(clusters: Clusters, brokers: Iterable[HostVars]) -> dict[s
 
 
 def zookeeper_connect(hosts: Iterable[HostVars]) -> str:
-    """The addresses at which clients reach the ZooKeeper ensemble, without a chroot."""
+    """Returns the addresses at which clients reach the ZooKeeper ensemble, comma-separated and
+    without a chroot."""
     return ",".join(reached_at(host, _client_port(host)) for host in hosts)
 
 
 def zookeeper_servers(hosts: Sequence[HostVars]) -> Settings:
-    """The server.N keys of an ensemble. The result is empty if the ensemble has a single server."""
+    """Returns the keys server.N of ZooKeeper's configuration, which name all servers of an
+    ensemble. The result is empty if the ensemble has a single server."""
     if len(hosts) < 2:
         return {}
     return {
@@ -87,14 +90,14 @@ def zookeeper_servers(hosts: Sequence[HostVars]) -> Settings:
 
 
 def registry_url(hosts: Iterable[HostVars]) -> str:
-    """The registry's URLs, comma-separated."""
+    """Returns the registry's URLs, comma-separated."""
     return ",".join(_registry_url(host) for host in hosts)
 
 
 def collector_url(hosts: Iterable[HostVars], asking: HostVars) -> str:
-    """The URL at which a program on the host `asking` reaches the audit's collector. The result is
-    "" if there is no collector, or if the collector listens only on the loopback interface of
-    another host.
+    """Returns the URL at which a program on the host `asking` reaches the audit's collector. The
+    result is "" if there is no collector, or if the collector listens only on the loopback
+    interface of another host.
 
     `hosts` has the hosts of the group `audit`. If the collector listens only on loopback, the roles
     do not make it listen on another address, because neither a password nor TLS protects its pages.
@@ -112,15 +115,16 @@ def collector_url(hosts: Iterable[HostVars], asking: HostVars) -> str:
 
 
 def health_url(listener: str) -> str:
-    """The URL of /health for a value of metrics.listener, for requests from the program's own
-    host."""
+    """Returns the URL of /health for requests from the program's own host. `listener` is the
+    program's setting metrics.listener."""
     host, _, port = str(listener).rpartition(":")
     return f"http://{WILDCARDS.get(host.strip('[]'), host)}:{port}/health"
 
 
 def health_of(host: HostVars, program: str, in_use: Mapping[str, Any] | None = None) -> str:
-    """The URL of a program's /health. The URL comes from `in_use`, which has the settings with
-    which the program runs. If `in_use` is None or empty, the URL comes from the host's variables.
+    """Returns the URL of a program's /health. The URL comes from `in_use`, which has the settings
+    with which the program runs. If `in_use` is None or empty, the URL comes from the host's
+    variables.
 
     The settings in use differ from the variables while Ansible applies a changed inventory host by
     host, and also after a roll-back.
@@ -145,8 +149,8 @@ def reached_at(host: HostVars, port: Any) -> str:
 
 
 def _port(listeners: Any) -> str:
-    """The port of the first listener, which has the form PROTOCOL://host:port. The result is "" if
-    there are no listeners."""
+    """Returns the port of the first listener, which has the form PROTOCOL://host:port. The result
+    is "" if there are no listeners."""
     return texts(listeners)[0].rpartition(":")[2] if listeners else ""
 
 

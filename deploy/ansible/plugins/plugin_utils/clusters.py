@@ -12,13 +12,14 @@ from .settings import Settings
 def of_cluster(
     names: Iterable[str], hosts: Mapping[str, HostVars], cluster: str, clusters: Clusters
 ) -> list[str]:
-    """The hosts among `names` that belong to the cluster."""
+    """Returns those of the hosts `names` that belong to the cluster."""
     return [name for name in names if cluster_of(hosts[name], clusters) == cluster]
 
 
 def mirror_sources(clusters: Clusters, cluster: str, servers: Mapping[str, str]) -> list[Settings]:
-    """The value of `mirror.sources` for the brokers of a cluster: one entry for each cluster that
-    this cluster mirrors. servers: the bootstrap servers of each cluster."""
+    """Returns the value of the setting `mirror.sources` for the brokers of a cluster: one entry for
+    each cluster that this cluster mirrors. Raises ValueError if one of them is not in `servers`,
+    which has the bootstrap servers of each cluster."""
     found = []
     for source in listed(clusters, cluster, "mirrors"):
         if source not in servers:

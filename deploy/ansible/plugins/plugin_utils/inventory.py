@@ -18,7 +18,8 @@ hosts."""
 
 
 def cluster_of(host: HostVars, clusters: Clusters) -> str:
-    """The cluster of a host: its `skidway_cluster`, or else the first cluster of `clusters`.
+    """Returns the cluster of a host: its `skidway_cluster`, or else the first cluster of
+    `clusters`.
 
     Defaults of a role are not visible in the variables of other hosts, so this function repeats the
     default of `skidway_cluster`.
@@ -27,7 +28,8 @@ def cluster_of(host: HostVars, clusters: Clusters) -> str:
 
 
 def listed(clusters: Clusters, name: str, key: str) -> list[str]:
-    """The list in the setting `mirrors` or `mirrored_topics` (the parameter `key`) of a cluster.
+    """Returns the list that the cluster `name` has under `key`, which is `mirrors` or
+    `mirrored_topics`; an empty list if the cluster does not have the key.
 
     A value that is a text instead of a list is a mistake, which problems.py reports. This function
     splits the text in the same way as the programs split a text in their settings.

@@ -124,8 +124,8 @@ def _host_problems(
 def _missing_servers(
     clusters: Clusters, groups: Groups, hosts: Mapping[str, HostVars]
 ) -> Iterable[str]:
-    """One message for each cluster that agents, loaders or a mirroring cluster need, but that has
-    neither hosts in the group `brokers` nor an existing Kafka cluster."""
+    """Yields one message for each cluster that agents, loaders or a mirroring cluster need, but
+    that has neither hosts in the group `brokers` nor an existing Kafka cluster."""
     needed: dict[str, str] = {}
     for group in ("agents", "loaders"):
         for name in groups.get(group, []):
@@ -143,8 +143,8 @@ def _missing_servers(
 
 
 def _missing_services(groups: Groups, hosts: Mapping[str, HostVars]) -> Iterable[str]:
-    """One message for each group that has no hosts although its service is needed. The service is
-    needed if hosts of other groups use it, and no variable names an existing service."""
+    """Yields one message for each group that has no hosts although its service is needed. The
+    service is needed if hosts of other groups use it, and no variable names an existing service."""
     for service, variable, users in SERVICES:
         if groups.get(service):
             continue

@@ -15,8 +15,8 @@ NAMED = 5
 def roster(
     before: Mapping[str, Any] | None, agents: Iterable[HostVars], clusters: Clusters
 ) -> Settings:
-    """The audit's new roster: it lists the agents of the inventory, and, as retired, those hosts
-    that are in the previous roster `before` but not in the inventory."""
+    """Returns the audit's new roster: it lists the agents of the inventory, and, as retired, those
+    hosts that are in the previous roster `before` but not in the inventory."""
     hosts: dict[str, Settings] = {}
     for each in (before or {}).get("hosts") or []:
         hosts[each["host"]] = {**each, "retired": True}
@@ -64,6 +64,6 @@ def _retired(entry: Mapping[str, Any]) -> bool:
 
 
 def sources(agent: HostVars) -> Sequence[Mapping[str, Any]]:
-    """The sources of an agent, from its variables."""
+    """Returns the sources of an agent that the variables of its host define."""
     given = agent.get("agent_settings") or {}
     return list(given.get("sources") or agent.get("agent_sources") or [])

@@ -38,7 +38,7 @@ own, `skidway-<program>`."""
 
 
 class _Place(NamedTuple):
-    """A program on a host, which Prometheus may scrape. listener: the program's setting
+    """A program that Prometheus may scrape, on one host. listener: the program's setting
     metrics.listener."""
 
     program: str
@@ -55,7 +55,7 @@ class _Place(NamedTuple):
         return self.host.get("inventory_hostname") == name or not is_loopback(listens)
 
     def address_for(self, name: str) -> str:
-        """The address at which the host of this name scrapes the program."""
+        """Returns the address at which the host of this name scrapes the program."""
         listens = self.listener.rpartition(":")[0].strip("[]")
         if self.host.get("inventory_hostname") != name:
             return reached_at(self.host, self.port)
@@ -66,7 +66,7 @@ class _Place(NamedTuple):
 def scrape_targets(
     clusters: Clusters, groups: Groups, hosts: Mapping[str, HostVars], prometheus: str
 ) -> list[dict[str, Any]]:
-    """The targets that the host `prometheus` can scrape, in the format of Prometheus'
+    """Returns the targets that the host `prometheus` can scrape, in the format of Prometheus'
     `file_sd_configs`. The label `instance` has the host's name in the inventory, and the port."""
     return [
         {
@@ -85,8 +85,9 @@ def scrape_targets(
 def unscraped(
     clusters: Clusters, groups: Groups, hosts: Mapping[str, HostVars], prometheus: str
 ) -> list[str]:
-    """One sentence for each program (broker, agent, ...) that the host `prometheus` cannot scrape
-    on some hosts, because it serves its metrics there on loopback only."""
+    """Returns one sentence for each kind of program (broker, agent, ...) that the host `prometheus`
+    cannot scrape everywhere, because on some hosts the program serves its metrics on loopback
+    only."""
     left: dict[str, list[str]] = {}
     for each in _places(clusters, groups, hosts):
         if not each.is_reached_from(prometheus):
@@ -123,7 +124,8 @@ def without_skidway(config: Mapping[str, Any] | None, rules: str) -> dict[str, A
 
 
 def _remedy(program: str) -> str:
-    """The setting with which an operator lets other hosts reach the program's metrics."""
+    """Returns the name of the setting with which an operator lets other hosts reach the program's
+    metrics."""
     if program == COUNTER:
         return "audit_counter_bind_address"
     return f"metrics.listener in {program}_settings"
@@ -151,8 +153,9 @@ def _places(clusters: Clusters, groups: Groups, hosts: Mapping[str, HostVars]) -
 def _counters(
     clusters: Clusters, groups: Groups, hosts: Mapping[str, HostVars], audit: HostVars
 ) -> Sequence[Mapping[str, Any]]:
-    """The settings of the counters, from `audit_counters`, or else the role's default. Defaults of
-    a role are not visible in the variables of other hosts, so this function repeats them."""
+    """Returns the settings of the audit's counters: those in the variable `audit_counters`, or else
+    the role's default. Defaults of a role are not visible in the variables of other hosts, so this
+    function repeats them."""
     given = audit.get("audit_counters")
     brokers = [hosts[name] for name in groups.get("brokers", [])]
     agents = [hosts[name] for name in groups.get("agents", [])]

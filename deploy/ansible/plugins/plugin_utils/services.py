@@ -18,7 +18,8 @@ REFUSED = 78
 def started_before(
     status: Mapping[str, Any], files: Iterable[Mapping[str, Any]], moment: str = ""
 ) -> bool:
-    """Whether a service runs and was started before `moment`, or before one of `files` was written.
+    """Whether a service runs, and was started either before `moment` or before one of `files` was
+    written.
 
     `status` has the service's properties from systemd, with times in UTC. `files` has results of
     Ansible's module `find`. `moment` is a time in the form of RFC 3339.

@@ -14,8 +14,8 @@ _USER_IN_URL = re.compile(r"://[^/@\s]+@")
 
 
 def over(given: Mapping[str, Any], derived: Mapping[str, Any]) -> Settings:
-    """The settings of a program: the inventory's settings `given` override the role's settings
-    `derived`.
+    """Returns the settings of a program: the inventory's settings `given` override the role's
+    settings `derived`.
 
     Nested sections become flat keys, such as `metrics.listener`, which the programs also read. A
     list in `given` replaces the whole list in `derived`.
@@ -35,8 +35,8 @@ def flat(settings: Mapping[str, Any], prefix: str = "") -> Settings:
 
 
 def texts(value: Any) -> list[str]:
-    """The items of a list, or of the comma-separated text that the programs accept instead of a
-    list."""
+    """Returns the items of a list, or of the comma-separated text that the programs accept instead
+    of a list."""
     if isinstance(value, str):
         return [each.strip() for each in value.split(",")]
     return [str(each) for each in value]
@@ -58,7 +58,7 @@ def not_named_by(directories: Iterable[str], settings: Mapping[str, Any]) -> lis
 
 def outside(directories: Iterable[str], folder: str) -> list[str]:
     """Returns those of `directories` that are not in `folder`. The role gives the systemd unit
-    write access to them."""
+    write access to the returned directories."""
     inside = folder.rstrip("/") + "/"
     return sorted({d for d in directories if d and not f"{d.rstrip('/')}/".startswith(inside)})
 

@@ -23,8 +23,9 @@ topic. It reads any other entry as a pattern."""
 def exempt_topics(
     clusters: Clusters, groups: Groups, hosts: Mapping[str, HostVars]
 ) -> dict[str, list[str]]:
-    """For each tier (`mirror`, `hdfs`), the patterns of the audit's setting `exempt.<tier>`. The
-    result leaves out a tier if no topic is exempt from it, or if the site does not have this tier.
+    """Returns, for each of the tiers `mirror` and `hdfs`, the patterns for the audit's setting
+    `exempt.<tier>`. The result leaves out a tier if no topic is exempt from it, or if the site does
+    not have this tier.
 
     A cluster that mirrors other clusters has topics of its own only if it has agents.
     """
@@ -40,9 +41,9 @@ def exempt_topics(
 
 
 def topics_to_load(clusters: Clusters, cluster: str, agents: Iterable[HostVars] = ()) -> list[str]:
-    """Patterns of the topics that a loader of this cluster loads by default. If the cluster mirrors
-    other clusters and has no agents of its own, these are the mirrored topics, otherwise all
-    topics."""
+    """Returns patterns of the topics that a loader of this cluster loads by default. If the cluster
+    mirrors other clusters and has no agents of its own, these are the mirrored topics, otherwise
+    all topics."""
     return _topics_to_load(clusters, cluster, _published(clusters, agents))
 
 
@@ -52,7 +53,7 @@ def _topics_to_load(clusters: Clusters, cluster: str, published: Collection[str]
 
 
 def _published(clusters: Clusters, agents: Iterable[HostVars]) -> set[str]:
-    """The clusters to which the agents publish."""
+    """Returns the clusters to which the agents publish."""
     return {cluster_of(agent, clusters) for agent in agents}
 
 
@@ -83,7 +84,7 @@ def _mirrors(clusters: Clusters, cluster: str) -> list[str]:
 
 
 def _unmirrored(clusters: Clusters, name: str) -> list[str]:
-    """Patterns of those topics of a cluster that no other cluster mirrors."""
+    """Returns patterns of those topics of a cluster that no other cluster mirrors."""
     if not any(name in _mirrors(clusters, other) for other in clusters):
         return [_everything(name)]
     topics = listed(clusters, name, "mirrored_topics") or [".*"]
@@ -93,8 +94,8 @@ def _unmirrored(clusters: Clusters, name: str) -> list[str]:
 def _unloaded(
     clusters: Clusters, name: str, loaders: Iterable[HostVars], published: Collection[str]
 ) -> list[str]:
-    """Patterns of those topics of a cluster that no loader loads, neither from the cluster itself
-    nor from a cluster that mirrors it."""
+    """Returns patterns of those topics of a cluster that no loader loads, neither from the cluster
+    itself nor from a cluster that mirrors it."""
     by_loader = []
     for loader in loaders:
         here = cluster_of(loader, clusters)
@@ -113,8 +114,8 @@ def _given(loader: HostVars) -> list[str]:
 
 
 def _pattern(text: str) -> str:
-    """A loader's `topics` entry as a regular expression. The expression for the name of a topic
-    also matches `<name>.rejected`, the topic of the rejected records."""
+    """Returns an entry of a loader's setting `topics` as a regular expression. The expression for
+    the name of a topic also matches `<name>.rejected`, the topic of the rejected records."""
     return text.replace(".", r"\.") + r"(?:\.rejected)?" if _NAME.fullmatch(text) else text
 
 
@@ -133,8 +134,8 @@ def _all_but(name: str, patterns: Sequence[str]) -> list[str]:
 
 
 def _in_each(name: str, lists: Iterable[Sequence[str]]) -> list[str]:
-    """Patterns of those topics of the cluster `name` that are in every one of `lists`. If `lists`
-    is empty, the result matches all topics of the cluster."""
+    """Returns patterns of those topics of the cluster `name` that match a pattern in each of
+    `lists`. If `lists` is empty, the result matches all topics of the cluster."""
     narrow = [each for each in dict.fromkeys(map(tuple, lists)) if _everything(name) not in each]
     if () in narrow:
         return []

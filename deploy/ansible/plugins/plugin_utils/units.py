@@ -13,8 +13,8 @@ Of most other keys, systemd uses only the last value."""
 
 
 def unit_text(sections: Mapping[str, Mapping[str, Any]]) -> str:
-    """The text of a systemd drop-in, from {section: {key: value}}. If a value is a list, the text
-    has one line with the key for each item."""
+    """Returns the text of a systemd drop-in with these sections ({section: {key: value}}). If a
+    value is a list, the text has one line with the key for each item."""
     lines = []
     for section, entries in sections.items():
         lines += ["", f"[{section}]"]
@@ -25,13 +25,13 @@ def unit_text(sections: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def environment(variables: Mapping[str, Any]) -> list[str]:
-    """The values of `Environment=`, quoted for systemd. Each value assigns one variable."""
+    """Returns one value of the key `Environment` for each variable, quoted for systemd."""
     return [f'"{name}={_quoted(str(value))}"' for name, value in variables.items()]
 
 
 def drop_in(given: Mapping[str, Mapping[str, Any]], **service: Any) -> Settings:
-    """The sections of a service's drop-in: the entries in `given` override the entries that the
-    role derives (`service`).
+    """Returns the sections of a service's drop-in: the entries in `given` override the entries that
+    the role derives (`service`).
 
     The environment variables in `given` come after the derived variables, because systemd uses the
     last value if a variable has two values.

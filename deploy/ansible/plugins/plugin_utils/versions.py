@@ -12,12 +12,12 @@ from packaging.version import Version
 _VERSION = re.compile(
     r"\d+(\.\d+)*((a|b|rc)\d+)?(\.post\d+)?(\.dev\d+)?(\+[a-z0-9]+(\.[a-z0-9]+)*)?"
 )
-"""A normalized version (PEP 440), as `make wheels` names its folders."""
+"""Matches a normalized version (PEP 440). `make wheels` uses such versions as names of folders."""
 _REQUIREMENT = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)\s*==\s*([^\s;]+)")
 
 
 def wheels_for(requirements: str, files: Iterable[str], installed: Iterable[str] = ()) -> list[str]:
-    """The wheels that a requirements file lists, and the wheel of pip itself.
+    """Returns the wheels that a requirements file lists, and the wheel of pip itself.
 
     `installed` has the requirements files that are already installed in the virtual environment;
     the result leaves out the wheels of these files. Raises ValueError if a wheel is missing, or if
@@ -43,8 +43,8 @@ def wheels_for(requirements: str, files: Iterable[str], installed: Iterable[str]
 
 
 def _releases(requirements: str) -> dict[tuple[str, str], str]:
-    """For each (package, version) of a requirements file, the lines about this version, including
-    the hashes."""
+    """Returns {(package, version): the line about it} for a requirements file. A line includes the
+    hashes."""
     lines = requirements.replace("\\\n", " ").splitlines()
     return {
         (_canonical(found[1]), found[2]): " ".join(line.split())
@@ -86,8 +86,8 @@ def is_older(version: object, than: str) -> bool:
 def superfluous(
     versions: Iterable[Mapping[str, Any]], links: Iterable[str], kept: int
 ) -> list[str]:
-    """The directories of the versions to remove. The versions in use remain, and so many of the
-    newest other versions that at least `kept` versions remain in total.
+    """Returns the directories of the versions to remove. The versions in use remain, and so many of
+    the newest other versions that at least `kept` versions remain in total.
 
     `versions` has results of Ansible's module `find`; a directory whose name is not a version is
     not removed. `links` has the targets of the links to the versions in use.

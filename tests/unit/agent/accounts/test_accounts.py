@@ -18,8 +18,9 @@ def world() -> World:
 
 @promise("6 losses")
 def test_a_range_is_declared_once(world: World) -> None:
-    """If the agent finds a declared loss again, it does not declare the loss a second time. A loss
-    that was declared uncertain and is now known to be lost is the only exception."""
+    """If the agent finds a declared loss again, it does not declare the loss a second time. There
+    is one exception: if it declared bytes uncertain (perhaps lost), and now knows that they are
+    lost, it also declares the loss."""
     world.files.append(A, b"1\n2\n")
     world.start()
     world.settle(5)
@@ -63,8 +64,8 @@ def test_a_loss_that_a_start_finds_again_is_not_declared_again(world: World) -> 
 @promise("clocks reach of a loss")
 def test_a_clock_that_was_set_back_hides_no_lost_line() -> None:
     """A loss names the buckets to which the lost lines may belong. If the clock was set back, these
-    buckets reach up to the latest time that the clock showed before, because a lost line may have
-    been written at that time."""
+    buckets reach up to the latest time that the clock showed before it was set back, because a lost
+    line may have been written at that time."""
     world = World(settings(raw(), max_open_files=1))
     world.files.append(A, b"1\n")
     world.start()

@@ -1,7 +1,7 @@
 """Tests the backlog, which the agent reports to the audit in a note (a message on which no verdict
-depends). A backlog describes the bytes of files that are not safe yet. Bytes are safe when a broker
-has acknowledged them, or when the agent has declared them lost or uncertain. The life of a file is
-the time from its creation to its deletion."""
+depends). A backlog describes the bytes of files for which the agent must still account: those that
+no broker has acknowledged, and that the agent has not declared lost or uncertain. The life of a
+file is the time from its creation to its deletion."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ def test_bytes_without_an_acknowledgement_are_told_with_file_and_age(world: Worl
 
 
 def test_a_file_that_cannot_be_opened_is_told_as_unread(world: World) -> None:
-    """If the agent has no right to open a file, the file's bytes count as unread bytes of the
-    topic."""
+    """If the agent has no right to open a file, the backlog counts the file's bytes as unread bytes
+    of the topic."""
     world.files.append(B, b"secret\n").unreadable = True
     world.start()
     world.hold(5, 10)
@@ -67,8 +67,8 @@ def test_a_file_that_cannot_be_opened_is_told_as_unread(world: World) -> None:
 
 
 def test_the_life_of_a_deleted_file_says_when_the_next_is_lost(world: World) -> None:
-    """If the agent has seen that a file was deleted an hour after its creation, it expects that the
-    other files of the same directory will also be deleted after an hour."""
+    """If the agent has seen that a file was deleted an hour after its creation, it expects that
+    each other file of the same directory will also be deleted an hour after its own creation."""
     world.start()
     delete_after(world, HOUR)
     life_ms = world.clock.time_ms()
@@ -138,8 +138,9 @@ def test_a_file_without_a_name_is_lost_at_once() -> None:
 
 
 def test_nothing_new_is_not_told_again(world: World) -> None:
-    """As long as all bytes are safe (acknowledged, or declared lost or uncertain), the backlog (the
-    agent's report on unsafe bytes) is empty, and the agent sends it only once."""
+    """The backlog is the agent's report on the bytes that are neither acknowledged nor declared
+    lost or uncertain. As long as there are no such bytes, the backlog is empty, and the agent sends
+    the empty backlog only once."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(40, 10)
@@ -166,10 +167,10 @@ def _tracked(position: int) -> TrackedFile:
 
 
 def test_the_age_is_that_of_the_first_byte_that_is_not_safe() -> None:
-    """Unsafe bytes are neither acknowledged nor declared lost or uncertain. The age of a file's
-    unsafe bytes is the age of the first of them. To know this age, the agent remembers lengths of
-    the file, each with the time at which the file had this length. When all bytes up to a
-    remembered length are safe, the agent forgets this length."""
+    """The bytes of a file that are neither acknowledged nor declared lost or uncertain are as old
+    as the first of them. To know this age, the agent remembers lengths of the file, each with the
+    time at which the file had this length. When all bytes up to a remembered length are
+    acknowledged or declared, the agent forgets this length."""
     found = then(None, _tracked(0), 10, 1_000)
     assert found == [(10, 7)]
     found = then(found, _tracked(0), 20, 2_000)

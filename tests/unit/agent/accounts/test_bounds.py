@@ -1,6 +1,7 @@
 """Each audit message of the agent, except announcements and notes, contains two bounds. The first
 says how much older than the last seal a lost line may be. The second says how far ahead of the
-agent's clock a line's time may be. The audit uses these bounds or wider ones."""
+agent's clock a line's time may be. The audit judges with these bounds, or with its own settings if
+those are larger."""
 
 from __future__ import annotations
 
@@ -28,9 +29,9 @@ def test_each_message_says_what_the_agent_takes_event_times_to_be() -> None:
 
 @promise("6 lateness")
 def test_a_loss_begins_with_the_bucket_of_the_last_seal() -> None:
-    """When the agent declares a loss, it names the first bucket to which a lost line may belong:
-    the bucket of the last seal's time. The agent does not subtract its setting `lateness.ms` from
-    this time, because the audit subtracts the lateness itself."""
+    """When the agent declares a loss, the loss begins with the bucket of the last seal's time. A
+    lost line may be older than this time by the agent's setting `lateness.ms`. The agent does not
+    subtract this lateness from the time, because the audit subtracts it."""
     world = World(settings(raw()))
     world.files.append(A, b"1\n")
     world.start()

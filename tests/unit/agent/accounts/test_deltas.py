@@ -70,8 +70,9 @@ def test_behind_the_transaction_the_database_is_asked() -> None:
 
 @promise("2 checkpoint")
 def test_what_was_counted_is_durable_with_each_checkpoint() -> None:
-    """The transaction that stores a checkpoint also stores the sums of each bucket's records that
-    are counted, but in no delta yet. So a kill before the next delta loses no count."""
+    """The transaction that stores a checkpoint also stores, for each bucket, the sums of the
+    records that the agent has counted but not yet put into a delta. So a kill before the next delta
+    loses no count."""
     connection = sqlite3.connect(":memory:", isolation_level=None)
     create_tables(connection, "machine")
     state, mail = StateDatabase(connection), Mail([])
@@ -124,9 +125,9 @@ def test_what_is_in_no_delta_yet_is_counted_after_a_crash_as_before(tmp_path: Pa
 
 
 def test_what_is_in_a_delta_is_in_no_other(tmp_path: Path) -> None:
-    """The transaction that stores a delta also removes the delta's sums and losses from the stored
-    list of those that are in no delta yet. It also stores the delta's message number. The numbers
-    of the next messages continue from this number."""
+    """The agent stores the sums and losses that are in no delta yet. The transaction that stores a
+    delta also removes the delta's sums and losses from these stored values. It also stores the
+    delta's message number. The numbers of the next messages continue from this number."""
     state, mail, changes = open_state(tmp_path), Mail([]), Changes()
     deltas = _opened(state, mail)
     deltas.passed([_one(state)], changes)

@@ -101,10 +101,10 @@ def test_what_is_not_durable_yet_is_not_done() -> None:
 
 
 def test_what_stands_in_the_way_is_named() -> None:
-    """A topic's last word is a message which says that all the topic's lines are delivered. The
-    list of obstacles names each file that prevents a last word, with the file's error or number of
-    undelivered bytes. The list names no completely delivered file, and no file of a topic that
-    already has its last word."""
+    """A topic's last word is a message which says that all the topic's lines are delivered. If the
+    agent cannot send last words yet, it lists each file that prevents one, with the file's error or
+    number of undelivered bytes. The list names no completely delivered file, and no file of a topic
+    that already has its last word."""
     files = [tracked(3, 9), tracked(0, 5, state=FileState.CLOSED, length=5)]
     assert list(obstacles(["t"], files, {})) == ["topic t: 6 bytes of /p are not delivered"]
     denied = {"t": {"/p": "Permission denied"}}

@@ -26,8 +26,8 @@ def closures(world: World) -> list[int]:
 
 
 def silently(world: World, turns: int) -> None:
-    """Runs some turns of the agent, and checks that no file is closed. Audit messages are
-    published, but no record is acknowledged."""
+    """Runs some turns of the agent, and checks that no file is closed (that no message announces a
+    file's final length). Audit messages are published, but no record is acknowledged."""
     for _ in range(turns):
         world.clock.advance(0.5)
         world.publish()
@@ -50,8 +50,9 @@ def ended(world: World) -> None:
 
 @promise("1 announcement")
 def test_a_file_is_closed_once_its_records_are_acknowledged(world: World) -> None:
-    """A file that was read to its end is closed only when all its records are acknowledged, because
-    a closure says that no more records of the file will come."""
+    """The agent closes a file by a message with the file's final length, which says that no more
+    records of the file will come. So it closes a file that it has read to its end only when all
+    records of the file are acknowledged."""
     ended(world)
     world.settle(3)
     assert closures(world) == [8]
@@ -78,9 +79,10 @@ def test_the_closure_is_in_the_transaction_in_which_the_position_stands_there(
 
 @promise("1 announcement")
 def test_a_file_is_not_closed_before_its_promises_are_kept_after_a_start(world: World) -> None:
-    """After a start, the agent does not close a file while intents (stored promises to send bytes)
-    of this file have undelivered records. If the agent cannot open a file, it cannot send the
-    file's records again, and therefore does not close the file either."""
+    """After a start, the agent does not close a file (announce its final length) while intents
+    (stored promises to send bytes) of this file have undelivered records. If the agent cannot open
+    a file, it cannot send the file's records again, and therefore does not close the file
+    either."""
     ended(world)
     world.kill()
     world.files.by_path["/log/a.log.1"].unreadable = True

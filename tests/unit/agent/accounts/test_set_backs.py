@@ -1,5 +1,5 @@
 """Tests how the agent knows the latest time that an unread line may have. If the clock was set
-back, this is the latest time that the clock showed before."""
+back, this is the time that the clock showed just before it was set back."""
 
 from __future__ import annotations
 
@@ -24,8 +24,9 @@ def test_a_clock_that_only_goes_on_says_the_present() -> None:
 @promise("clocks reach of a loss")
 def test_what_it_said_before_it_was_set_back_holds_until_a_seal_that_was_noted_later() -> None:
     """A seal says that all earlier lines are counted. After the clock was set back, an unread line
-    of a topic may have the later time that the clock showed before. This ends with the topic's
-    first seal for which the agent scanned the files after the clock was set back."""
+    of a topic may have the later time that the clock showed just before. No unread line can have
+    this later time any more once the agent has scanned the files again and has sent the topic's
+    seal for this scan."""
     found = SetBacks()
     _read(found, 10)
     found.noted("logs")
@@ -40,7 +41,7 @@ def test_what_it_said_before_it_was_set_back_holds_until_a_seal_that_was_noted_l
 
 def test_of_several_times_the_greatest_counts() -> None:
     """If the clock was set back several times since a topic's last seal, an unread line may have
-    the latest time that the clock showed before any of these times."""
+    the latest of the times that the clock showed just before it was set back."""
     found = SetBacks()
     _read(found, 90, 50, 60, 20)
     assert found.greatest("logs", 20) == 90

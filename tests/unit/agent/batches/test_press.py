@@ -70,8 +70,8 @@ def test_what_a_line_becomes_does_not_depend_on_what_travels_with_it() -> None:
 
 @promise("2 partition")
 def test_each_file_keeps_its_partition_whatever_travels_with_it() -> None:
-    """All records of a file go to the file's partition, even if batches are made from files of
-    several partitions together."""
+    """With the default partitioning, all records of a file go to the file's partition, even if
+    batches are made from files of several partitions together."""
     made = recipe(partitions=8)
     readings = [reading(b"x\n", file=file) for file in range(1, 9)]
     alone = [press(made, each).batches[0].tp for each in readings]
@@ -373,7 +373,8 @@ def test_recipes_are_known_by_their_fingerprint() -> None:
 )
 def test_fields_that_are_filled_twice_are_refused(source: dict[str, Any], sentence: str) -> None:
     """If two settings fill the same field (for example `fields` and a group of `path.pattern`), the
-    agent refuses the settings before it stores the first promise to send lines."""
+    agent refuses the settings before it stores the first intent (a promise to send certain
+    bytes)."""
     with pytest.raises(ConfigurationRefused, match=sentence):
         Press(recipe(**source))
 

@@ -23,9 +23,9 @@ def records(firsts: list[int], source: object = LOGS, schema_id: int = 4) -> Ran
 
 
 def test_a_sample_tells_whole_ranges_or_a_drawn_part() -> None:
-    """If a range has few records, a sample contains all records of the range. Otherwise it contains
-    neighbouring records of the range, as many as a sample may have. A random number (the lot)
-    decides with which record they begin."""
+    """A sample has records of one range of bytes of a file. If the range has few records, the
+    sample contains all of them. Otherwise it contains as many neighbouring records as a sample may
+    have. A random number (the lot) decides with which record they begin."""
     few, many = records([0, 10, 20]), [records(list(range(0, 80, 20))), records([10, 30, 50, 70])]
     assert window([few], 0, 30, 5, limit=3) == (0, 30)
     drawn = [window(many, 0, 80, lot, limit=3) for lot in range(6)]
@@ -38,10 +38,10 @@ def test_a_sample_tells_whole_ranges_or_a_drawn_part() -> None:
 
 
 def test_a_part_has_rising_positions_with_their_own_sums() -> None:
-    """The records of a range may come in any order and from several batches. A sample has one part
-    for each topic, with the topic's schema id and the times of its records. A part contains two
-    lists: the positions of the records in ascending order, and in the same order their content
-    sums."""
+    """A sample has records of one range of bytes of a file, which may be in any order and in
+    several batches. The sample has one part for each topic, with the topic's schema id and the
+    range of the records' times. A part contains two lists: the positions of the records in
+    ascending order, and in the same order their content sums."""
     mixed, rejects = records([20, 0, 10]), records([30], REJECTED, 9)
     found = parts([mixed, rejects, records([99])], 0, 40)
     assert [(x.source, x.schema_id, x.firsts) for x in found] == [

@@ -93,8 +93,8 @@ def test_what_a_program_is_named_by(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_recipe_says_how_lines_are_joined() -> None:
     """A stored recipe contains the rule by which lines are joined to records. RE2, which is a part
     of pyarrow, decides which lines are joined, so `program` contains the version of pyarrow.
-    Without `multiline`, the stored recipe does not mention the rule, so it is the same as a recipe
-    of a Skidway version without this rule."""
+    Without `multiline`, the stored recipe does not mention the rule, so it equals the recipes of
+    older Skidway versions, which could not join lines."""
     joined = MultilineSettings(type="java", max_lines=7)
     made = recipe(multiline=joined, parser=ParserSettings(type="raw"))
     assert recipes.from_json(made.to_json()) == made

@@ -9,8 +9,9 @@ from support.promises import promise
 
 @promise("2 partition")
 def test_a_file_stays_in_its_partition() -> None:
-    """The partition of a file id never changes. The test compares with constant partitions, because
-    records that a later version of Skidway sends again must go to the same partition."""
+    """As long as a topic has the same number of partitions, a file id has the same partition. The
+    test compares with constant partitions, because records that a later version of Skidway sends
+    again must go to the same partition."""
     assert [routing.of_file(file, 5) for file in (1, 2, 3, 2**63 - 1)] == GOLDEN_FILES
     assert {routing.of_file(file, 4) for file in range(100)} == {0, 1, 2, 3}
 

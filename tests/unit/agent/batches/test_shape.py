@@ -77,8 +77,8 @@ def test_a_record_is_a_row_a_reject_or_left_out() -> None:
 
 
 def test_a_derived_schema_follows_the_rules() -> None:
-    """A schema that the agent derives contains renamed fields under their new names, and no removed
-    fields. The values keep their types."""
+    """If the agent derives a schema, the fields that rules rename have their new names in it, and
+    the fields that rules remove are not in it. The values keep their types."""
     made = recipe(
         shape="drop status = 200 as ok\nremove status\nrename message to text",
         parser=ParserSettings(type="regex", pattern=PATTERN, types={"status": "int"}),
@@ -93,9 +93,9 @@ def test_a_derived_schema_follows_the_rules() -> None:
 
 
 def test_a_given_schema_is_that_of_the_shaped_records() -> None:
-    """A schema that the settings name must contain renamed fields under their new names. It need
-    not contain the fields that rules remove. The conditions of rules can nevertheless use these
-    fields; their values are then texts."""
+    """If the settings name a schema, the schema must contain, under their new names, the fields
+    that rules rename. It need not contain the fields that rules remove. The conditions of rules can
+    nevertheless use these fields; their values are then texts."""
     made = given(
         [member("text"), member("level", default="?")],
         shape='drop status starts with "2" as ok\nrename message to text\nremove status, level',
@@ -113,8 +113,9 @@ def test_a_given_schema_is_that_of_the_shaped_records() -> None:
 
 
 def test_a_removed_member_may_have_any_type() -> None:
-    """If rules only remove a JSON member, the member may have any type. A removed, masked or hashed
-    member never gets into `_extra` (the map of members for which the schema has no field)."""
+    """If the rules of `shape` only remove a JSON member, the member may have any type. A removed,
+    masked or hashed member never gets into `_extra` (the map of members for which the schema has no
+    field)."""
     extra = member("_extra", {"type": "map", "values": "string"}, default={})
     made = given(
         [member("user", ["null", "string"], default=None), extra],
@@ -127,7 +128,8 @@ def test_a_removed_member_may_have_any_type() -> None:
 
 
 def test_rules_may_ask_for_fields_that_have_their_defaults() -> None:
-    """If the parser does not fill a field, the rules use the field's default in the schema."""
+    """If the parser does not fill a field, the conditions of rules see the field's default in the
+    schema."""
     made = given(
         [member("line"), member("env", default="prod"), member("n", ["null", "int"], default=None)],
         shape='keep env = "prod" as prod\ndrop n > 5 as large',
@@ -148,7 +150,7 @@ def test_what_is_not_utf_8_is_rejected_and_not_left_out() -> None:
 
 
 def test_a_hashed_key_is_the_key(tmp_path: Path) -> None:
-    """If the key field is hashed, the record's key is the hash."""
+    """If a rule hashes the field that is the record's key, the key is the hash."""
     secret = tmp_path / "key"
     secret.write_text("0123456789abcdef")
     made = recipe(shape="hash line", hash_key_location=secret, key="line")
@@ -223,8 +225,8 @@ def test_further_keys_may_get_another_name(kind: str) -> None:
 @pytest.mark.parametrize("kind", ["json", "logfmt"])
 def test_private_keys_do_not_reach_extra_by_another_name(kind: str) -> None:
     """If rules mask, hash or remove a field, its original value is never sent in `_extra`, the map
-    of values for which the schema has no field. The key in the line may also be an alias of the
-    field, or the name that the field has before a rule renames it."""
+    of values for which the schema has no field. This is so even if the key in the line is an alias
+    of the field, or the name that the field has before a rule renames it."""
 
     def line(**pairs: str) -> bytes:
         if kind == "json":
@@ -257,8 +259,8 @@ def test_names_of_private_fields_through_renames() -> None:
 
 
 def test_what_fills_no_field_of_the_schema_may_be_removed() -> None:
-    """Rules may also remove values for which the schema has no field: the line's time, the names of
-    the pod and the container, and groups before a JSON object."""
+    """Rules of `shape` may also remove values for which the schema has no field: the line's time,
+    the names of the pod and the container, and groups before a JSON object."""
     fields = [maybe("message"), EXTRA]
     for ts in ('"2020-01-01T00:00:00Z"', "1577836800"):
         form = "rfc3339" if ts[0] == '"' else "epoch"
@@ -288,8 +290,9 @@ def test_what_fills_no_field_of_the_schema_may_be_removed() -> None:
 
 
 def test_a_private_group_of_the_path_is_noted() -> None:
-    """If a rule removes a group of `path.pattern`, the preview of sample lines contains a note: the
-    rows lack the group, but the agent sends the file's whole path."""
+    """If a rule removes a group of `path.pattern`, the preview of rows that the agent can show
+    contains a note. It says that the rows lack the group, but that the agent sends the file's whole
+    path."""
     source = SourceSettings(
         topic="logs", paths=["/log/*/a"], path_pattern="/log/(?P<user>[^/]+)/", shape="remove user"
     )

@@ -16,8 +16,8 @@ from skidway.errors import UsageError
 
 
 def test_it_is_a_script_of_three_commands() -> None:
-    """The output is a valid shell script. It has three blocks of commands, and then the systemd
-    unit as a comment."""
+    """`skidway agent install-snippet` prints a valid shell script: three blocks of commands, and
+    then the systemd unit as a comment."""
     printed = snippet(Path("wheels"))
     subprocess.run(["sh", "-n"], input=printed, text=True, check=True)
     blocks = printed.split("\n\n")
@@ -28,7 +28,8 @@ def test_it_is_a_script_of_three_commands() -> None:
 
 
 def test_version_and_python_are_those_of_the_wheels(tmp_path: Path) -> None:
-    """The printed commands use the Skidway version and the Python version of the given wheels."""
+    """If `install-snippet` is given a directory of wheels, the commands that it prints use the
+    Skidway version and the Python version of these wheels."""
     folder = tmp_path / "with blank"
     folder.mkdir()
     (folder / "wheels.json").write_text(json.dumps({"version": "3.1.4", "python": "3.12"}))
@@ -39,12 +40,13 @@ def test_version_and_python_are_those_of_the_wheels(tmp_path: Path) -> None:
 
 
 def test_without_the_wheels_it_is_this_version() -> None:
-    """Without a directory of wheels, the printed commands use the version of the program that
-    prints them."""
+    """Without a directory of wheels, the commands that `install-snippet` prints use the version of
+    the program that prints them."""
     assert f"/opt/skidway/{version('skidway')} " in snippet(Path("/srv/not-here"))
 
 
 def test_another_directory_is_refused(tmp_path: Path) -> None:
-    """A directory without wheels.json is a usage error, and the error names the directory."""
+    """If the directory that `install-snippet` is given has no wheels.json, this is a usage error,
+    and the error names the directory."""
     with pytest.raises(UsageError, match="is no directory of `make wheels`"):
         snippet(tmp_path)

@@ -78,8 +78,8 @@ def test_a_killed_call_has_replayed_nothing_or_all(
 
 
 def test_lines_that_do_not_fit_are_told_before_they_are_sent(tmp_path: Path) -> None:
-    """If the source would reject a line again, the error names the line, and no line is replayed.
-    With `--also-unfit`, all lines are replayed."""
+    """If the source would reject one of the repaired lines again, the error names this line, and no
+    line is replayed. With `--also-unfit`, all lines are replayed."""
     with pytest.raises(NotReplayed, match=r"(?s)1 lines would be rejected again.*/a: no-match"):
         run(tmp_path, rejected(0), rejected(10, "x"))
     assert lines(tmp_path) == []
@@ -99,10 +99,10 @@ def test_lines_that_do_not_fit_are_told_before_they_are_sent(tmp_path: Path) -> 
 def test_lines_that_cannot_be_replayed_are_named(
     tmp_path: Path, document: dict[str, Any], sentence: str
 ) -> None:
-    """Each line of the input has the repaired text of one rejected line. The command refuses the
-    input if one of its lines was not written by `rejected export`, has only a part of the rejected
-    line, or is too long. It also refuses an input with the same rejected line twice. The error
-    gives the numbers of the input lines."""
+    """`agent replay` reads lines that `rejected export` has written: each is a JSON object with the
+    repaired text of one rejected line. It refuses the input if one of its lines is no such object,
+    has only a part of the rejected line, or is too long. It also refuses an input that contains the
+    same rejected line twice. The error gives the numbers of the input lines."""
     with pytest.raises(NotReplayed, match=sentence):
         run(tmp_path, rejected(0), document)
     assert lines(tmp_path) == []

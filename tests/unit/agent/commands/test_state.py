@@ -10,7 +10,7 @@ PATH = "/log/a.log"
 
 
 def paths(world: World) -> list[str]:
-    """Returns the column `path` of the table that the command prints."""
+    """Returns the column `path` of the table that `agent state show` prints."""
     files = entries(StateDatabase(world.connection).files(), {}, world.files)
     table, _ = rows({"files": files, "declared": []})
     return [each["path"] for each in table]
@@ -25,13 +25,14 @@ def a_world() -> World:
 
 
 def test_a_single_file_id_needs_no_distinction() -> None:
-    """If no other file id has the same path, the table shows only the path."""
+    """The table of `agent state show` gives only the path of a file id, if no other file id has
+    this path."""
     assert paths(a_world()) == [PATH]
 
 
 def test_a_deleted_file_and_the_file_at_its_path_are_told_apart() -> None:
-    """If a file was deleted, and another file is now at its path, the table shows both with their
-    inodes, and marks the first one as deleted."""
+    """If a file was deleted, and another file is now at its path, `agent state show` lists both
+    with their inodes, and marks the deleted file as deleted."""
     world = a_world()
     world.files.delete(PATH)
     world.files.append(PATH, b"two\n")
@@ -43,8 +44,8 @@ def test_a_deleted_file_and_the_file_at_its_path_are_told_apart() -> None:
 
 
 def test_a_file_that_was_renamed_since_the_last_look_is_named() -> None:
-    """If the state has two files at a path, and one of these files was renamed after the agent's
-    last scan, the table shows the new name of the renamed file."""
+    """If the agent's state has two files at a path, and one of these files was renamed after the
+    agent's last scan, `agent state show` gives the new name of the renamed file."""
     world = a_world()
     world.files.delete(PATH)
     world.files.append(PATH, b"two\n")
@@ -59,7 +60,7 @@ def test_a_file_that_was_renamed_since_the_last_look_is_named() -> None:
 
 def test_contents_of_one_file_are_told_apart() -> None:
     """If a file was truncated, its earlier content and its present content have different file ids,
-    and the table shows which id belongs to which content."""
+    and `agent state show` says which id belongs to which content."""
     world = a_world()
     world.files.truncate(PATH)
     world.clock.advance(1)

@@ -27,8 +27,9 @@ def world(tmp_path: Path) -> Counting:
 
 
 def test_whole_lines_are_noted_with_their_places(world: Counting) -> None:
-    """A note has a line's first byte, length and hash. The agent stores no note for an empty line.
-    It notes a line without a line end only after the line end is written."""
+    """`skidway agent count` stores a note of each line: its first byte, length and hash. It stores
+    no note of an empty line, and notes a line without a line end only after the line end is
+    written."""
     world.files.append(LOG, b"one\r\n\ntwo\nunfin")
     world.turn()
     (noted,) = world.counted().files
@@ -42,8 +43,8 @@ def test_whole_lines_are_noted_with_their_places(world: Counting) -> None:
 
 
 def test_lines_of_deleted_files_stay_noted(world: Counting) -> None:
-    """After a log was rotated and its old file was deleted, the notes still have the old file's
-    lines, and the paths that the file had."""
+    """After a log was rotated and its old file was deleted, the notes of `skidway agent count`
+    still have the old file's lines, and the paths that the file had."""
     world.write("a", "b")
     world.turn()
     world.rotate(f"{LOG}.1")
@@ -59,8 +60,8 @@ def test_lines_of_deleted_files_stay_noted(world: Counting) -> None:
 
 
 def test_lines_that_were_rotated_while_no_agent_ran_are_noted(world: Counting) -> None:
-    """A restarted agent reads the rest of a file that was renamed, and files that were rotated
-    again and compressed meanwhile."""
+    """After a restart, `skidway agent count` also notes the rest of a file that was renamed
+    meanwhile, and the lines of files that were rotated again and compressed."""
     world.write("a")
     world.turn()
     world.kill()
@@ -75,8 +76,8 @@ def test_lines_that_were_rotated_while_no_agent_ran_are_noted(world: Counting) -
 
 
 def test_a_truncated_log_begins_anew(world: Counting) -> None:
-    """After copytruncate, the new lines are noted from byte 0. The notes say from which byte on the
-    old content may have had lines that are not noted."""
+    """After copytruncate, `skidway agent count` notes the new lines from byte 0. Its notes say from
+    which byte on the old content may have had lines that are not noted."""
     world.write("a", "b", "longer than the next one")
     world.turn()
     world.files.truncate(LOG)
@@ -91,8 +92,8 @@ def test_a_truncated_log_begins_anew(world: Counting) -> None:
 
 
 def test_lines_that_went_away_unread_are_told(world: Counting) -> None:
-    """If a file is deleted before the agent could read it to its end, the notes say from which byte
-    on its lines are not noted."""
+    """If a file is deleted before `skidway agent count` could read it to its end, the notes say
+    from which byte on the file's lines are not noted."""
     world.write("a")
     world.turn()
     world.kill()
@@ -106,9 +107,9 @@ def test_lines_that_went_away_unread_are_told(world: Counting) -> None:
 def test_what_is_not_noted_is_forgotten_with_its_time(
     world: Counting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The database of notes also lists byte ranges whose lines are not noted. The list has a
-    maximum length. If its oldest range is deleted, the time from which on the notes claim to be
-    complete is set to a later time."""
+    """The database in which `skidway agent count` notes lines also lists byte ranges whose lines
+    are not noted. The list has a maximum length. If the oldest range is deleted from the list, the
+    notes claim to be complete only from a later time on."""
     monkeypatch.setattr(notes, "UNNOTED_MAX", 2)
     times = list[int]()
     for _ in range(4):
@@ -158,8 +159,8 @@ def test_a_restart_does_not_make_files_younger(world: Counting) -> None:
 
 
 def test_start_at_end_skips_what_was_there(tmp_path: Path) -> None:
-    """With --start-at end, the agent does not note the lines that a file has at the first start. An
-    unfinished last line is noted when its end is written."""
+    """With --start-at end, `skidway agent count` does not note the lines that a file has at the
+    first start. An unfinished last line is noted when its end is written."""
     world = Counting(tmp_path / "notes", start_at="end")
     world.files.append(LOG, b"a\nb\nunfin")
     world.turn()
@@ -169,8 +170,8 @@ def test_start_at_end_skips_what_was_there(tmp_path: Path) -> None:
 
 
 def test_a_line_that_is_divided_for_an_hour_is_not_compared(world: Counting) -> None:
-    """If a line gets no line end for an hour, the agent notes neither its beginning nor its rest as
-    a line. This holds even if the agent is killed in between."""
+    """If a line gets no line end for an hour, `skidway agent count` notes neither its beginning nor
+    its rest as a line. This holds even if the agent is killed in between."""
     world.files.append(LOG, b"a\nunfin")
     world.turn()
     world.turn(times=3, seconds=2000)
@@ -196,8 +197,8 @@ def test_long_lines_are_noted(world: Counting) -> None:
 
 
 def test_a_full_disk_loses_no_note(world: Counting, monkeypatch: pytest.MonkeyPatch) -> None:
-    """While the disk is full, the agent reads nothing. When there is room again, it stores the
-    notes that it has in memory, each once."""
+    """While the disk is full, `skidway agent count` reads nothing. When there is room again, it
+    stores the notes of lines that it has in memory, each once."""
     loop = world.start()
     assert world.state is not None
     world.write("a", "b")
@@ -224,8 +225,9 @@ class Killed(Exception):
 def test_a_kill_at_any_moment_neither_loses_nor_doubles_a_line(
     world: Counting, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each line is noted once, even if logs are rotated and deleted at random, and the agent is
-    killed at random: before a transaction, after a transaction, or between two turns."""
+    """`skidway agent count` notes each line once, even if logs are rotated and deleted at random,
+    and the agent is killed at random: before a transaction, after a transaction, or between two
+    turns."""
     chance, written, generation = random.Random(seed), list[str](), 0
     for _ in range(60):
         what = chance.choice(["write", "write", "turn", "turn", "rotate", "before", "after"])
@@ -245,8 +247,8 @@ def test_a_kill_at_any_moment_neither_loses_nor_doubles_a_line(
             _turn_and_kill(world, monkeypatch, is_before=what == "before")
     world.turn(times=80)
     assert world.hashes() == hashes_of(*written)
-    # If logs were rotated while no agent ran, others may have been deleted. The agent reports this
-    # doubt with "rotated more".
+    # If logs were rotated while no agent ran, further rotated files may have been deleted unread.
+    # The agent reports this doubt with "rotated more".
     assert not [each for each in world.counted().unnoted if "rotated more" not in each.reason]
 
 
@@ -295,16 +297,17 @@ def test_a_torn_log_of_the_database_neither_loses_nor_doubles_a_line(
 
 
 def test_the_state_of_an_agent_is_not_touched(tmp_path: Path) -> None:
-    """The agent refuses to store its notes in the state directory of an agent that sends lines."""
+    """`skidway agent count` refuses to store its notes in the state directory of an agent that
+    sends lines."""
     open_state(tmp_path).close()
     with pytest.raises(UsageError, match="has the state of an agent"):
         check_directory(tmp_path, ())
 
 
 def test_a_directory_with_other_files_is_refused(tmp_path: Path) -> None:
-    """The notes need a directory of their own, so that they neither mix with other files nor are
-    shipped as lines of a log. An empty directory and earlier notes are accepted, also if an agent
-    was killed while it made its database."""
+    """`skidway agent count` needs a directory of its own for its notes, so that they neither mix
+    with other files nor are shipped as lines of a log. The directory may be empty, or may have the
+    notes of an earlier run, even of a run that was killed while it made the database."""
     notes_of = tmp_path / "notes"
     check_directory(notes_of, (Pattern("/log/app.log"),))
     for name in (".lock", "lost+found", "count.db.new", "count.db.new-journal"):
@@ -323,8 +326,8 @@ def test_a_directory_with_other_files_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("pattern", ["*", "count.*", "*-wal"])
 def test_notes_are_not_counted_as_logs(tmp_path: Path, pattern: str) -> None:
-    """A pattern for log files is refused if it also matches the files of the notes, even if the
-    directory of the notes is given as a link."""
+    """`skidway agent count` refuses a pattern for log files that also matches the files of its
+    notes, even if the directory of the notes is given as a link."""
     (tmp_path / "link").symlink_to(tmp_path / "real")
     for directory in (tmp_path / "real", tmp_path / "link"):
         for below in ("real", "link"):
@@ -333,7 +336,8 @@ def test_notes_are_not_counted_as_logs(tmp_path: Path, pattern: str) -> None:
 
 
 def test_a_file_is_no_directory_for_notes(tmp_path: Path) -> None:
-    """A file as the directory of the notes is refused with one sentence."""
+    """If the path that should be the directory of the notes is a file, `skidway agent count`
+    refuses it with one sentence."""
     (tmp_path / "notes").touch()
     with pytest.raises(UsageError, match="is no directory"):
         check_directory(tmp_path / "notes", ())
@@ -354,8 +358,8 @@ def test_damaged_notes_are_refused_with_what_to_do(world: Counting) -> None:
 def test_notes_of_another_machine_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Notes that were copied from another machine are refused, because their positions belong to
-    other files."""
+    """`skidway agent count` refuses notes that were copied from another machine, because the
+    positions in them belong to other files."""
     open_count(tmp_path).close()
     monkeypatch.setattr("skidway.agent.values.identity.machine_id", lambda: "other")
     with pytest.raises(StateRefused, match="another machine"):
@@ -374,8 +378,8 @@ def test_notes_of_another_machine_are_refused(
 def test_settings_that_count_nothing_are_refused(
     tmp_path: Path, changed: dict[str, object], said: str
 ) -> None:
-    """If the value of an option cannot work, the error names the option or says what the value must
-    be."""
+    """If the value of an option of `skidway agent count` cannot work, the error names the option or
+    says what the value must be."""
     given: dict[str, object] = {"paths": (LOG,), "directory": tmp_path, **changed}
     with pytest.raises(UsageError, match=said):
         CountSettings(**given).check()  # type: ignore[arg-type]

@@ -13,8 +13,8 @@ KEEP_BYTES, KEEP_MS = 64_000, 64_000
 
 
 def test_the_oldest_notes_are_dropped_if_there_are_too_many() -> None:
-    """If the notes take more bytes than allowed, the oldest segments (groups of notes) are dropped,
-    but no more segments than necessary."""
+    """If the notes of `skidway agent count` take more bytes than allowed, the oldest segments
+    (groups of notes) are dropped, but no more segments than necessary."""
     segments = Segments([], KEEP_BYTES, KEEP_MS)
     numbers = [segments.add(500, 1) for _ in range(140)]
     assert numbers[:5] == [1, 1, 2, 2, 3]
@@ -25,7 +25,7 @@ def test_the_oldest_notes_are_dropped_if_there_are_too_many() -> None:
 
 def test_old_notes_are_dropped() -> None:
     """A segment (a group of notes) is dropped if its newest note is too old. The newest segment
-    stays, so that its number is not used again."""
+    stays even if its notes are too old, so that its number is not used again."""
     segments = Segments([Segment(1, 0, 900, 10), Segment(2, 1_000, 1_500, 10)], KEEP_BYTES, KEEP_MS)
     assert segments.drop(900 + KEEP_MS) == []
     assert [each.number for each in segments.drop(901 + KEEP_MS)] == [1]
@@ -43,15 +43,15 @@ def test_a_segment_ends_after_a_part_of_the_time() -> None:
 
 
 def test_long_values_are_counted_by_pages() -> None:
-    """The computed size of a long value is at least the size of the database pages that the value
-    needs."""
+    """The agent adds up the sizes of its notes. The size that it takes for a long value is at least
+    the size of the database pages that the value needs."""
     assert stored_bytes(bytes(100)) < 300
     assert stored_bytes(bytes(4097)) >= 2 * 4096
 
 
 def test_the_notes_say_since_when_they_are_whole(tmp_path: Path) -> None:
-    """After old notes were dropped, the database says that its notes are complete only for the time
-    after the newest dropped note."""
+    """After `skidway agent count` has dropped old notes, its database says that the notes are
+    complete only for the time after the newest dropped note."""
     world = Counting(tmp_path / "notes")
     world.settings = replace(world.settings, keep_s=3600.0)
     world.write("a")

@@ -96,8 +96,9 @@ def test_a_partition_is_read_up_by_a_watermark_told_anew(
     logs: FetchedLogs, fetcher: Fetcher
 ) -> None:
     """A partition counts as read to its end when the agent has read up to the partition's high
-    watermark. If the agent asks for the high watermarks again (`ask_anew`), it waits for a new high
-    watermark, and meanwhile continues to read from the same position."""
+    watermark. After the agent has asked for the high watermarks again (`ask_anew`), no partition
+    counts as read to its end before its new high watermark arrives. The agent continues to read
+    from the same position meanwhile."""
     assert logs.read_up() == set()
     fetcher.high_watermarks = {P: 5, Q: 9}
     assert logs.read_up() == {P}
@@ -111,10 +112,10 @@ def test_a_partition_is_read_up_by_a_watermark_told_anew(
 def test_a_log_that_begins_behind_the_floor_has_a_hole_and_is_read_on(
     logs: FetchedLogs, fetcher: Fetcher
 ) -> None:
-    """The floor is the offset at which the agent begins to read. The first offset of a log may be
-    higher than the floor. The offsets in between then count as a hole (a part that cannot be read),
-    and the agent reads from the first offset on. If the broker's error does not give the first
-    offset, the agent asks the broker for it."""
+    """The floor is the offset from which the agent searches a partition for its records. The first
+    offset of the partition's log may be higher than the floor. The offsets in between then count as
+    a hole (a part that cannot be read), and the agent reads from the first offset on. If the broker
+    answers with an error that does not give the first offset, the agent asks the broker for it."""
     fetcher.next = OffsetOutOfRange(P, 5, 20, 30)
     (hole,) = logs.poll()
     assert isinstance(hole, Hole)

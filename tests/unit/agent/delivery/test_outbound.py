@@ -121,9 +121,10 @@ def test_a_flight_waits_for_its_refused_record(certainty: Certainty | None) -> N
 
 @pytest.mark.parametrize("is_behind", [False, True])
 def test_what_was_sent_in_a_larger_batch_or_taken_back_may_have_arrived(is_behind: bool) -> None:
-    """`was_sent` says that a refused record may have arrived before, in a larger batch whose answer
-    the agent does not have. Either the answer was lost, or the producer returned the larger batch
-    undelivered after the broker had refused an earlier record."""
+    """The agent sends a refused batch again in halves, until it has found the refused record.
+    `was_sent` says that this record may have arrived before, when it was sent in a larger batch.
+    The agent does not know what became of that batch: its answer was lost, or the producer took it
+    back, because the broker had refused a batch before it."""
     sending = Sending(b"a\n", b"b\nc\n")
     if is_behind:
         sending.producer.arrive(TP)

@@ -50,8 +50,9 @@ def progress(**others: Any) -> Progress:
 @promise("2 floor")
 def test_a_batch_that_was_sent_holds_the_floor_until_its_intent_is_passed() -> None:
     """The floor of a partition is the offset from which the agent searches it for records. Intent 1
-    has batches in the partitions P and Q. While the batch in Q is not acknowledged, the floor of P
-    stays at or below the offset of the batch in P, even if later offsets of P are acknowledged."""
+    has batches in the partitions P and Q. While the batch in Q is not acknowledged, intent 1 is
+    unfinished. So the floor of P stays at or below the offset of intent 1's batch in P, even if
+    later offsets of P are acknowledged."""
     files, made = Files(1, 2), progress(floors={P: 10})
     made.sent([Departure(P, (1,)), Departure(P, (2,)), Departure(Q, (1,))])
     made.acknowledged({P: 14})
@@ -85,9 +86,9 @@ def test_what_was_acknowledged_before_an_intent_was_sent_lies_below_its_floor() 
 def test_what_is_sent_again_may_lie_where_it_was_sent_first() -> None:
     """The floor is the offset from which the agent searches for its own records. If the producer
     gets a new producer id and sends records again, the first copies of these records may also be in
-    the log. The floor stays at or below the first copies. In this test, the first copies of intents
-    1 and 2 arrive at offsets 4 and 5. Then intent 1 is acknowledged at offset 6, but the floor
-    stays at or below offset 5."""
+    the log. The floor of an unfinished intent stays at or below its first copies. In this test, the
+    first copies of intents 1 and 2 arrive at offsets 4 and 5. Intent 1 is then acknowledged at
+    offset 6, but intent 2 is unfinished, so the floor does not pass offset 5."""
     files, made = Files(1, 2), progress(floors={P: 4})
     made.sent([Departure(P, (1,)), Departure(P, (2,))])
     made.acknowledged({P: 6})
@@ -120,8 +121,8 @@ def test_floors_stand_still_while_old_intents_wait() -> None:
 @promise("2 floor")
 def test_of_several_intents_that_wait_the_lowest_place_is_the_floor() -> None:
     """The floor of a partition is the offset from which the agent searches it for records. It is
-    the lowest floor of all unfinished intents. In this test, intent 1 is sent before intent 2 is
-    acknowledged, and intent 3 is sent afterwards."""
+    the lowest floor of all unfinished intents. In this test, intents 1 and 3 are unfinished. The
+    floor is that of intent 1, which was sent first, until intent 1 is done."""
     files, made = Files(1, 3), progress()
     made.sent([Departure(P, (1,)), Departure(P, (2,))])
     made.acknowledged({P: 5})

@@ -32,9 +32,9 @@ def world() -> World:
 @promise("2 set apart")
 @pytest.mark.parametrize("at", [2_000, READ_BYTES - 1, READ_BYTES, READ_BYTES + 250_000])
 def test_an_overlong_line_with_other_bytes_is_not_sent_again(world: World, at: int) -> None:
-    """The over-long line was on its way when the agent was killed. If one byte of it has changed
-    since, at any place in the line, the agent sends nothing under the line's old origin. It
-    declares the line lost, because no broker has the line."""
+    """A line that is too long to be read at once was on its way when the agent was killed. If any
+    byte of the line has changed since, the agent sends nothing under the line's old origin. In this
+    test the line has reached no broker, so the agent declares it lost."""
     (old,) = (intent.file for intent in StateDatabase(world.connection).intents())
     world.files.overwrite(A, at, b"y")
     world.start()
@@ -49,8 +49,9 @@ def test_an_overlong_line_with_other_bytes_is_not_sent_again(world: World, at: i
 
 @promise("2 over-long line")
 def test_an_overlong_line_with_the_same_bytes_is_sent_again(world: World) -> None:
-    """If the over-long line that was on its way is unchanged, it is sent again once, under its old
-    origin, and no loss is declared."""
+    """If a line that is too long to be read at once was on its way when the agent was killed, and
+    has not changed since, the agent sends it again once, under its old origin, and declares no
+    loss."""
     (old,) = (intent.file for intent in StateDatabase(world.connection).intents())
     world.start()
     world.settle()

@@ -91,7 +91,8 @@ def test_what_came_behind_later_records_is_missing() -> None:
 def test_records_that_overlap_are_doubtful() -> None:
     """Records overlap if the agent divided the file in another way when it sent them again, or if
     the same bytes are in two partitions. Overlapping records are doubtful, because readers count
-    all overlapping records."""
+    all of them, so some bytes count twice. A record that begins in the intent's range and ends
+    after it is doubtful, too, because the intent has no such record."""
     doubtful = [(100, 120, Fate.MISSING), (120, 160, Fate.DOUBTFUL), (160, 200, Fate.MISSING)]
     assert parts(rows(P, (120, 140), (130, 160))) == doubtful
     assert parts(rows(P, (120, 160)), rows(Q, (120, 160))) == doubtful

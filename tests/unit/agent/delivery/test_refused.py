@@ -101,9 +101,10 @@ def test_what_no_attempt_brought_is_lost_after_the_wait(world: World) -> None:
 
 
 def test_an_attempt_that_comes_during_the_wait_is_found(world: World) -> None:
-    """If a connection was lost while the agent sent a record, the batch may still arrive at the
-    broker. The agent waits for such a late batch. If the batch arrives during the wait, the agent
-    finds the record."""
+    """If a connection was lost while the agent sent a record, and the broker refuses the record
+    when it is sent again, the batch of the first attempt may still arrive at the broker. The agent
+    waits for such a late batch. If the batch arrives during the wait, the agent finds the
+    record."""
     world.files.append(A, b"four\n")
     world.producer.interrupt(FIRST, survivors=1)
     world.brokers.refuses = is_two
@@ -147,9 +148,9 @@ def test_what_expired_unread_is_uncertain(world: World) -> None:
 
 
 def test_while_the_partition_does_not_come_nothing_is_decided(world: World) -> None:
-    """While the refused record's partition cannot be read, the agent reports the partition and does
-    not decide what became of the line. When the partition can be read again, the agent finds the
-    line."""
+    """While the partition of a refused record cannot be read, the agent reports the partition and
+    does not decide what became of the line. When the partition can be read again, the agent finds
+    the line."""
     world.producer.arrive(FIRST)
     world.producer.interrupt(FIRST)
     world.brokers.refuses = is_two

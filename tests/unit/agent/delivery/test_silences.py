@@ -1,5 +1,5 @@
-"""A partition is silent if its leader acknowledges none of the agent's batches. /health lists the
-silent partitions."""
+"""A partition is silent if batches are on their way to it, and its leader acknowledges none of
+them. /health lists the silent partitions."""
 
 from __future__ import annotations
 

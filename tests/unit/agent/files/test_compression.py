@@ -124,8 +124,9 @@ def test_history_that_was_compressed_before_the_agent_came_is_left_alone() -> No
 
 def test_a_compressed_log_of_which_nobody_knows_is_in_doubt() -> None:
     """If a short compressed file begins like a known file but has another modification time, the
-    agent reads the compressed file under a new file id, and declares its lines uncertain. If the
-    two are the same file, lines of the known file are now delivered twice."""
+    agent cannot know whether the two are the same file. It reads the compressed file under a new
+    file id, and declares its lines uncertain: if they are the known file's lines, they are now
+    delivered twice."""
     world = made(first=b"Starting job\n")
     world.kill()
     world.files.append(APP, b"end\n")
@@ -207,7 +208,7 @@ def test_a_log_with_the_inode_that_another_one_had_before_it_was_compressed(
     knows_births: bool,
 ) -> None:
     """In this test, app.log gets the inode that access.log had before access.log was compressed.
-    When app.log is deleted, the agent does not take the compressed access.log for a copy of
+    When app.log is deleted, the agent does not take the compressed access.log for the compressed
     app.log. It declares a loss for app.log."""
     web = "/log/web/access.log"
     world = World(settings(raw("logs", APP), raw("web", web)))
@@ -291,9 +292,10 @@ def measuring(world: World) -> Iterator[None]:
 
 @promise("1 compression")
 def test_promises_wait_for_a_file_that_is_being_measured() -> None:
-    """If the bytes of stored intents are now only in a compressed file, the intents wait until the
-    agent has measured the size of the decompressed file. Nothing is lost, even if the measurement
-    lasts for many scans, and longer than the agent waits for late batches."""
+    """If the bytes of intents (stored promises to send certain bytes) are now only in a compressed
+    file, the agent does not send them until it has measured the size of the decompressed file.
+    Nothing is lost, even if the measurement lasts for many scans, and longer than the agent waits
+    for late batches."""
     world = made(first=LONG)
     world.files.append(APP, b"on its way\n")
     world.hold()

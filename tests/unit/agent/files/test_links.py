@@ -238,9 +238,9 @@ def test_links_to_names_without_an_order_are_declared() -> None:
 
 
 def test_other_logs_beside_what_a_link_led_to_are_left_alone() -> None:
-    """A file with a name like that of a link's target is not read if it is older than the link's
-    target at the first scan, or newer than the present target. The link cannot have pointed to
-    it."""
+    """Between two scans, a link was set from one file to another. A file with a similar name is not
+    read if it is older than the first of these two files or newer than the second, because it is
+    assumed that the link never pointed to it."""
     made = World(settings(raw("logs", "/log/latest.log")))
     made.files.append("/log/0/app.log", b"history\n")
     made.clock.advance(60)

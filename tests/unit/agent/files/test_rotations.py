@@ -276,9 +276,9 @@ def test_a_copy_is_not_read(world: World) -> None:
 
 
 def test_deleted_generations_are_declared(world: World) -> None:
-    """Rotation deletes the oldest rotated file first. So if the rotated file that the agent knows
-    is deleted, later files that it never saw may be deleted too, and the agent declares one
-    loss."""
+    """Rotation deletes the oldest rotated file first. So no newer file is missing as long as the
+    last file that the agent knows exists. If this file is deleted, newer files that the agent never
+    saw may be deleted too, and the agent declares one loss."""
     generations(world, 5, keep=2)
     world.settle()
     (loss,) = losses(world)
@@ -288,8 +288,9 @@ def test_deleted_generations_are_declared(world: World) -> None:
 
 
 def test_deleted_generations_of_a_path_that_was_empty_are_declared(world: World) -> None:
-    """If no file was at the log's path at the last scan, the agent has no known file by which it
-    could see whether later rotated files are missing. Therefore it declares a loss."""
+    """At the last scan, no file was at the log's path, and the newest rotated file was the last
+    file that the agent knows. If later rotations delete this file, newer files may be deleted too,
+    and the agent declares a loss."""
     rotate(world)
     world.settle()
     world.files.append(APP, b"first\n")
@@ -319,8 +320,9 @@ def test_a_look_between_two_generations_breaks_no_chain(world: World, is_restart
 
 
 def test_deleted_while_the_agent_was_down(world: World) -> None:
-    """If an unread file is deleted while the agent is down, the agent declares at least one loss,
-    even if later files were deleted as well."""
+    """If the last file that the agent knows and newer files are deleted while the agent is down,
+    the agent declares two losses: one for bytes that may have been added to the known file, and one
+    for the files that it never saw."""
     world.kill()
     generations(world, 5, keep=2)
     world.start()
@@ -382,8 +384,9 @@ def test_one_that_is_being_compressed_is_read(world: World) -> None:
 def test_generations_that_were_deleted_are_declared_though_the_log_has_the_old_inode(
     world: World,
 ) -> None:
-    """Deleted rotated files are declared lost even if the newest log has the inode of the known
-    file that was deleted. The agent does not mistake the log for the known file."""
+    """Deleted rotated files are declared lost even if the file that is now at the log's path has
+    the inode of a deleted file that the agent knew. The agent does not mistake the new file for the
+    deleted one."""
     inode = world.files.by_path[APP].inode
     world.kill()
     generations(world, 5, keep=2)
@@ -492,8 +495,8 @@ def test_names_that_change_while_they_are_read_say_nothing(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """If names in the directory change while the agent lists them, the agent repeats the scan.
-    After the first scan, it declares nothing lost, and sends no seal, because a seal says that all
-    earlier lines are counted."""
+    Until then it declares nothing lost, and sends no seal, because a seal says that all earlier
+    lines are counted."""
     read = world.files.list
 
     def rotated_meanwhile(directory: str) -> list[tuple[str, int]]:
@@ -631,8 +634,9 @@ def test_a_generation_that_is_renamed_whenever_it_is_looked_for_has_not_gone(
 @pytest.mark.parametrize("is_first", [True, False])
 def test_a_new_path_that_an_event_told_of_before_any_look(is_first: bool) -> None:
     """The kernel may report a new path to the agent before the agent has scanned the directory. If
-    a rotated file is older than the file at this path, other rotated files may be gone, and the
-    agent declares one loss. If no rotated file is older, the agent declares nothing lost."""
+    the directory has a rotated file that is older than the file at this path, the log existed
+    before, and other rotated files may be gone, so the agent declares one loss. If no rotated file
+    is older, the file at the path is the log's first file, and the agent declares nothing lost."""
     made = make()
     made.start()
     made.settle()
@@ -834,8 +838,8 @@ def test_a_hole_in_the_numbers_is_declared(world: World) -> None:
 
 @promise("clocks generations")
 def test_a_clock_that_was_set_back_hides_nothing(world: World) -> None:
-    """If the clock was set back, a new rotated file seems to be older than the agent's last scan.
-    The agent still reads the rotated file."""
+    """If the clock is set back while the agent runs, a new rotated file seems to be older than the
+    agent's last scan. The agent still reads the rotated file."""
     world.clock.set_time_ms(world.clock.time_ms() - 7_200_000)
     lines = generations(world, 2)
     world.settle()

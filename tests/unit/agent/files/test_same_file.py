@@ -43,7 +43,7 @@ EVIDENCE = Evidence((HERE, HERE), (None, None), False, False, True, True)
 )
 def test_what_the_evidence_says(evidence: Evidence, answer: Answer) -> None:
     """If there are several pieces of evidence, the strongest one decides whether two files are the
-    same. Without any evidence the answer is "unknown"."""
+    same. If no piece of evidence is strong enough, the answer is "unknown"."""
     assert same_file(evidence) is answer
 
 
@@ -97,7 +97,7 @@ def test_an_inode_taken_again_by_a_file_that_begins_alike(path: str) -> None:
 def test_an_inode_taken_again_where_no_birth_is_known() -> None:
     """On a file system without birth times, a file may have the inode and the first bytes of a
     deleted file but another name. The agent reads this file from its start, and declares the first
-    bytes uncertain."""
+    bytes uncertain, because it may have sent them before."""
     world = made(knows_births=False)
     world.kill()
     take_inode(world, RUN2, JOB + b"done again\n")
@@ -193,7 +193,7 @@ def at_rest(still_s: float, **others: int) -> World:
 @promise("1 deleted at rest")
 def test_deleting_what_was_read_long_ago_loses_nothing() -> None:
     """The agent declares no loss for a deleted file if all the file's bytes were acknowledged, and
-    the file had not changed for longer than the time between two scans."""
+    the file had not changed for much longer than the time between the last two scans."""
     world = at_rest(600)
     world.files.delete(RUN)
     world.settle()
@@ -226,8 +226,9 @@ def test_by_a_clock_that_was_set_nothing_was_at_rest(hours: int) -> None:
 @promise("1 deleted at rest")
 @pytest.mark.parametrize(("away_s", "count"), [(60, 0), (3_600, 1)])
 def test_deleted_while_nobody_looked(away_s: float, count: int) -> None:
-    """If a file that had not changed for long is deleted while the agent is down, the agent
-    declares no loss after a minute of downtime. After an hour of downtime it declares one loss."""
+    """If a file had not changed for 15 minutes and is deleted while the agent is down, the agent
+    declares no loss if it was down for a minute. If it was down for an hour, it declares one loss,
+    because a program may have written to the file in this hour."""
     world = at_rest(900)
     world.kill()
     world.clock.advance(away_s)
@@ -304,8 +305,9 @@ def test_bytes_that_were_cut_off_and_written_anew_between_two_looks_are_lost() -
 
 @promise("1 file id")
 def test_after_a_cut_only_what_is_proven_again_is_not_read_again() -> None:
-    """After a file was truncated for the second time, the agent skips only bytes that it provably
-    read after the first truncation. It reads no line twice."""
+    """If a file is truncated for the second time, the agent continues at the highest position that
+    it has reached since the first truncation, and up to which the bytes are still the same. So it
+    sends no line twice."""
     world = World(settings(raw()))
     for line in (b"1111\n", b"2222\n", b"3333\n", b"4444\n"):
         world.files.append(RUN, line)
@@ -345,8 +347,8 @@ def test_bytes_that_were_exchanged_before_the_first_reading() -> None:
 
 @pytest.mark.parametrize("is_down", [False, True])
 def test_the_same_bytes_written_again_are_declared(is_down: bool) -> None:
-    """If a file is rewritten with the same bytes, as by `job > job.log`, the agent declares a loss.
-    It cannot distinguish the new lines from the old ones."""
+    """If a file is rewritten with the same bytes, as by `job > job.log`, the agent declares a loss,
+    because it cannot distinguish the new lines from the old ones."""
     world = made(knows_births=True)
     world.clock.advance(1)
     if is_down:

@@ -43,7 +43,8 @@ def test_a_directory_that_never_rests_is_taken_as_it_is() -> None:
 
 
 def test_a_clock_that_was_set_back_keeps_nothing_waiting() -> None:
-    """If the clock was set back, the previous scan seems to be later than the present scan. In this
-    case the agent does not list the directory again."""
+    """The agent lists a directory again if too little time has passed since the previous listing.
+    If the clock was set back by more than this time, the agent does not list the directory again,
+    although the previous listing seems to be later than the present one."""
     before = Restless(5.0, NAMES, 3_600_000)
     assert look_again(before, NAMES, 6.0, 1_000) is None

@@ -65,8 +65,8 @@ def test_generations_under_any_name_that_tells_whose_they_are(
 
 
 def test_a_name_that_shares_nothing_is_declared(world: World) -> None:
-    """If a rotated file has an unrelated name, the agent declares a loss, because other new files
-    with unrelated names may be rotated files too."""
+    """If a rotated file has an unrelated name, the agent declares a loss, because it cannot know
+    whether other new files with unrelated names are rotated files, too."""
     rotate(world, "/log/first", "/log/second")
     world.settle()
     (loss,) = losses(world)
@@ -173,8 +173,8 @@ def test_a_neighbour_that_is_made_with_the_log_is_another_log(
 
 @promise("1 copies")
 def test_a_copy_of_a_file_that_was_never_looked_at(world: World) -> None:
-    """If the kernel has reported a file to the agent, and the file is copied and truncated before
-    the agent's first full scan, no line is read twice."""
+    """If the kernel has reported a new file to the agent, and the file is copied and truncated
+    before a full scan finds it, no line is read twice."""
     made = World(settings(raw("logs", APP)))
     made.start()
     made.files.append(APP, b"one\ntwo\n")
@@ -191,8 +191,8 @@ def test_a_copy_of_a_file_that_was_never_looked_at(world: World) -> None:
 
 @pytest.mark.parametrize("is_grown", [False, True])
 def test_a_copy_of_a_file_that_is_read_where_it_lies(is_grown: bool) -> None:
-    """If `cp app.log app.log.bak` is run before the agent's first full scan of the directory, no
-    line is read twice."""
+    """If `cp app.log app.log.bak` is run after the kernel has reported the new file app.log to the
+    agent and before a full scan finds it, no line is read twice."""
     made = World(settings(raw("logs", APP)))
     made.start()
     made.settle()
@@ -256,8 +256,9 @@ def test_a_copy_that_is_seen_before_its_original_was_cut_waits_for_that() -> Non
 @promise("1 copies")
 @pytest.mark.parametrize("is_meant", [False, True])
 def test_another_file_under_the_inode_of_a_copy_is_no_copy(is_meant: bool) -> None:
-    """After the agent has skipped a copy and the copy is deleted, the next log may get the copy's
-    inode. The agent reads this log, even if it is rotated before the agent's next scan."""
+    """If the agent has skipped the copy of a log, and the copy is deleted, the next file of the log
+    may get the copy's inode. The agent reads this file, even if it is rotated before the agent's
+    next scan."""
     made = World(settings(raw("logs", f"{APP}*" if is_meant else APP)))
     made.start()
     made.settle()

@@ -106,8 +106,8 @@ def test_an_old_empty_log_that_is_written_after_its_rotation(
     is_down: bool, is_killed_after: bool
 ) -> None:
     """A log may be empty when it is renamed, and its program may write to it afterwards. The agent
-    reads these lines, even if no agent ran when the log was renamed, or when the lines were
-    written."""
+    reads the lines that are written then, even if no agent ran when the log was renamed, or when
+    the lines were written."""
     world = make()
     if is_down:
         stop(world)

@@ -104,9 +104,9 @@ def test_a_kill_neither_doubles_nor_loses_what_was_left_out() -> None:
 
 @promise("2 new settings")
 def test_new_rules_begin_behind_what_was_promised() -> None:
-    """If the agent stored an intent (a promise to send certain bytes) for lines before the rules
-    changed, it uses the old rules when it sends these lines again after a kill. It sends the lines
-    even if the new rules would leave them out."""
+    """If the agent stored an intent (a promise to send certain bytes) for lines before the rules of
+    `shape` changed, it uses the old rules when it sends these lines again after a kill. It sends
+    the lines even if the new rules would leave them out."""
     world = made(None)
     world.kill_in_flight(b"d1\nd2\n")
     world.settings = settings(raw(shape=DEBUG))

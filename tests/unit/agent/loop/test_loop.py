@@ -56,8 +56,8 @@ def test_lines_arrive_in_order_and_the_ledger_adds_up(world: World) -> None:
 def test_a_partial_line_that_was_flushed_and_then_completed(world: World) -> None:
     """If a line is sent before it is complete, it becomes two records, one for each part. The
     origin of a record gives the record's range of bytes in the file. A reader can recognize the
-    first record as partial: the range in its origin is exactly as long as the record's value, so it
-    contains no line terminator."""
+    first record as partial: the range in its origin is exactly as long as the record's value, so
+    the range contains no line terminator."""
     world.files.append(A, b"par")
     world.start()
     world.settle()
@@ -182,8 +182,8 @@ def test_partitions_added_while_running() -> None:
 
 
 def test_backpressure_stops_reading(world: World) -> None:
-    """The agent stops reading when the producer takes no more batches. So its intents (stored
-    promises to send bytes) never have more bytes than the producer takes."""
+    """The agent stops reading when the producer takes no more batches. So it does not store more
+    and more intents (promises to send bytes) that it cannot keep yet."""
     world.producer._room = 1
     world.start()
     world.producer._room = 1
@@ -291,8 +291,9 @@ def test_rotation_by_rename_keeps_the_id_and_closes_it(world: World) -> None:
 
 
 def test_disks_that_are_numbered_anew_keep_their_files(world: World) -> None:
-    """If a disk gets another device number when the machine is restarted, open and closed files
-    keep their file ids. Nothing is sent again or declared lost."""
+    """If a disk gets another device number when the machine is restarted, files keep their file
+    ids, whether or not the agent has closed them (announced their final length). Nothing is sent
+    again or declared lost."""
     world.settings = settings(raw("logs", "/log/*"))
     world.files.append("/log/a.log.1", b"1\n")
     world.files.append(A, b"2\n")
@@ -332,9 +333,9 @@ def test_another_file_on_another_device_is_another_file(world: World) -> None:
 
 @promise("1 announcement")
 def test_bytes_behind_a_closure_get_a_new_id(world: World) -> None:
-    """Bytes that are written to a file after the agent closed it get a new file id. The
-    announcement of the new id contains the closed file id and the position at which that id
-    ended."""
+    """Bytes that are written to a file after the agent closed it (announced its final length) get a
+    new file id. The announcement of the new id contains the closed file id and the position at
+    which that id ended."""
     world.settings = settings(raw("logs", "/log/*"))
     world.files.append(A, b"1\n")
     world.start()
@@ -350,8 +351,8 @@ def test_bytes_behind_a_closure_get_a_new_id(world: World) -> None:
 
 
 def test_a_quiet_file_is_closed_after_its_rotation_too(world: World) -> None:
-    """The agent closes a rotated file even if no program had written to the file for a long time
-    before the rotation. No file descriptor stays open."""
+    """The agent closes a rotated file (announces its final length), even if no program had written
+    to the file for a long time before the rotation. No file descriptor stays open."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(60)
@@ -365,8 +366,8 @@ def test_a_quiet_file_is_closed_after_its_rotation_too(world: World) -> None:
 def test_bytes_behind_a_closure_are_found_out_of_the_pattern(
     world: World, is_restarted: bool
 ) -> None:
-    """If a program writes to a rotated file that the agent has closed, the agent finds the new
-    bytes, although no pattern matches the file's name."""
+    """If a program writes to a rotated file that the agent has closed (whose final length it has
+    announced), the agent finds the new bytes, although no pattern matches the file's name."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(5)
@@ -440,9 +441,9 @@ def test_another_file_with_the_inode_of_a_deleted_one_is_read_from_its_start(
 
 
 def test_a_file_that_vanished_unread_is_a_loss_without_an_end(world: World) -> None:
-    """If a file is deleted before the agent has read all of it, the agent declares a loss that
-    begins at the agent's position in the file. The loss has no end, because the agent does not know
-    the file's length."""
+    """If a file is deleted while the agent is down, and the agent has not read all of it, the agent
+    declares a loss that begins at the agent's position in the file. The loss has no end, because
+    the agent does not know the file's length."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(5)
@@ -535,7 +536,7 @@ def test_promised_bytes_that_are_gone_are_lost(world: World) -> None:
 def test_an_unreadable_file_is_named_and_holds_the_seal_back(world: World) -> None:
     """The agent reports a file that it cannot read, and reads the other files. The time in a
     topic's seal says that all lines before this time are counted. While the file is unreadable, the
-    seals of its topic contain no time."""
+    agent sends no seal with a time for the file's topic."""
     world.files.append(A, b"1\n").unreadable = True
     world.files.append("/log/b.log", b"2\n")
     world.start()
@@ -863,8 +864,8 @@ def test_files_are_announced_again_every_day(world: World) -> None:
 
 
 def test_an_unacknowledged_announcement_is_sent_again_after_a_kill(world: World) -> None:
-    """An announcement that was not acknowledged before a kill is sent again. Otherwise the records
-    of its file could never be sent."""
+    """An announcement that was not acknowledged before a kill is sent again, because the agent
+    sends no record of a file before the file's announcement is acknowledged."""
     world.files.append(A, b"1\n")
     world.start()
     world.turn()
@@ -875,8 +876,8 @@ def test_an_unacknowledged_announcement_is_sent_again_after_a_kill(world: World)
 
 
 def test_buckets_of_another_size_begin_a_chain_of_their_own(world: World) -> None:
-    """If the setting for the bucket size changes, counts with the old bucket size are still sent
-    with the old size. The old and new counts are not mixed, and no count is lost."""
+    """If the setting for the bucket size changes, counts that were made with the old bucket size
+    are still sent with this size. The old and new counts are not mixed, and no count is lost."""
     world.settings = settings(raw(), audit_interval_ms=10**7, seal_interval_ms=10**7)
     world.start()
     world.settle(3)

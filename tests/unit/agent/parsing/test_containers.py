@@ -249,7 +249,7 @@ def test_what_follows_never_changes_a_whole_record(
     rule: Rule | None, kind: str, cut_off: int,
 ) -> None:  # fmt: skip
     """Once a record counts as whole, it stays the same, whatever bytes are added to the file later.
-    This is so even if the bytes that were there first ended in the middle of a line."""
+    This is so even if the file ended in the middle of a line when the agent read the record."""
     framer = JoiningFramer(rule, 1 << 20, kind)
     everything = wrapped(kind, parts) + wrapped(kind, more)
     data = everything[: max(len(wrapped(kind, parts)) - cut_off, 0)]
@@ -272,8 +272,9 @@ def test_the_depth_of_a_line_is_found_in_one_pass() -> None:
 
 
 def test_a_docker_line_with_nul_bytes_ends_nothing_however_deep_it_is() -> None:
-    """A line that would be JSON in UTF-16 is rejected like any other line that Docker did not
-    write, even if the check of its nesting depth cannot see its brackets."""
+    """Docker writes its lines in UTF-8. A line of JSON in UTF-16 is rejected alone, like any other
+    line that Docker did not write. This is so even if the check of the nesting depth does not find
+    its brackets, because it takes some of its bytes for quotation marks."""
     quote_in_a_letter = "\u2261".encode("utf-16-le")
     deep = b'[\0"\0' + quote_in_a_letter + b'"\0,\0' + b"[\0" * 100_000
     found = parsed(DOCKER, docker("a\n") + deep + b"\n" + docker("b\n"))

@@ -112,8 +112,9 @@ def test_groups_end_where_re2_ends_them(pattern: str, line: str) -> None:
 
 
 def test_a_class_that_continues_behind_its_bracket_is_left_to_re2() -> None:
-    """In `[^\\]+`, RE2 treats the bracket as a part of the class. So a later bracket ends the
-    class, and the pattern has other groups than it seems to have."""
+    """In `[^\\]+`, the backslash makes the bracket a part of the class. So a later bracket ends the
+    class, and the pattern has other groups than it seems to have. The agent leaves such a pattern
+    to RE2."""
     pattern = r"(?P<a>[^\]+)\\ (?P<b>[^]]+)"
     assert groups_of(pattern) == ["a"]
     assert compiled(pattern) is None

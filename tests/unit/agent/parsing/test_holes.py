@@ -64,9 +64,9 @@ def test_holes_are_those_of_a_simple_program(data: bytes) -> None:
 @given(PIECES, PIECES, st.booleans())
 def test_holes_never_depend_on_another_range(one: bytes, other: bytes, is_joined: bool) -> None:
     """The agent splits a range of bytes into records; each hole (a run of NUL bytes) is also a
-    record. The records of a range are always the same. It does not matter whether the agent splits
-    only this range or several ranges together. If a range is divided at the end of a record, its
-    parts have the same records as the whole range."""
+    record. The records of a range are the same whether the agent splits only this range or several
+    ranges together. If a range is divided at the end of a record, its parts have the same records
+    as the whole range."""
     framer = JoiningFramer(Rule(START, "^A", 3), 9) if is_joined else LineFramer()
     ranges = [each for each in (one, other) if each]
     if not ranges:

@@ -67,8 +67,8 @@ def test_lines_are_decoded_as_by_the_decoder(lines: list[str | None]) -> None:
 
 @pytest.mark.parametrize(("depth", "is_good"), [(DEPTH_MAX, True), (DEPTH_MAX + 1, False)])
 def test_a_line_may_be_nested_to_a_depth(depth: int, is_good: bool) -> None:
-    """A line that is nested deeper than DEPTH_MAX is refused. A line with many shallow brackets is
-    accepted."""
+    """A line that is nested deeper than DEPTH_MAX is refused. A line with many brackets that are
+    not nested deeply is accepted."""
     deep = '{"b":' * depth + "1" + "}" * depth
     wide = '{"b":[' + ",".join(["[]"] * (2 * DEPTH_MAX)) + "]}"
     parsed = JsonParser(SCHEMA, {}).parse(pa.array([deep.encode(), wide.encode()]), 0)

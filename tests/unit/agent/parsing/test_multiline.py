@@ -60,7 +60,7 @@ def test_lines_that_are_not_utf8_are_joined() -> None:
 
 def test_a_record_has_no_more_lines_and_bytes_than_allowed() -> None:
     """If the next line would give a record too many lines or bytes, the record ends before this
-    line. A single line may have more bytes than this limit."""
+    line. A single line may have more bytes than a record of several lines may have."""
     assert records(start(2), b"A\n1\n2\n3\n4\nB\n") == [b"A\n1", b"2\n3", b"4", b"B"]
     assert records(start(bytes_max=4), b"A\n12\n3456789\n0\n") == [b"A\n12", b"3456789", b"0"]
 

@@ -109,9 +109,9 @@ SCHEMA = json.dumps(
 
 
 def test_a_schema_takes_groups_and_members() -> None:
-    """With a schema, members are converted to the types of their fields, and are also found by
-    aliases. A member may have the same name as the group that contains the object. The time may be
-    a member."""
+    """With a schema, members are converted to the types of their fields. A field also takes a
+    member whose name is an alias of the field. A member may have the same name as the group that
+    contains the object. The time may be a member."""
     settings = source(
         parser={"type": "log4j", "pattern": "%p - %m%n", "json_field": "message"},
         timestamp=Times(fields=["at"], format="rfc3339"),
@@ -158,9 +158,9 @@ def test_json_in_a_containers_log(runtime: str) -> None:
 
 
 def test_unreadable_times_of_the_prefix_are_marked() -> None:
-    """With `on_error: read_time`, a row whose time is in the prefix and cannot be read is marked in
-    the field `timestamp_replaced`. Other rows are not marked, although the JSON object contains no
-    time."""
+    """With `on_error: read_time`, a row is marked in the field `timestamp_replaced` if the time in
+    its prefix cannot be read. If this time can be read, the row is not marked, although the JSON
+    object contains no time."""
     lenient = Times(fields=["time"], format="rfc3339", on_error="read_time")
     made = made_of(source(timestamp=lenient), "soon INFO {}", '2026-11-23T08:15:01Z X {"a":1}')
     assert [each.row["timestamp_replaced"] for each in made.rows] == [True, False]

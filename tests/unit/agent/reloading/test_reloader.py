@@ -121,8 +121,8 @@ def test_a_refused_reload_changes_nothing(site: Site) -> None:
 
 def test_a_refusal_of_unchanged_files_leaves_no_alarm(site: Site) -> None:
     """If a reload is refused, but the files have the running settings, /health does not mention the
-    files. This happens, for example, if the registry does not answer, or if a bad file was
-    corrected meanwhile."""
+    files. A reload may be refused in this case because the registry does not answer, or because a
+    file had a mistake that was corrected meanwhile."""
     site.reloader.ask()
     site.reloader.refuse(Refusal("the registry does not answer", 3))
     assert site.look() == {}
@@ -221,7 +221,7 @@ def test_a_hangup_that_comes_early_is_a_request(site: Site) -> None:
 
 def test_a_reload_names_fields_that_the_loader_refuses(site: Site) -> None:
     """If a field has the name of one of the loader's columns, the answer to a reload says so, once
-    for each source, although the agent itself can take the settings."""
+    for each source, although the agent itself accepts such settings."""
     parser = ParserSettings(type="regex", pattern="(?P<_host>.*)")
     world = World(settings(raw(parser=parser)))
     prepared = replace(site.prepared(), destinations=world.destinations() * 2)

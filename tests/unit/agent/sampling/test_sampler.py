@@ -204,9 +204,9 @@ def test_another_program_does_not_tell_what_it_would_make(monkeypatch: pytest.Mo
 
 
 def test_an_unreadable_file_is_tried_again_and_then_told_as_gone() -> None:
-    """If a file cannot be read for a while, its sample is sent later. If the file stays unreadable,
-    the agent reports the range as gone after a number of attempts, so that other samples do not
-    wait forever."""
+    """If the agent cannot read a range of bytes that it has chosen for a sample, it sends the
+    sample later. If the range's file stays unreadable, it reports the range as gone after a number
+    of attempts, so that other samples do not wait forever."""
     here = world()
     here.start()
     write(here, b"INFO one\n")

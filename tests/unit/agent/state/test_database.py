@@ -204,6 +204,25 @@ def test_another_database_or_format_is_refused(tmp_path: Path) -> None:
         open_state(tmp_path)
 
 
+@promise("2 corrupt state")
+def test_a_database_that_is_no_file_is_refused(tmp_path: Path) -> None:
+    """If the state is a directory, or a link to a file that is not there (perhaps on a disk that is
+    not mounted), the agent does not begin anew, because it would send all lines twice."""
+    state, away = tmp_path / "state", tmp_path / "away"
+    state.mkdir()
+    away.mkdir()
+    path = state / database.DATABASE
+    path.symlink_to(away / database.DATABASE)
+    with pytest.raises(StateRefused, match="is no file, or a link to a file that is not there"):
+        open_state(state)
+    open_state(away).close()
+    open_state(state).close()
+    path.unlink()
+    path.mkdir()
+    with pytest.raises(StateRefused, match="is no file"):
+        open_state(state)
+
+
 def test_a_half_made_database_is_made_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """If the agent crashes while it creates its database, there is no file with the database's
     name. So the next start creates the database from the beginning."""

@@ -67,7 +67,8 @@ def test_what_the_newer_state_may_have_sent_is_read_again_under_new_ids(
 ) -> None:
     """After an older copy of the state was adopted, the agent continues to read in an open file
     under a new file id. Otherwise readers could mistake a line for a repeat of another line that
-    was sent after the copy was made. The unsent counts in the copy are dropped."""
+    was sent after the copy was made. The agent drops the counts in the copy that are in no delta
+    yet, because it published them while it used the newer state."""
     renew(state, Newest(1, 18, 0))
     *kept, found = state.files()
     assert [each.file for each in kept] == [12, 13]
@@ -114,8 +115,9 @@ def test_it_is_looked_at_once(state: StateDatabase, tmp_path: Path) -> None:
 
 
 def test_adopted_twice_the_first_time_counts(tmp_path: Path, state: StateDatabase) -> None:
-    """If a state is adopted twice in a row, the agent uses the message number that the first
-    adoption stored, because the agent read and sent nothing between the two adoptions."""
+    """An adoption stores the number of the state's last message. If a state is adopted twice in a
+    row, the agent compares the messages of the audit topic with the number that the first adoption
+    stored, because it sent nothing between the two adoptions."""
     state.close()
     ledger.adopt(tmp_path, new_epoch=True)
     again = open_state(tmp_path)

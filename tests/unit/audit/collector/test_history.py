@@ -172,8 +172,8 @@ def test_times_of_tiers_are_deleted_with_the_history(site: Site) -> None:
 
 def test_a_restart_notes_no_change_and_then_names_the_tier(site: Site) -> None:
     """A restart of the collector adds no rows to the history. If a count of a bucket changes after
-    a restart, the cause in the new row names the tier and how many more records it has, but no
-    host."""
+    a restart, the cause in the new row names the tier and how many more records it has. It names no
+    host, because the counts of single hosts are not stored."""
     site.count(AGENT, 5)
     site.count(BROKER, 5)
     site.seal()
@@ -210,8 +210,8 @@ def test_a_fresh_open_bucket_costs_no_row(site: Site) -> None:
 
 
 def test_the_history_is_bounded(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of each bucket, the history keeps only the first row and the newest rows. It deletes all rows
-    of old buckets."""
+    """The history keeps a limited number of rows of each bucket: the first row and the newest ones.
+    If a bucket is older than `history.days`, it keeps no row of the bucket."""
     monkeypatch.setattr(history_store, "REVISIONS_MAX", 3)
     for number in range(8):
         status = Status.LOST if number % 2 else Status.COMPLETE
@@ -265,8 +265,8 @@ def test_the_json_of_a_bucket_says_how_long_after_its_end_a_tier_had_all(site: S
 
 
 def test_counts_in_memory_are_bounded() -> None:
-    """If there are too many counts of buckets in memory, those that were stored first are
-    dropped."""
+    """To find out which counts have changed, the history keeps counts of buckets in memory. If
+    there are too many, those that were stored first are dropped."""
     kept = Kept(2)
     for bucket in range(3):
         kept.put((LOGS, bucket, SIZE), {("agent", "web1"): 5})
@@ -297,8 +297,8 @@ def test_bad_questions_are_refused(site: Site, query: str) -> None:
 
 
 def test_completions_are_the_first_ones_and_the_newest_buckets(site: Site) -> None:
-    """The history says when each bucket was first complete, even if it was reopened later, and
-    names the buckets that were never complete. For this answer it reads only the newest buckets."""
+    """The history lists the newest buckets, and says of each when it was first complete, even if it
+    was reopened later, or that it was never complete."""
     first = site.bucket
     site.late_line()
     [completion] = site.history.completions(0, 10)

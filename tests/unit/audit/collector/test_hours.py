@@ -74,9 +74,9 @@ def test_complete_json_is_the_answer_of_audit_complete() -> None:
 
 @promise("6 complete before a time")
 def test_the_answer_says_up_to_which_message_an_output_was_heard() -> None:
-    """If the query has the parameter `output`, the answer contains the epoch and the number of the
-    newest message that the collector has received from this output's loader. If the collector has
-    no message from it, the answer contains null."""
+    """If a request for /complete.json has the parameter `output`, the answer contains the epoch and
+    the number of the newest message that the collector has received from this output's loader. If
+    the collector has no message from it, the answer contains null."""
     later = [*heard(), delta(HDFS, 2)]
     for messages, last in ((heard(), 1), (later, 2)):
         _, found = got(messages, "/complete.json", output=HDFS.producer)
@@ -91,17 +91,18 @@ def test_the_answer_says_up_to_which_message_an_output_was_heard() -> None:
 
 
 def test_a_topic_that_was_made_again_is_told_by_its_id() -> None:
-    """If the topic in the query has an id after its name, the answer is only about the topic with
-    this id. Another topic of the same name is ignored."""
+    """If a request asks which hours of a topic are complete, and the topic has an id after its
+    name, the answer is only about the topic with this id. Another topic of the same name is
+    ignored."""
     assert got(heard(), "/complete.json", topic=f"{NAME} (id {LOGS.topic_id})")[1]["ok"]
     assert not got(heard(), "/complete.json", topic=f"{NAME} (id 0123)")[1]["ok"]
 
 
 @promise("6 complete before a time")
 def test_hours_json_names_each_hour_with_buckets_and_its_last_judgement() -> None:
-    """/hours.json lists the hours in which anything was counted, each with the time of its last
-    judgement. An hour is complete if all its buckets are complete. An hour without buckets is not
-    in the list."""
+    """/hours.json lists the hours that have buckets, each with the time of its last judgement. An
+    hour is complete if all its buckets are complete. An hour without buckets is not in the list,
+    unless lines of this hour may be lost."""
     until = report.time_text(3 * BLOCK_MS)
     [hour] = got(heard(), "/hours.json", until=until)[1]["hours"]
     assert hour == {
@@ -114,9 +115,10 @@ def test_hours_json_names_each_hour_with_buckets_and_its_last_judgement() -> Non
 
 @promise("5 success file")
 def test_an_hour_in_which_lines_may_be_lost_is_not_complete() -> None:
-    """If an agent declares a loss whose end is not known, the lost lines may belong to hours in
-    which nothing was counted. /hours.json lists these hours as not complete, although they have no
-    bucket. The loader reads this list, so it removes the `_SUCCESS` files of these hours."""
+    """If an agent declares a loss and does not know the last bucket of the lost lines, these lines
+    may belong to hours in which nothing was counted. /hours.json lists these hours as not complete,
+    although they have no bucket. The loader reads this list, so it removes the `_SUCCESS` files of
+    these hours."""
     until = report.time_text(5 * BLOCK_MS)
     begin = 30 * SIZE
     lost = replace(LOSS, end=None, from_bucket=begin, to_bucket=None)
@@ -150,8 +152,8 @@ def test_a_bucket_that_reaches_into_the_next_hour_belongs_to_both(later: int) ->
 
 def test_a_bucket_of_an_older_store_is_looked_for_in_a_day_at_most() -> None:
     """The collector's store may contain a bucket that is longer than a day, because older versions
-    accepted messages with such buckets. To find the buckets that reach into an hour, the collector
-    then searches only the day before the hour, so that an answer does not take too long."""
+    accepted messages with such buckets. Even then, the collector searches only the day before an
+    hour for buckets that reach into the hour, so that an answer does not take too long."""
     ledger = ledger_of(map(encode, heard()))
     ledger._connection.execute("UPDATE tallies SET bucket_ms = ?", (2**63 - 1,))
     clock = ManualClock(NOW)

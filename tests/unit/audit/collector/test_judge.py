@@ -51,8 +51,8 @@ from support.randomness import share_of
 SIZE = 60_000
 POLICY = Policy(tiers=(Tier.AGENT, Tier.BROKER), lateness_ms=0)
 _OPPOSITE = Count(LOGS, 7, 0, SIZE, 1, 1, 1)
-"""A count of 1. Together with a count of -1 in the topic of rejects, the numbers of records and
-rejects add up to 0."""
+"""A count of 1. With a count of -1 in the topic of rejects, records and rejects add up to 0, and a
+careless computation of the share of rejects would divide by 0."""
 _COMPLETE = "/complete.json?topic=dc1.logs&since=2h&until=5m"
 _PAGES = (
     "/", "/index.json", "/buckets", "/topics", "/hosts", "/rejects", "/history.json",
@@ -179,9 +179,9 @@ def test_no_messages_keep_a_page_from_being_made(said: list[Message]) -> None:
 
 
 def test_the_judge_says_when_buckets_become_due(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The judge says how long after the beginning of a step the next bucket becomes due, and how
-    long this bucket is. The result does not depend on how long the step takes to read the evidence.
-    If no bucket will become due, the judge says so."""
+    """The judge says how long after the beginning of a step of judging the next bucket becomes due
+    (old enough to be complete), and how long this bucket is. The result does not depend on how long
+    the step takes to read the evidence. If no bucket will become due, the judge says so."""
     site = Site()
     assert (site.judge.step(), site.judge.due)[1] is None
     now_ms = site.clock.time_ms()
@@ -206,9 +206,9 @@ def test_the_judge_says_when_buckets_become_due(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_what_is_due_is_judged_before_what_is_young(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If a step has no time for all buckets, it judges the buckets that are due, and leaves the
-    younger buckets (not due yet) for the next step. The verdicts on younger buckets are going to
-    change anyway, when more messages arrive."""
+    """If a step of judging has no time for all buckets, it judges the buckets that are due (old
+    enough to be complete), and leaves younger buckets for the next step, because the verdicts on
+    these are going to change when more messages arrive."""
     site = Site()
     young = site.clock.time_ms() // SIZE + 5
     for index in (0, 1, young):
@@ -238,7 +238,7 @@ def test_only_what_changed_is_judged(monkeypatch: pytest.MonkeyPatch) -> None:
     site.seal()
     for _ in range(3):
         site.judge.step()
-    assert told == [100, 0]  # step 1 tells nothing, step 2 all buckets, step 3 none
+    assert told == [100, 0]  # step 2 reports all buckets and step 3 none; step 1 reports nothing
     site.count(LOGS, 50, agent=4)
     site.count(LOGS, 100)
     site.seal()
@@ -299,7 +299,7 @@ def test_blocks_that_are_gone_are_forgotten() -> None:
 @promise("6 complete")
 def test_an_acceptance_that_was_taken_back_holds_no_longer(monkeypatch: pytest.MonkeyPatch) -> None:
     """If a person takes back the acceptance of a bucket, the bucket is overdue again (due, but not
-    complete). This is also true if the next step has no time to judge the bucket."""
+    complete). This is also true if the next step of judging has no time for the bucket."""
     site = Site()
     for index in (0, 1):
         site.count(LOGS, index, broker=4)
@@ -339,7 +339,8 @@ def test_a_deleted_bucket_does_not_come_back_by_a_loss() -> None:
 def test_rejects_are_judged_again_when_the_bucket_of_their_topic_is_deleted() -> None:
     """The share of rejects depends on the counts of two topics: the topic itself, and its topic of
     rejects. If the counts of one of these topics are deleted in a bucket, a running judge judges
-    the same bucket of the other topic again. Its verdict is that of a judge that starts later."""
+    the same bucket of the other topic again. The new verdict is the same as that of a judge that
+    starts after the deletion."""
     site, policy = Site(), replace(POLICY, rejects_share=0.6)
     site.judge = Judge(site.ledger, lambda: policy, site.clock)
     for source in (LOGS, REJECTED):
@@ -376,9 +377,9 @@ def test_an_old_bucket_is_judged_although_all_change_again_and_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The judge reaches every bucket, even if all buckets must be judged again before each step. In
-    this test, an agent declares a loss before each step, so all buckets must be judged again, but a
-    step has time for only one of them. The oldest bucket has lost lines. The judge notices these
-    lost lines at the latest when it has judged each bucket once."""
+    this test, that is so because an agent declares a loss before each step, and a step has time for
+    only one bucket. The oldest bucket has lost lines. The judge notices them at the latest when it
+    has judged each bucket once."""
     site, count = Site(), 10
     for index in range(count):
         site.count(LOGS, index)
@@ -398,9 +399,9 @@ def test_an_old_bucket_is_judged_although_all_change_again_and_again(
 
 @promise("6 complete")
 def test_only_balanced_buckets_get_narrow_checksums() -> None:
-    """The checksums of a bucket are made narrow (cut to 24 bits) once, when the bucket is due and
-    complete. If further records of this bucket are counted later, the bucket stays complete only if
-    all tiers count the same records."""
+    """The checksums of a bucket are made narrow (cut to 24 bits) when the bucket is due and
+    complete, and only once. If further records of this bucket are counted later, the bucket stays
+    complete only if all tiers count the same records."""
     site = Site()
     site.count(LOGS, 0)
     site.count(LOGS, 1, broker=4)

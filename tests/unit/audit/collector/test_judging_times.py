@@ -1,4 +1,5 @@
-"""Tests when the collector judges: when buckets become due, but not too often."""
+"""Tests when the collector judges: when buckets become due (old enough to be complete), but not too
+often."""
 
 from __future__ import annotations
 
@@ -12,7 +13,9 @@ MINUTE_S = 60.0
 
 
 def test_judging_takes_a_twentieth_of_the_time() -> None:
-    """If no bucket becomes due soon, the collector waits twenty times as long as judging took."""
+    """If no bucket soon becomes due (old enough to be complete), judging takes a twentieth of the
+    time: if a step took half a second, the next step begins ten seconds after the beginning of this
+    step."""
     assert next_step_s(0.5, None) == STEP_SHARE * 0.5
     assert next_step_s(0.5, Due(600.0, 3600.0)) == STEP_SHARE * 0.5
 
@@ -25,9 +28,9 @@ def test_a_quick_step_is_followed_after_a_second() -> None:
 
 @pytest.mark.parametrize("taken_s", [0.001, 0.2, 0.6, 0.9, 1.1, 1.5, 2.0, 2.5, 2.9, 3.5, 4.5, 5.5])
 def test_each_bucket_is_judged_when_it_becomes_due(taken_s: float) -> None:
-    """If a bucket becomes due each minute, a step of judging begins within a second after each of
-    these moments, although the collector would otherwise wait longer between two steps. Judging
-    takes at most a tenth of the time."""
+    """If a bucket becomes due (old enough to be complete) each minute, a step of judging begins
+    within a second after each of these moments, although the collector would otherwise wait longer
+    between two steps. Judging takes at most a tenth of the time."""
     for tenth in range(0, 600, 7):
         began, steps = tenth / 10, list[float]()
         while began < 60 * MINUTE_S:

@@ -69,9 +69,10 @@ def at_risk(name: str, topic: str, lacking: str) -> float | None:
 
 
 def test_risks_are_told_with_bytes_and_the_time_that_is_left() -> None:
-    """One metric has the sum of a topic's unsafe bytes (not yet acknowledged by a broker) on all
-    hosts. Another metric has the time until the first of these bytes will be lost, and no value if
-    this time is not known. Both metrics disappear when no bytes are at risk any more."""
+    """One metric has the bytes of a topic that are at risk, for each tier that lacks them. For the
+    tier broker, these are the bytes on all hosts that no broker has acknowledged. Another metric
+    has the time until the first of these bytes will be lost, and no value if this time is not
+    known. Both metrics disappear when no bytes are at risk any more."""
     state = HostState("dc1", "app1", HostStatus.REPORTING, expected=True)
     hosts = [
         HostRisk(state, "dc1", NOW, TopicBacklog("logs", 5, 6, 1, loss_ms))
@@ -135,8 +136,8 @@ def test_a_line_of_the_future_makes_no_topic_fresh() -> None:
 
 def test_a_topic_says_until_when_it_is_complete() -> None:
     """The metric of completeness is the time up to which all buckets of the topic are complete. If
-    even the oldest bucket is overdue, the metric is the start of this bucket. So the metric still
-    has a value, and the alert about a value that is too old fires."""
+    even the oldest bucket should be complete by now and is not, the metric is the start of this
+    bucket. So the metric still has a value, and the alert about a value that is too old fires."""
     sent = [count(LOGS, index) for index in (3, 4, 5)]
     tell(sent, sent, [*sent[:2], count(LOGS, 5, 4)])
     assert metric("complete_until_timestamp_seconds") == 300
@@ -205,8 +206,8 @@ def test_losses_are_counted_by_reason_without_numbers_and_paths() -> None:
 
 
 def test_rare_reasons_of_losses_are_counted_together() -> None:
-    """Only a bounded number of reasons have metrics of their own. Losses with other reasons are
-    counted together in one more metric."""
+    """Only a bounded number of reasons of losses have metrics of their own. Losses with other
+    reasons are counted together in one more metric."""
     words = [f"reason {letter}" for letter in "abcdefghijklmnopqrstuvwxyz"]
     losses = tuple(loss(each, 10 * at, 10 * at + 10) for at, each in enumerate([words[0], *words]))
     tell([count(LOGS, 3)], [count(LOGS, 3)], [count(LOGS, 3)], losses)

@@ -81,8 +81,8 @@ def texts(examples: RejectExamples) -> list[str]:
 def test_the_example_is_of_the_newest_bucket_with_rejects(
     world: World, examples: RejectExamples
 ) -> None:
-    """The example is a line of the newest bucket with rejects. The thread reads the next example
-    only when a newer bucket has rejects."""
+    """As an example of a topic's rejects, the collector reads a line of the newest bucket with
+    rejects. It reads the next example only when a newer bucket has rejects."""
     examples.look()
     assert (texts(examples), world.opened) == ([], 0)
     world.topic.reject(START + 5, b"old")
@@ -101,8 +101,9 @@ def test_the_example_is_of_the_newest_bucket_with_rejects(
 def test_while_the_brokers_are_away_the_earlier_example_stays(
     world: World, examples: RejectExamples
 ) -> None:
-    """If the brokers cannot be reached, pages continue to show the earlier example, and the thread
-    tries again in its next pass."""
+    """If the brokers cannot be reached, the pages continue to show the earlier example of a
+    rejected line. The collector's thread that reads examples tries again in its next pass over the
+    topics."""
     world.topic.reject(START, b"one")
     world.count(START)
     examples.look()
@@ -119,8 +120,9 @@ def test_while_the_brokers_are_away_the_earlier_example_stays(
 def test_an_example_that_has_expired_is_looked_for_once(
     world: World, examples: RejectExamples
 ) -> None:
-    """If the records of a bucket have expired, or if the cluster does not have the topic of
-    rejects, there is no example. The thread does not ask the brokers again for this bucket."""
+    """The collector reads one rejected line of each topic as an example. If the rejects of the
+    newest bucket have expired, or if the cluster does not have the topic of rejects, there is no
+    example. The collector does not ask the brokers again for this bucket."""
     world.count(START)
     world.source = replace(REJECTED, topic="other.rejected")
     world.count(START)
@@ -132,8 +134,8 @@ def test_an_example_that_has_expired_is_looked_for_once(
 def test_the_topics_that_are_read_are_bounded(
     world: World, examples: RejectExamples, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The thread reads examples of at most TOPICS_MAX topics: those with most rejects. It forgets
-    the example of a topic that is no longer among them."""
+    """The collector reads examples of rejected lines of at most TOPICS_MAX topics: those with most
+    rejects. It forgets the example of a topic that is no longer among them."""
     world.topic.reject(START, b"one")
     world.count(START)
     examples.look()
@@ -148,8 +150,8 @@ def test_the_topics_that_are_read_are_bounded(
 def test_the_thread_looks_again_and_ends(
     world: World, examples: RejectExamples, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The thread repeats its pass over the topics until the collector ends. The thread then ends,
-    too."""
+    """The collector's thread that reads examples of rejected lines passes over the topics again and
+    again. When the collector ends, the thread ends, too."""
     monkeypatch.setattr(reject_examples, "FIRST_LOOK_S", 0.0)
     monkeypatch.setattr(reject_examples, "LOOK_EVERY_S", 0.01)
     world.topic.reject(START, b"one")
@@ -221,8 +223,9 @@ def loaded(world: World, monkeypatch: pytest.MonkeyPatch) -> Loaded:
 
 
 def test_a_record_that_the_loader_rejected_is_shown(loaded: Loaded) -> None:
-    """The example of the loader's rejects is the record that the note of the newest load with
-    rejects names. The thread reads the next record only when a newer load has rejects."""
+    """The loader reports each load in a note. As an example of the records that the loader
+    rejected, the collector reads the record that the note of the newest load with rejects names. It
+    reads the next one only when a newer load has rejects."""
     loaded.append(b"one", b"t\x1bwo", b"three")
     assert loaded.shown() == {}
     loaded.load(AT, 0, 1)
@@ -237,8 +240,9 @@ def test_a_record_that_the_loader_rejected_is_shown(loaded: Loaded) -> None:
 def test_a_record_that_no_agent_has_sent_is_never_shown(
     loaded: Loaded, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A record without origin is never shown, even if its batch also has a record of an agent.
-    Another program has sent it, so no rule of an agent has masked passwords in it."""
+    """A record without origin is never shown as an example of rejects, even if its batch also has a
+    record of an agent. Another program has sent it, so no rule of an agent has masked passwords in
+    it."""
     loaded.append(b"password=1", is_of_agent=False)
     loaded.load(AT, 0, 0)
     assert loaded.shown() == {}
@@ -258,17 +262,17 @@ def test_a_record_that_no_agent_has_sent_is_never_shown(
 def test_a_record_that_is_not_there_has_no_example(
     loaded: Loaded, record: tuple[int, int, int]
 ) -> None:
-    """There is no example if the record that a note names has expired, or if the topic lacks its
-    partition. There is no example either if another record has its offset now, because the topic
-    was created again."""
+    """The note about a load names a record that the loader rejected. The pages show no example of
+    rejects if this record has expired, or if the topic lacks its partition. They show none either
+    if another record has its offset now, because the topic was created again."""
     loaded.append(b"one")
     loaded.load(*record)
     assert loaded.shown() == {}
 
 
 def test_without_rejects_no_record_is_read(loaded: Loaded) -> None:
-    """If no rejected records are left, because a reload has made rows of them, the record that a
-    load's note names is not shown."""
+    """The note about a load names a record that the loader rejected. If a reload has made rows of
+    all rejected records, the pages do not show the record that the note names."""
     loaded.append(b"one")
     loaded.load(AT, 0, 0)
     loaded.rejects = 0

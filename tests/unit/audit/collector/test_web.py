@@ -227,8 +227,8 @@ def test_the_roster_is_shown_with_every_hosts_state() -> None:
 
 
 def test_a_fleet_has_a_page_that_is_bounded() -> None:
-    """The page of a large fleet shows a limited number of hosts. It lists the expected hosts that
-    do not report first, and says how many hosts it does not show."""
+    """The page of a large fleet shows a limited number of hosts. Its list begins with the expected
+    hosts that do not report. The page says how many hosts it does not show."""
     fleet = [RosterEntry(f"web{index}", "dc1", retired=True) for index in range(HOSTS_SHOWN + 10)]
     many = replace(POLICY, roster=Roster([*fleet, RosterEntry("zz", "dc9")]))
     _, _, body = _get(_ledger(), "/hosts", policy=many)

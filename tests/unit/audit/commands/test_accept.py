@@ -119,8 +119,9 @@ def test_by_a_clock_that_is_ahead_nothing_is_accepted(
 
 
 def test_a_range_takes_what_is_there(ask: Ask) -> None:
-    """If the command gets a range of time, it accepts only the buckets of the range that are not
-    complete. If the range has no such bucket, the command says so and ends with status 2."""
+    """If `accept` is given a range of time, it accepts only the buckets of the range that are not
+    complete or have a warning. If the range has no such bucket, `accept` says so and ends with
+    status 2."""
     status, printed = ask("accept logs 1970-01-01T00:00:00Z 1970-01-01T00:02:00Z --reason x")
     assert (status, printed.count("(lost)")) == (0, 1)
     for line, words in (
@@ -135,8 +136,8 @@ def test_a_range_takes_what_is_there(ask: Ask) -> None:
 
 
 def test_without_a_name_it_is_the_login_name(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without --name, an acceptance contains the person's login name, even if the command runs
-    under sudo, where every person's user is root."""
+    """Without --name, an acceptance contains the person's login name, even if `accept` runs under
+    sudo, where every person's user is root."""
     monkeypatch.setenv("SUDO_USER", "grace")
     assert ask("accept logs 1970-01-01T00:01:00Z --reason x")[0] == 0
     assert "accepted by grace (x)" in ask("report")[1]
@@ -231,7 +232,7 @@ def test_a_bucket_before_1970_is_accepted(ask: Ask, store: Ledger) -> None:
 
 def test_of_a_topic_that_was_made_again_one_can_be_accepted(ask: Ask, store: Ledger) -> None:
     """If two topics have the same name, a person accepts a bucket of one of them by the topic's
-    name and the first digits of its id, which reports print. Without an id, the command accepts the
+    name and the first digits of its id, which reports print. Without an id, `accept` accepts the
     buckets of both topics."""
     again = replace(LOGS, topic_id="0123456789abcdef")
     loss = replace(LOSS, source=again, file=4)
@@ -251,7 +252,7 @@ def test_of_a_topic_that_was_made_again_one_can_be_accepted(ask: Ask, store: Led
 
 def test_what_agents_rejected_of_a_topic_is_in_its_report(ask: Ask, store: Ledger) -> None:
     """The report of one topic includes the lines that agents rejected for this topic, whether or
-    not the name of the topic in the command includes the cluster's name."""
+    not the topic's name is given to `report` with the cluster's name."""
     reject(store, 1, 2)
     for name in ("logs", "dc1.logs"):
         printed = ask(f"report --topic {name}")[1]
@@ -283,8 +284,8 @@ def test_of_many_places_the_nearest_are_named_where_one_is_not_known() -> None:
 
 def test_a_place_that_other_words_still_retire_is_named_with_them(ask: Ask) -> None:
     """If a person takes back the retirement of a place (a tier of one cluster, or an output),
-    another retirement or a setting may still retire the place or a part of it. Then the command
-    names this other retirement or setting."""
+    another retirement or a setting may still retire the place or a part of it. `retire` then names
+    this other retirement or setting."""
     old = "hdfs /old --name ada --reason moved"
     one = "hdfs /old/dc1.logs --name bob --reason gone"
     assert ask(f"retire {old}")[0] == ask(f"retire {one}")[0] == 0

@@ -47,8 +47,8 @@ def _answering(monkeypatch: pytest.MonkeyPatch, answer: bytes | Exception) -> li
 def test_the_command_prints_the_collectors_history(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The command asks the collector for the history of a topic, and prints a line for each change
-    of a verdict."""
+    """`skidway audit report --history` asks the collector for the history of a topic, and prints a
+    line for each change of a verdict."""
     asked = _answering(monkeypatch, json.dumps(ANSWER).encode())
     assert (
         main(["audit", "report", "--history", "--topic", "logs", "--collector", "http://c:1"]) == 0
@@ -60,6 +60,19 @@ def test_the_command_prints_the_collectors_history(
         "  2026-02-01T11:30:07Z reopened by 12 more records of web7 at agent",
         "The history remembers since 2026-01-20T08:00:00Z.",
     ]
+
+
+def test_control_characters_of_names_are_escaped(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """If a path contains control characters, `skidway audit report --history` prints escapes, so
+    that a terminal does not carry these characters out."""
+    answer = json.dumps(ANSWER).replace("web7", "/log/\\u001b[2J\\u0007a\\nb")
+    _answering(monkeypatch, answer.encode())
+    assert main(["audit", "report", "--history", "--collector", "http://c:1"]) == 0
+    printed = capsys.readouterr().out
+    assert r"12 more records of /log/\x1b[2J\x07a\nb at agent" in printed
+    assert printed.replace("\n", "").isprintable()
 
 
 @pytest.mark.parametrize(
@@ -80,8 +93,8 @@ def test_who_cannot_answer_is_named(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """If the collector cannot be reached, the command's exit status is 3. If the collector refuses
-    the request, it is 2."""
+    """If the collector cannot be reached, `skidway audit report --history` ends with status 3. If
+    the collector refuses the request, it ends with status 2."""
     _answering(monkeypatch, answer)
     assert main(["audit", "report", "--history"]) == status
     assert words in capsys.readouterr().err

@@ -97,7 +97,7 @@ def short(bucket: int, number: int) -> list[Message]:
 def test_json_says_how_long_after_its_end_a_tier_had_all_records(
     why: Why, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With --json, the command prints for each place of a bucket its count and `latency_ms`: the
+    """With --json, `audit why` prints for each place of a bucket its count and `latency_ms`: the
     time between the bucket's end and the moment at which the place first had all records.
     `latency_ms` is null if the place lacks records. It is null for all places if no collector
     answers, or if the collector's answer is not understood."""
@@ -128,8 +128,8 @@ def test_json_says_how_long_after_its_end_a_tier_had_all_records(
 
 
 def test_the_oldest_bucket_that_should_be_complete_is_explained(why: Why) -> None:
-    """Without the argument BUCKET, the command explains the oldest overdue bucket, says how many
-    other overdue buckets there are, and ends with status 1."""
+    """Without the argument BUCKET, `audit why` explains the oldest overdue bucket (one that should
+    be complete by now), says how many other overdue buckets there are, and ends with status 1."""
     status, said = why([*good(), *short(START + SIZE, 3)], "--json")
     [bucket] = said["buckets"]
     assert (status, said["others"], bucket["bucket"]) == (1, 0, "1970-01-01T00:11:00Z")
@@ -146,7 +146,7 @@ def test_the_oldest_bucket_that_should_be_complete_is_explained(why: Why) -> Non
 
 
 def test_without_a_topic_one_bucket_of_each_topic_is_named(why: Why) -> None:
-    """Without the argument TOPIC, the command names one bucket of each topic that has buckets with
+    """Without the argument TOPIC, `audit why` names one bucket of each topic that has buckets with
     problems: the bucket that `why TOPIC` would explain. It prints the gravest cause of this bucket,
     the next command to run, and the number of other buckets with problems."""
     said = [*good(), *short(START + SIZE, 3)]
@@ -165,13 +165,13 @@ def test_without_a_topic_one_bucket_of_each_topic_is_named(why: Why) -> None:
 
 
 def test_without_a_topic_nothing_is_named_if_all_is_well(why: Why) -> None:
-    """If no bucket has a problem, the command says so, with status 0."""
+    """If no bucket has a problem, `audit why` says so, and ends with status 0."""
     status, text = why(good(), topic=())
     assert (status, text) == (0, "Every bucket that is due is complete or accepted.\n")
 
 
 def test_a_bucket_that_is_named_is_explained_alone(why: Why) -> None:
-    """If the argument BUCKET names a complete bucket, the command explains nothing and ends with
+    """If the argument BUCKET names a complete bucket, `audit why` explains nothing and ends with
     status 0, whatever the verdicts on other buckets are."""
     said = [*good(), *short(START + SIZE, 3)]
     status, document = why(said, "1970-01-01T00:10:30Z", "--json")
@@ -179,8 +179,8 @@ def test_a_bucket_that_is_named_is_explained_alone(why: Why) -> None:
 
 
 def test_rows_that_wait_for_a_load_hide_no_other_cause(why: Why) -> None:
-    """Between two loads, newer buckets always lack rows. The command explains a bucket that lacks
-    only rows if no bucket has another cause."""
+    """Between two loads, the newest buckets always lack rows. Therefore `audit why` explains a
+    bucket that waits for its load only if no bucket has another problem."""
     bucket_ms = START + 4 * SIZE
     lost = replace(LOSS, from_bucket=bucket_ms, to_bucket=bucket_ms)
     later = delta(AGENT, 5, count(bucket=bucket_ms), losses=(lost,))
@@ -193,8 +193,8 @@ def test_rows_that_wait_for_a_load_hide_no_other_cause(why: Why) -> None:
 
 def test_findings_with_one_cause_place_and_command_are_told_together(why: Why) -> None:
     """A silent host gives two reasons why a bucket is not complete: the host's counts are missing,
-    and other tiers have more records than the host has counted. The text names both reasons, but
-    the cause, the place and the command only once."""
+    and other tiers have more records than the host has counted. `audit why` prints both reasons,
+    but the cause, the place and the command to run only once."""
     said = [
         delta(AGENT, 1, count(3)),
         *(delta(x, 1, count()) for x in (BROKER, MIRROR, HDFS)),
@@ -208,8 +208,8 @@ def test_findings_with_one_cause_place_and_command_are_told_together(why: Why) -
 
 def test_an_acceptance_of_several_causes_is_told_as_the_last_resort(why: Why) -> None:
     """An acceptance covers all causes of a bucket, even missing rows that the next load would
-    bring. So if a bucket has several causes, the text names `audit accept` once, as its last line,
-    and says that you should run the commands for the other causes before."""
+    bring. So if a bucket has several causes, `audit why` names `audit accept` once, in the last
+    line of its output, and says that you should run the commands for the other causes before."""
     advice = "An acceptance covers all causes of the bucket: run the other commands first."
     said = [*good()[:3], delta(HDFS, 1, count(3)), delta(AGENT, 2, losses=(LOSS,))]
     _, text = why([*said, seal(AGENT, 3, NOW, 2)])
@@ -221,8 +221,9 @@ def test_an_acceptance_of_several_causes_is_told_as_the_last_resort(why: Why) ->
 
 
 def test_a_bucket_that_is_too_young_is_not_to_be_accepted(why: Why) -> None:
-    """A declared loss makes a bucket lost before it is due, but nobody can accept it then. Until it
-    is due, the next command is `audit why` once more, and `audit accept` is not named."""
+    """A declared loss makes a bucket lost at once, but nobody can accept a bucket that is too young
+    to be complete. Until it is old enough, `audit why` advises to run `audit why` once more, and
+    does not name `audit accept`."""
     said = [*good()[:4], delta(AGENT, 2, losses=(LOSS,))]
     status, text = why(said, "1970-01-01T00:10:00Z", now=START + SIZE)
     assert status == 1
@@ -232,7 +233,7 @@ def test_a_bucket_that_is_too_young_is_not_to_be_accepted(why: Why) -> None:
 
 
 def test_no_other_commands_are_advised_if_there_are_none(why: Why) -> None:
-    """If `audit accept` is the only advice for each cause of a bucket, the text does not mention
+    """If `audit accept` is the only advice for each cause of a bucket, `audit why` does not mention
     other commands."""
     other = replace(LOSS, file=4, reason="it was truncated")
     said = [*good()[:4], delta(AGENT, 2, losses=(LOSS, other)), seal(AGENT, 3, NOW, 2)]
@@ -243,8 +244,9 @@ def test_no_other_commands_are_advised_if_there_are_none(why: Why) -> None:
 
 
 def test_one_acceptance_covers_all_buckets_with_the_same_causes(why: Why) -> None:
-    """If a loss concerns several successive buckets, one command accepts all of them. The command
-    names the first and the last of them. The series ends before a bucket with another cause."""
+    """If a loss concerns several successive buckets, `audit why` prints one `audit accept` for all
+    of them, with the first and the last of these buckets. The series ends before a bucket with
+    another cause."""
     buckets = [START + at * SIZE for at in range(4)]
     lost = replace(LOSS, from_bucket=START, to_bucket=buckets[2])
     counts = [count(bucket=x) for x in buckets]
@@ -268,7 +270,7 @@ def test_one_acceptance_covers_all_buckets_with_the_same_causes(why: Why) -> Non
 
 def test_a_recount_that_differs_is_told_once_and_of_no_bucket(why: Why) -> None:
     """A recount may find other files in an output than the loader has committed, although every
-    bucket is complete. The command reports this difference once, and names no bucket."""
+    bucket is complete. `audit why` reports this difference once, and names no bucket."""
     bad = RecountResult(NOW, "l1", "/logs", LOGS, None, 1, 1, 5, 1, 0, ("twice: copy.parquet",))
     status, text = why([*good(), bad])
     assert status == 1
@@ -279,7 +281,8 @@ def test_a_recount_that_differs_is_told_once_and_of_no_bucket(why: Why) -> None:
 
 
 def test_a_complete_bucket_with_a_warning_is_not_called_complete_alone(why: Why) -> None:
-    """If a bucket is complete but has a warning, its heading says "complete" and the warning."""
+    """If a bucket is complete but has a warning, its heading in the output of `audit why` has the
+    word "complete" and the warning."""
     counted = Count(REJECTED, 7, START, SIZE, 5, 10, 1)
     ranges = (Range(REJECTED, 0, 0, 5),)
     tiers = (BROKER, MIRROR, replace(HDFS, producer="/logs/dc1.logs.rejected"))
@@ -294,9 +297,9 @@ def test_a_complete_bucket_with_a_warning_is_not_called_complete_alone(why: Why)
 
 
 def test_a_silent_host_is_named_although_every_bucket_is_complete(why: Why) -> None:
-    """A silent host sends no counts, so all buckets may be complete without it. In this case the
-    command also judges the newest bucket that is due. The host's counts are missing in this bucket,
-    so the command names the host."""
+    """A silent host sends no counts, so all buckets may be complete without it. In this case `audit
+    why` also judges the newest bucket that is old enough to be complete. The host's counts are
+    missing in this bucket, so `audit why` names the host."""
     later = NOW + 200_000
     heard = [Heartbeat(x, 1, later) for x in (BROKER, MIRROR, HDFS)]
     status, document = why([*good(), *heard], "--json", now=later)
@@ -307,21 +310,21 @@ def test_a_silent_host_is_named_although_every_bucket_is_complete(why: Why) -> N
 
 
 def test_if_all_is_well_it_says_so(why: Why) -> None:
-    """If every bucket is complete and no host is silent, the command ends with status 0."""
+    """If every bucket is complete and no host is silent, `audit why` ends with status 0."""
     heard = [Heartbeat(x, 1, NOW) for x in (BROKER, MIRROR, HDFS)]
     status, text = why([*good(), seal(AGENT, 3, NOW, 2), *heard])
     assert (status, text) == (0, "Every bucket that is due is complete or accepted.\n")
 
 
 def test_an_unknown_topic_is_refused(why: Why) -> None:
-    """If no audit message names the topic, the command ends with status 2."""
+    """If no audit message names the topic, `audit why` ends with status 2."""
     assert why([Heartbeat(BROKER, 0, NOW)])[0] == 2
 
 
 def test_a_line_is_read_from_its_file_also_after_a_rotation(tmp_path: Path) -> None:
-    """The command shows the first missing line. After a rotation, the file at the announced path
-    has other lines. So the command reads the line from the file with the announced inode, at the
-    line's position."""
+    """`audit why` shows the first missing line. After a rotation, the file at the announced path
+    has other lines. So it reads the line from the file with the announced inode, at the line's
+    position."""
     path = tmp_path / "app.log"
     path.write_text("one\ntwo\nthree\n")
     inode = os.stat(path).st_ino
@@ -340,7 +343,7 @@ def test_a_line_is_read_from_its_file_also_after_a_rotation(tmp_path: Path) -> N
 
 
 def test_the_first_doubled_line_is_read_on_its_host(tmp_path: Path) -> None:
-    """If two agents have read the same file, all its lines are doubled. The command then shows the
+    """If two agents have read the same file, all its lines are doubled. `audit why` then shows the
     first line of the file, but only if it runs on the file's host."""
     path = tmp_path / "app.log"
     path.write_text("one\ntwo\n")
@@ -380,8 +383,8 @@ def brokers(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 
 def test_a_rejected_line_is_read_from_the_topic_of_rejects(brokers: list[Any]) -> None:
-    """The command shows a line that an agent rejected. It reads the line from the topic of rejects
-    and never from the host's file, because the agent has masked secret parts in the topic only. It
+    """`audit why` shows a line that an agent rejected. It reads the line from the topic of rejects
+    and never from the host's file, because only in the topic are the line's secrets masked. It
     reads lines for at most READ_MAX causes, and none for rejects of the loader."""
     found = Explanation(
         Cause.REJECTED, Tier.AGENT, agent=7, host=socket.gethostname(), path="/a.log",
@@ -410,7 +413,7 @@ def test_a_rejected_line_is_read_from_the_topic_of_rejects(brokers: list[Any]) -
 def test_a_missing_line_that_no_schema_decodes_is_noted(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """If a record on the brokers is Avro, and nobody named the registry, the command shows the
+    """If a record on the brokers is Avro, and --registry is not given, `audit why` shows the
     record's bytes, and says that --registry is missing."""
 
     class NoRegistry:

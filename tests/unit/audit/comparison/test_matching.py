@@ -1,4 +1,5 @@
-"""Tests how lines of files are matched with the records of a topic. The tests use no broker."""
+"""Tests how `skidway audit compare` matches lines of files with the records that a log shipper has
+made of them in a topic. The tests use no broker."""
 
 from __future__ import annotations
 
@@ -64,8 +65,8 @@ def spans(result: Result) -> list[tuple[Fate, int, int, int]]:
 
 @pytest.mark.parametrize("places", [True, False])
 def test_lines_that_were_shipped_once_are_good(log: Log, places: bool) -> None:
-    """If every line has one record, the comparison finds no difference, whether or not the records
-    say at which byte of the file their lines begin."""
+    """If every line of a log's files has one record in the topic, `skidway audit compare` finds no
+    difference, whether or not the records say at which byte of the file their lines begin."""
     log.write(TEXTS)
     log.ship(TEXTS, places=places)
     result = log.compare()
@@ -75,9 +76,10 @@ def test_lines_that_were_shipped_once_are_good(log: Log, places: bool) -> None:
 
 @pytest.mark.parametrize("places", [True, False])
 def test_missing_doubled_and_pending_lines_are_told_apart(log: Log, places: bool) -> None:
-    """A line without a record counts as missing if a later line was shipped, and otherwise as not
-    shipped yet. A line with two records counts as doubled, and the result names the partition and
-    offset of the second record."""
+    """`skidway audit compare` searches a record for each line of a log. A line without a record
+    counts as missing if a later line has a record, and otherwise as not shipped yet. A line with
+    two records counts as doubled, and the result names the partition and offset of the second
+    record."""
     log.write(TEXTS)
     log.ship(TEXTS[:3], places=places)
     log.ship(TEXTS[2:3], begin=16, places=places)
@@ -94,17 +96,17 @@ def test_missing_doubled_and_pending_lines_are_told_apart(log: Log, places: bool
 
 
 def test_equal_lines_are_counted(log: Log) -> None:
-    """A line that is in the file three times needs three records. If there are only two, and the
-    records do not say at which byte their lines begin, the last of the three lines counts as
-    missing."""
+    """A line that is in the log three times needs three records in the topic. If there are only
+    two, and the records do not say at which byte their lines begin, the last of the three lines
+    counts as missing."""
     log.write(["start", "same", "same", "same", "stop"])
     log.ship(["start", "same", "same", "stop"], places=False)
     assert spans(log.compare()) == [(Fate.MISSING, 16, 21, 1)]
 
 
 def test_the_rest_of_a_rotated_file_is_missing(log: Log) -> None:
-    """If the shipper has already sent lines of a newer file of the log, unsent lines at the end of
-    a rotated file count as missing, and not as "not shipped yet"."""
+    """If a log shipper has already sent lines of a newer file of the log, unsent lines at the end
+    of a rotated file count as missing, and not as "not shipped yet"."""
     log.write(TEXTS, "app.log.2.gz")
     log.write(["x1", "x2"], "app.log.1")
     log.write(["y1", "y2"])
@@ -129,8 +131,9 @@ def test_a_rotated_file_of_which_nothing_was_shipped_is_missing(log: Log) -> Non
 
 
 def test_lines_before_the_records_that_were_read_are_not_compared(log: Log) -> None:
-    """If only newer records were read, a line before the first line with a record is not compared,
-    because its record may be older. So it does not count as missing."""
+    """If `skidway audit compare` reads only the newer records of a topic, the lines of a file
+    before the first line with a record do not count as missing, because their records may be among
+    the older records."""
     log.write(TEXTS)
     log.ship(TEXTS[4:], begin=32)
     assert spans(log.compare(is_whole=False)) == [(Fate.NOT_COMPARED, 0, 32, 4)]
@@ -138,9 +141,10 @@ def test_lines_before_the_records_that_were_read_are_not_compared(log: Log) -> N
 
 
 def test_records_that_expired_from_another_partition_are_not_missed(log: Log) -> None:
-    """If records have expired from one of several partitions, the record of any line may be among
-    them. So a line without a record counts as missing only if an earlier line has a record with a
-    time after which no partition has lost records."""
+    """If records have expired from one of several partitions, the record of any older line may be
+    among them. `skidway audit compare` knows a time since which no record has expired. A line
+    without a record counts as missing only if an earlier line of the file has a record that is
+    newer than this time."""
     log.write(TEXTS)
     files = [lines.read(path) for path in lines.files_of([f"{log.folder}/*"])]
     records = Records("web7", [each.paths for each in files])
@@ -157,9 +161,9 @@ def test_records_that_expired_from_another_partition_are_not_missed(log: Log) ->
 
 
 def test_a_changed_line_is_neither_missing_nor_unknown(log: Log) -> None:
-    """A line counts as changed if the record with its path and first byte has another text (for
-    example only a part of the line). The line does not count as missing, and the record does not
-    count as unknown."""
+    """A line counts as changed if the record with the line's path and first byte has another text
+    (for example only a part of the line). The line does not count as missing, and the record does
+    not count as a record without a line."""
     log.write(TEXTS)
     log.ship([*TEXTS[:4], "line 0?", *TEXTS[5:]])
     result = log.compare()
@@ -168,8 +172,8 @@ def test_a_changed_line_is_neither_missing_nor_unknown(log: Log) -> None:
 
 
 def test_records_of_others_are_left_out(log: Log) -> None:
-    """Records of other hosts and of other logs are not matched with lines of this log, even if they
-    have the same text and position."""
+    """Records of other hosts and of other logs are not matched with the lines of the compared log,
+    even if they have the same text and position."""
     log.write(TEXTS[:1])
     files = [lines.read(log.path)]
     records = Records("web7", [(log.path,)])
@@ -220,8 +224,8 @@ def test_empty_and_unfinished_lines_do_not_count(log: Log) -> None:
     ],
 )
 def test_names_of_rotated_files(path: str, shipped: str, may: bool) -> None:
-    """The comparison recognizes whether the file at `path` may be the file that a shipper has read
-    at the path `shipped`, perhaps before a rotation."""
+    """`skidway audit compare` recognizes whether the file at `path` may be the file that a log
+    shipper has read at the path `shipped`, perhaps before a rotation."""
     assert may_have_been(path, shipped) is may
 
 
@@ -238,8 +242,8 @@ def test_the_files_of_patterns(log: Log, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_files_are_bounded(log: Log) -> None:
-    """The comparison refuses a pattern that matches no file, and files that have together more
-    lines than the limit."""
+    """`skidway audit compare` refuses a pattern that matches no file, and files that have together
+    more lines than the limit."""
     log.write(TEXTS)
     with pytest.raises(UsageError, match="more than"):
         lines.read(log.path, room=9)
@@ -249,8 +253,8 @@ def test_files_are_bounded(log: Log) -> None:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_what_was_injected_is_found(log: Log, seed: int) -> None:
-    """If random lines (some of them with equal texts) have no record or several records, the
-    comparison finds exactly these lines."""
+    """If some random lines have no record or several records, `skidway audit compare` finds exactly
+    these lines, even if some lines have equal texts."""
     chance = random.Random(seed)
     texts = [f"{chance.choice('ab')} {chance.randrange(40)}" for _ in range(200)]
     log.write(texts)
@@ -273,7 +277,8 @@ def test_what_was_injected_is_found(log: Log, seed: int) -> None:
 
 
 def test_a_link_to_itself_is_refused_with_a_sentence(tmp_path: Path) -> None:
-    """A link that leads to itself cannot be read. The comparison says so, and compares nothing."""
+    """A link that leads to itself cannot be read. If `skidway audit compare` is given such a link,
+    it says so, and compares nothing."""
     (tmp_path / "a.log").write_text("a\n")
     (tmp_path / "self.log").symlink_to("self.log")
     with pytest.raises(UsageError, match=r"cannot read .*self\.log: Too many levels"):

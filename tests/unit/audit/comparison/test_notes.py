@@ -28,9 +28,9 @@ def world(tmp_path: Path) -> Counting:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_notes_have_the_same_lines_as_the_file(tmp_path: Path, seed: int) -> None:
-    """A note contains the first byte, length and hash of each line that the comparison finds if it
-    reads the file itself. This holds whatever line ends, empty lines and other bytes the file
-    has."""
+    """A note of `skidway agent count` contains the first byte, length and hash of each line of a
+    file: the same lines that `skidway audit compare` finds if it reads the file itself. This holds
+    whatever line ends, empty lines and other bytes the file has."""
     chance = random.Random(seed)
     pieces = (b"a", b"\xff\x00", b"\n", b"\r\n", b"\r", b"\n\n", b"text of a line")
     data = b"".join(chance.choices(pieces, k=chance.randrange(1, 200)))
@@ -47,17 +47,17 @@ def test_notes_have_the_same_lines_as_the_file(tmp_path: Path, seed: int) -> Non
 
 @pytest.mark.parametrize(("data", "compared"), [(b"rest\nb\n", [5]), (b"rest", []), (b"x\ny", [])])
 def test_parts_of_lines_are_not_compared(data: bytes, compared: list[int]) -> None:
-    """If a noted range begins inside a line, the rest of this line is not compared, and neither is
-    a last line without a line end. The note still contains their lengths, so that all lengths add
-    up to the length of the range."""
+    """A note of `skidway agent count` covers a range of a file. If the range begins inside a line,
+    the rest of this line is not compared, and neither is a last line without a line end. The note
+    still contains their lengths, so that all lengths add up to the length of the range."""
     begins, lengths, hashes = notes.columns(100, notes.lines_of(data, is_divided=True))
     assert begins[hashes != NOT_COMPARED].tolist() == [100 + each for each in compared]
     assert int(lengths.sum()) == len(data)
 
 
 def test_damaged_notes_are_refused(world: Counting) -> None:
-    """A note whose content does not agree with its checksum is refused, and its lines are not
-    compared."""
+    """`skidway audit compare` refuses a note whose content does not agree with its checksum, and
+    does not compare its lines."""
     world.write("a", "b")
     world.turn()
     world.kill()
@@ -68,8 +68,8 @@ def test_damaged_notes_are_refused(world: Counting) -> None:
 
 
 def test_what_are_no_notes_is_refused(tmp_path: Path) -> None:
-    """The comparison refuses three directories with one sentence each: one without notes, one whose
-    notes have no entry yet, and one in which the notes are not a database."""
+    """`skidway audit compare` refuses three directories with one sentence each: one without notes
+    of lines, one whose notes have no entry yet, and one in which the notes are not a database."""
     with pytest.raises(UsageError, match="has no notes"):
         Notes(tmp_path).read(0, 0)
     open_count(tmp_path).close()
@@ -81,8 +81,8 @@ def test_what_are_no_notes_is_refused(tmp_path: Path) -> None:
 
 
 def test_notes_are_bounded(world: Counting) -> None:
-    """If the notes have more lines than the comparison can take, the comparison refuses the notes,
-    and says that --since must be later. With a later --since, the comparison accepts the notes."""
+    """If the notes have more lines than `skidway audit compare` can take, it refuses the notes, and
+    says that --since must be later. With a later --since, it accepts the notes."""
     world.write(*"abc")
     world.turn()
     world.clock.advance(100_000)
@@ -119,8 +119,8 @@ def spans(result: Result) -> list[tuple[int, Fate, int, int]]:
 
 
 def rotated(world: Counting) -> None:
-    """Writes and notes two generations of a log, which are then deleted, and a third file, which is
-    still there."""
+    """Writes two generations of a log, which are then deleted, and a third file, which is still
+    there. The lines of all three are noted."""
     world.turn()  # the first look
     for number, texts in enumerate((["a1", "a2", "a3"], ["b1", "b2", "b3"])):
         world.write(*texts)
@@ -133,8 +133,8 @@ def rotated(world: Counting) -> None:
 
 
 def test_losses_and_doublings_of_deleted_files_are_found(world: Counting) -> None:
-    """A line of a deleted file is missing if no record has it, and doubled if two records have
-    it."""
+    """The notes of `skidway agent count` still have the lines of a deleted file. Such a line counts
+    as missing if no record in the topic has it, and as doubled if two records have it."""
     rotated(world)
     records = records_of(world)
     ship(records, ["a1"])
@@ -151,9 +151,9 @@ def test_losses_and_doublings_of_deleted_files_are_found(world: Counting) -> Non
 
 @pytest.mark.parametrize("is_inode_reused", [False, True])
 def test_the_end_of_a_deleted_file_is_missing(tmp_path: Path, is_inode_reused: bool) -> None:
-    """The lines of a deleted file after its last shipped line are missing, because the shipper
-    cannot send them any more. This holds even if the shipper has sent no line of a newer file, or
-    if a new file has the inode and the path of the deleted file."""
+    """The lines of a deleted file after its last shipped line count as missing, because the log
+    shipper cannot send them any more. This holds even if the shipper has sent no line of a newer
+    file, or if a new file has the inode and the path of the deleted file."""
     world = Counting(tmp_path / "notes", "/log/*.log")
     world.turn()
     for path in (LOG, OTHER):
@@ -174,9 +174,9 @@ def test_the_end_of_a_deleted_file_is_missing(tmp_path: Path, is_inode_reused: b
 
 
 def test_lines_that_were_not_shipped_for_an_hour_are_named(tmp_path: Path) -> None:
-    """If a shipper does not send a file at all, for example because its pattern does not match the
-    file, the lines of the file are called late after an hour. The report then names the file, and
-    the result of the comparison is not good."""
+    """If a log shipper does not send a file at all, for example because its pattern does not match
+    the file, the lines of the file are called late after an hour. The report of `skidway audit
+    compare` then names the file, and its result is not good."""
     world = Counting(tmp_path / "notes", "/log/*.log")
     world.turn()
     for path in (LOG, OTHER):
@@ -198,8 +198,8 @@ def test_lines_that_were_not_shipped_for_an_hour_are_named(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("copy", [f"{LOG}.1", f"{LOG}-20260131", "/log/app-20260131.log"])
 def test_a_copy_that_is_shipped_too_doubles_its_lines(world: Counting, copy: str) -> None:
-    """If the shipper sends both a log and a copy of it (as copytruncate makes it), the lines count
-    as doubled, although the notes have them only once."""
+    """If a log shipper sends both a log and a copy of it (as copytruncate makes it), the lines
+    count as doubled, although the notes of `skidway agent count` have them only once."""
     world.turn()
     world.write("a1", "a2")
     world.turn()
@@ -213,9 +213,9 @@ def test_a_copy_that_is_shipped_too_doubles_its_lines(world: Counting, copy: str
 
 @pytest.mark.parametrize("other", ["/log/app-error.log", "/log/app.log.audit", "/log/app_1a.log"])
 def test_another_log_is_no_copy(world: Counting, other: str) -> None:
-    """If the shipper also sends another log with a similar name, the comparison ignores the records
-    of this other log. They do not stand for missing lines of the noted log, even if both logs begin
-    with the same line."""
+    """If the log shipper also sends another log with a similar name, `skidway audit compare`
+    ignores the records of this other log. They do not count as records of the noted log, even if
+    both logs begin with the same line."""
     world.turn()
     world.write("header", "a1", "a2")
     world.turn()
@@ -228,9 +228,10 @@ def test_another_log_is_no_copy(world: Counting, other: str) -> None:
 
 
 def test_a_copy_has_no_changed_lines(world: Counting) -> None:
-    """A record of a copy changes no line of the log: if it begins at the first byte of a line
-    without record, but has another text, the line still counts as not shipped yet. The lines before
-    it do not count as missing either."""
+    """A log shipper has sent a record of a copy of a log. In the log itself, the line at the same
+    position has another text, and no record. This line counts as not shipped yet, and not as
+    changed. The lines before it that have no record count as not shipped yet, too, and not as
+    missing."""
     world.turn()
     world.write("a1", "a2", "a3")
     world.turn()
@@ -241,9 +242,10 @@ def test_a_copy_has_no_changed_lines(world: Counting) -> None:
 
 
 def test_a_loss_is_not_forgotten_when_its_file_is_deleted(tmp_path: Path) -> None:
-    """If a shipper never sent a file and the file is deleted, the lines that were noted more than
-    an hour after the count began are missing. Older lines are not compared, because the shipper may
-    have sent them before the count began. As long as the file exists, its lines are only late."""
+    """If a log shipper never sent a file and the file is deleted, the lines that `skidway agent
+    count` noted more than an hour after it began to count are missing. Older lines are not
+    compared, because the shipper may have sent them before that. As long as the file exists, its
+    lines are only late."""
     world = Counting(tmp_path / "notes", "/log/*.log")
     world.write("a1", "a2", path=OTHER)
     world.write("b1")
@@ -286,9 +288,9 @@ def test_what_cannot_be_looked_at_is_not_gone(tmp_path: Path) -> None:
 
 
 def test_a_clock_that_was_set_back_hides_no_line(world: Counting) -> None:
-    """If the clock was ahead when the count began and is later set back by a day, lines that are
-    noted afterwards are still compared. No line counts as missing if its record may be older than
-    the records that the comparison reads."""
+    """If the clock was ahead when `skidway agent count` began, and is later set back by a day,
+    lines that are noted afterwards are still compared. No line counts as missing if its record may
+    be older than the records that `skidway audit compare` reads."""
     world.turn()
     world.write("a1", "a2")
     world.turn()
@@ -308,10 +310,10 @@ def test_a_clock_that_was_set_back_hides_no_line(world: Counting) -> None:
 
 
 def test_the_beginning_of_a_later_file_is_missing(world: Counting) -> None:
-    """If a file appeared after the count began, the lines before its first shipped line are
-    missing, because all records of the file must be newer than the beginning of the count. In a
-    file that was there before, the shipper may have sent such lines earlier, so they are not
-    compared."""
+    """If a file appeared after `skidway agent count` had begun to count, the lines before the
+    file's first shipped line are missing, because all records of the file must be newer than the
+    beginning of the count. In a file that was there before, the shipper may have sent such lines
+    earlier, so they are not compared."""
     world.write("old1", "old2", "old3")
     world.turn()
     world.rotate(f"{LOG}.1")
@@ -326,8 +328,8 @@ def test_the_beginning_of_a_later_file_is_missing(world: Counting) -> None:
 
 
 def test_a_record_may_name_any_path_that_the_file_had(world: Counting) -> None:
-    """A record may name any path that its file has had. For example, a shipper that reads a file
-    after its rotation names the rotated path."""
+    """The record of a line may have any path that the line's file has had. For example, a log
+    shipper that reads a file after its rotation sends the rotated path."""
     world.write("a1", "a2")
     world.turn()
     for number in (1, 2, 3):
@@ -341,8 +343,8 @@ def test_a_record_may_name_any_path_that_the_file_had(world: Counting) -> None:
 
 
 def test_a_compressed_copy_is_not_counted_twice(world: Counting) -> None:
-    """While no agent runs, a file grows and is then compressed. Afterwards its new lines are noted,
-    and each line that was noted before still needs only one record."""
+    """While `skidway agent count` does not run, a file grows and is then compressed. Afterwards its
+    new lines are noted, and each line that was noted before still needs only one record."""
     world.write("a1 " * 30, "a2 " * 30)
     world.turn()
     world.kill()
@@ -359,7 +361,8 @@ def test_a_compressed_copy_is_not_counted_twice(world: Counting) -> None:
 
 
 def test_sentences_say_since_when_and_what_is_not_noted(world: Counting) -> None:
-    """The report says since when all lines are noted, and which bytes could not be noted."""
+    """The report of `skidway audit compare` says since when `skidway agent count` has noted all
+    lines, and which bytes it could not note."""
     world.write("a1")
     world.turn()
     world.kill()
@@ -377,9 +380,9 @@ def test_sentences_say_since_when_and_what_is_not_noted(world: Counting) -> None
 
 
 def test_the_report_says_that_the_count_has_stopped_and_what_is_uncertain(tmp_path: Path) -> None:
-    """If the agent could not read all files for some minutes, or was stopped, the report says so.
-    The report also names ranges of a file that may have been noted a second time, as lines of
-    another file."""
+    """If `skidway agent count` could not read all files for some minutes, or was stopped, the
+    report of `skidway audit compare` says so. The report also names ranges of a file that may have
+    been noted a second time, as lines of another file."""
     counted = Counted(0, 60_000, uncertain=[Unnoted(LOG, 0, 7_320, "it was written anew")])
     first, stopped, uncertain = reports.sentences_of_notes(counted, 360_001)
     assert first.endswith("from 1970-01-01T00:00:00.000Z to 1970-01-01T00:01:00.000Z.")

@@ -71,7 +71,7 @@ def test_values_without_the_shape(value: bytes | None) -> None:
 @pytest.mark.parametrize("offset", [-1, 1 << 63, 10**30, "9" * 30, "x", None, True, 1.5, []])
 def test_what_cannot_be_a_position_is_no_position(offset: object) -> None:
     """If the offset in a record cannot be a position in a file, the record is compared by its text
-    alone, and the command continues."""
+    alone, and `skidway audit compare` continues."""
     document = {"path": "/var/log/app.log", "offset": offset, "message": LINE}
     shipped = SHAPES["vector"].with_names({"path": "path"}).shipped(json.dumps(document).encode())
     assert shipped is not None

@@ -255,8 +255,8 @@ def test_a_hole_has_the_reason_that_the_mirror_gave(
     tmp_path: Path, named: str, reason: str
 ) -> None:
     """The counter reports a gap with the reason that the mirror has written into the topic's
-    config. If the config does not contain the gap, the reason in the report is that no mirror named
-    these offsets."""
+    config. If the config does not list all offsets of the gap, the reason in the report is that no
+    mirror named them."""
     site = _mirrored(tmp_path, named)
     site.run()
     [gap] = [gap for delta in site.deltas() for gap in delta.gaps]

@@ -23,8 +23,8 @@ def _counts(buckets: int) -> Counts:
 
 
 def test_one_delta_says_everything_when_it_fits() -> None:
-    """All ranges, gaps and counts of one transaction go into one delta if this delta is not too
-    large."""
+    """All counts, gaps and ranges of offsets of one transaction go into one delta if this delta is
+    not too large."""
     gap = Gap(LOGS, 0, 5, 9, "expired")
     numbered = number_deltas(
         SENDER, 1, 41, _counts(2), {}, ranges=[Range(LOGS, 0, 0, 9)], gaps=[gap]
@@ -36,7 +36,8 @@ def test_one_delta_says_everything_when_it_fits() -> None:
 
 
 def test_nothing_to_say_uses_no_number() -> None:
-    """A transaction that has nothing to report uses no message number."""
+    """If a transaction has nothing to report, the sender makes no delta, and uses no message
+    number."""
     numbered = number_deltas(SENDER, 1, 41, Counts(), {})
     assert (numbered.deltas, numbered.last) == ((), 41)
 
@@ -75,9 +76,9 @@ MOST = 1 << 62
 
 
 def test_no_message_is_larger_than_its_limit() -> None:
-    """No message is larger than the limit above which a broker refuses it. The estimated size of a
-    message is never less than its real size. It is not so much greater that messages stay less than
-    half full."""
+    """No message is larger than the limit above which a broker refuses it, because the estimated
+    size of a message is never less than its real size. The estimate is also not much greater: on
+    average, messages have at least half of the largest allowed size."""
     limit = 50_000
     for source in (WIDE, NARROW):
         counts = Counts(LONGEST_MS)

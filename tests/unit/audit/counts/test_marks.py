@@ -87,16 +87,17 @@ def test_a_resent_batch_is_repeats_and_what_follows_is_new() -> None:
 
 
 def test_slices_that_do_not_overlap_are_not_walked_again() -> None:
-    """If a slice begins exactly at the byte of a file at which the previous slice has ended, it is
+    """Slices (parts) of a partition are processed in parallel. If the records of a file in a slice
+    begin exactly at the byte at which the file's records in the slice before ended, the slice is
     not processed again."""
     ends = [SliceEnds({(1, 7): 0}, {(1, 7): 20}), SliceEnds({(1, 7): 20}, {(1, 7): 30})]
     assert marks.join(ends, {(1, 9): 4}).again == {}
 
 
 def test_a_slice_is_walked_again_with_the_marks_of_all_before_it() -> None:
-    """If a slice has a record that begins before the end of a file's records in earlier slices, the
-    slice is processed again. It then gets the marks that all earlier slices have left for the
-    slice's files."""
+    """Slices (parts) of a partition are processed in parallel. If a slice has a record that begins
+    before the end of the same file's records in earlier slices, the slice is processed again. It
+    then gets the marks that all earlier slices have left for the slice's files."""
     ends = [SliceEnds({(1, 7): 0}, {(1, 7): 20}), SliceEnds({(1, 7): 10}, {(1, 7): 30})]
     assert marks.join(ends, {(1, 9): 4}).again == {1: {(1, 7): 20}}
 

@@ -316,9 +316,9 @@ def _of_all_kinds(*, final: bool) -> list[Delta | Seal]:
 @pytest.mark.parametrize("newer_first", [True, False])
 def test_a_message_again_in_the_encoding_of_another_version_is_no_clone(newer_first: bool) -> None:
     """If a loader is rolled back to the previous version, it sends messages of the newer version
-    again, in the older encoding. Ledger and fold recognize them as repetitions. They report a clone
-    (a second running copy of a sender) only if two messages with the same number have different
-    content."""
+    again, in the older encoding. The ledger (in SQLite) and the fold (in memory) recognize these
+    messages as repetitions. They report a clone (a second running copy of a sender) only if two
+    messages with the same number have different content."""
     said = _of_all_kinds(final=False)
     new, old = [messages.encode(x) for x in said], [_old(x) for x in said]
     assert not set(new) & set(old)
@@ -502,7 +502,7 @@ def _said_at_their_times() -> Iterator[tuple[bytes, Heard]]:
 def test_a_reader_knows_a_sender_that_came_after_one_without_numbers(tmp_path: Path) -> None:
     """A sender may at first send only heartbeats, before its first numbered message. A ledger
     object that reads the store while another object writes to it still learns of senders that come
-    later, and gives the same verdicts as the fold."""
+    later, and gives the same verdicts as the fold (in memory)."""
     path = tmp_path / "audit.db"
     writer, reader = Ledger(path), Ledger(path)
     silent = Sender(Tier.BROKER, "dc1", "count-dc1", "h9", 1)

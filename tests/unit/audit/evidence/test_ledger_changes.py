@@ -57,7 +57,7 @@ def test_a_rule_leaves_out_records_of_a_bucket_again_and_again() -> None:
 
 
 def test_deleted_buckets_are_gone() -> None:
-    """`changed_buckets` names deleted buckets apart from changed buckets."""
+    """The result of `changed_buckets` lists deleted buckets separately from changed buckets."""
     ledger = Ledger()
     ledger.changed_buckets()
     ledger.take([_delta(1, Count(LOGS, 7, 0, 9, 1, 1, 1), Count(LOGS, 7, 9, 9, 1, 1, 1))])

@@ -74,8 +74,8 @@ def test_a_digest_depends_on_every_byte() -> None:
 def test_a_settled_number_that_comes_later_is_another_message() -> None:
     """To settle a message means to delete its digest. If a settled message comes again, it counts
     as a repetition, but a message with the same number and a later time counts as another message.
-    The ledger settles whole blocks of numbers, but no block that contains a missing number or comes
-    after it, so that the number is still known to be missing."""
+    The ledger settles whole blocks of numbers, but only blocks before the first missing number, so
+    that this number is still known to be missing."""
     connection = open_database(IN_MEMORY, SCHEMA, FORMAT)
     rows = NumberRows(connection)
     with transaction(connection):
@@ -95,9 +95,10 @@ def test_a_settled_number_that_comes_later_is_another_message() -> None:
 @promise("6 numbers")
 @pytest.mark.parametrize("first", [MOST, MOST - 1, MOST - BLOCK + 1, MOST - BLOCK, LEAST])
 def test_a_message_with_the_greatest_number_does_not_end_the_settling(first: int) -> None:
-    """Any program can send a message with the greatest possible number. The ledger never settles
-    the block that contains this number, because no number comes after the block. It settles earlier
-    blocks as usual."""
+    """Any program can send a message with the greatest possible number. To settle a block of
+    numbers means to delete the digests of its messages. The ledger never settles the block that
+    contains the greatest number, because a settled block must end below another possible number. It
+    settles earlier blocks as usual."""
     connection = open_database(IN_MEMORY, SCHEMA, FORMAT)
     rows = NumberRows(connection)
     with transaction(connection):

@@ -162,7 +162,8 @@ def test_a_bucket_that_changed_after_it_was_judged_is_kept() -> None:
 @promise("6 pruning")
 def test_an_acceptance_of_late_counts_covers_no_later_ones() -> None:
     """A person can accept counts that arrived for a deleted bucket. If counts of another host
-    arrive after that, the acceptance does not cover them, even if they are lower."""
+    arrive after that, the acceptance does not cover them, even if they are smaller than the
+    accepted counts."""
     counted = (Count(LOGS, 7, 0, 60_000, 5, 50, 9),)
     ledger = _ledger(
         Delta(AGENT, 1, 5, counts=counted),

@@ -59,7 +59,7 @@ def _collection(
 
 
 def _half(ledger: Ledger) -> None:
-    """Adds all messages but one to the ledger. If there were no other message, they would make the
+    """Adds all messages except the last one to the ledger. The added messages alone would make the
     bucket complete."""
     ledger.rebuild({OWN: len(SAID) + 1})
     values = [messages.encode(x) for x in SAID]

@@ -41,8 +41,8 @@ RESULT = SampleResult(DUE, "l1", "/out", LOGS, DAY, 3, 2, 1, (DIFFERENCE,))
     "message", [SAMPLE, replace(SAMPLE, gone="deleted", parts=()), RESULT], ids=["", "gone", "said"]
 )
 def test_messages_are_read_as_they_were_written(message: messages.Message) -> None:
-    """Decoding an encoded message with a sample, or with the result of a comparison, gives the same
-    message."""
+    """Decoding an encoded message with a sample, or with the result of a comparison of samples with
+    rows, gives the same message."""
     assert messages.decode(encode(message)) == message
     assert usual_messages.decode(encode(message)) == message
 
@@ -74,9 +74,9 @@ def test_samples_are_taken_once_and_by_their_day() -> None:
 
 @promise("6 content")
 def test_the_newest_comparison_of_a_day_counts() -> None:
-    """For each topic, output and day of samples, only the newest comparison counts. If the newest
-    comparison found no difference, the differences of older comparisons no longer count. A
-    comparison of another day or output does not replace an older comparison."""
+    """For each topic, output and day of samples, only the newest comparison of samples with rows
+    counts. If the newest comparison found no difference, the differences of older comparisons no
+    longer count. A comparison of another day or output does not replace an older comparison."""
     other_day, other_output = replace(RESULT, day=2 * DAY), replace(RESULT, output="/other")
     healed = replace(RESULT, differing=0, differences=(), equal=3)
     said = [SAMPLE, RESULT, other_day, other_output, healed]
@@ -90,9 +90,9 @@ def test_the_newest_comparison_of_a_day_counts() -> None:
 
 
 def test_a_sample_makes_nobody_heard() -> None:
-    """Neither a sample nor the result of a comparison shows that an agent is alive. A sample may
-    arrive long after the agent made it, and a command, not an agent, sends the result of a
-    comparison."""
+    """Neither a sample nor the result of a comparison of samples with rows shows that an agent is
+    alive. A sample may arrive long after the agent made it, and a command, not an agent, sends the
+    result of a comparison."""
     hearings = Hearings()
     for message in (SAMPLE, RESULT):
         hear(hearings, message, None)
@@ -101,8 +101,8 @@ def test_a_sample_makes_nobody_heard() -> None:
 
 @promise("6 content")
 def test_the_collector_judges_a_bucket_again_when_it_hears_of_a_difference() -> None:
-    """A complete bucket becomes incomplete when a comparison finds that content differs in it, and
-    complete again when the next comparison finds no difference."""
+    """A complete bucket becomes incomplete when a comparison of samples with rows finds that
+    content differs in it, and complete again when the next comparison finds no difference."""
     ledger = Ledger()
     ledger.take([encode(x) for x in good()])
     judge = Judge(ledger, lambda: POLICY, ManualClock())

@@ -153,8 +153,8 @@ def test_a_bucket_is_the_sum_of_its_row_and_its_additions(
     """While the store is being rebuilt, the ledger does not change the row of a bucket that gets
     further counts. It stores these counts as additions, in another table. Every reader of the
     bucket gets the sum of the row and its additions, whether or not the bucket is still in memory.
-    The additions disappear when the bucket's checksums are made narrow, when the bucket is deleted,
-    and when it gets counts after the rebuild."""
+    The additions disappear when the bucket's checksums are made narrow (cut to 24 bits), when the
+    bucket is deleted, and when it gets counts after the rebuild."""
     monkeypatch.setattr(ledger_rows, "ADDITIONS_MAX", 3)
     if not is_kept:
         monkeypatch.setattr(tally_rows, "KEPT_BUCKETS_MAX", 0)
@@ -201,8 +201,9 @@ def _additions(ledger: Ledger) -> int:
 
 
 def test_what_stays_in_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The ledger keeps the tallies (sums of counts) of a bounded number of buckets in memory. Their
-    columns keep no larger array in memory, such as that of all counts of a message."""
+    """The ledger keeps the tallies (sums of counts) of a bounded number of buckets in memory. The
+    arrays of these tallies are not views of larger arrays (for example, of one with all counts of a
+    message), because a view would keep the larger array in memory, too."""
     monkeypatch.setattr(tally_rows, "KEPT_BUCKETS_MAX", 3)
     ledger = Ledger()
     for number in range(1, 9):

@@ -323,8 +323,8 @@ def test_commands_have_the_addresses_of_the_clusters_that_they_need() -> None:
 
 
 def test_the_clock_of_a_host_is_a_cause_of_its_own() -> None:
-    """If a host's clock is behind, the explanation gives the clock as the cause, and not the host's
-    silence. It names the command that sets the clock."""
+    """If a bucket is not complete because a host's clock is behind, the explanation gives the clock
+    as the cause, and not the host's silence. It names the command that sets the clock."""
     fold = Fold([*good()[:4], seal(AGENT, 2, START, 1)])
     evidence = fold.evidence()
     behind = 2 * POLICY.silence_ms
@@ -377,8 +377,8 @@ def test_where_a_loss_lies() -> None:
 def test_where_content_differs() -> None:
     """If the content of a row differs from its line, the line's bucket is incomplete, even if all
     counts agree, and no other bucket is affected. The explanation names host, file, bytes, offset
-    and row. If a newer comparison of the same day and output finds no difference, the explanation
-    no longer contains this cause."""
+    and row. If a newer comparison of the same samples with the rows of the same output finds no
+    difference, the explanation no longer contains this cause."""
     case = Case(Cause.CONTENT_DIFFERS, "", "", add=[DIFFERS])
     found = case.explanation()
     assert (found.status, found.tier) == (Status.INCOMPLETE, Tier.HDFS)
@@ -401,9 +401,9 @@ def test_where_content_differs() -> None:
 
 @promise("6 content")
 def test_differences_that_no_list_has_leave_no_bucket_complete() -> None:
-    """A comparison may find more differences than its result lists. Each bucket that may contain
-    one of the unlisted differences is then unknown, and the explanation names the command that
-    compares again."""
+    """A comparison of samples with rows may find more differences than its result lists. Each
+    bucket that may contain one of the unlisted differences is then unknown, and the explanation
+    names the command that compares again."""
     unlisted = replace(DIFFERS, differences=(), unlisted_least=START, unlisted_greatest=START)
     found = Case(Cause.CONTENT_DIFFERS, "", "", add=[unlisted]).explanation()
     assert found.status is Status.UNKNOWN
@@ -417,10 +417,10 @@ def test_differences_that_no_list_has_leave_no_bucket_complete() -> None:
 
 @promise("6 content")
 def test_lines_of_unknown_event_times_leave_no_bucket_complete() -> None:
-    """A comparison may list all differences without knowing the event times of their lines for
-    certain. Its result then gives a range of times, and each bucket in this range is unknown. A
-    bucket of a listed difference is incomplete instead, and is explained only by the listed
-    difference."""
+    """A comparison of samples with rows may list all differences without knowing the event times of
+    their lines for certain. Its result then gives a range of times, and each bucket in this range
+    is unknown. A bucket of a listed difference is incomplete instead, and is explained only by the
+    listed difference."""
     elsewhere = replace(CHANGED, time_ms=START + SIZE)
     unsure = replace(
         DIFFERS, differences=(elsewhere,), unlisted_least=START - 5, unlisted_greatest=START + SIZE
@@ -444,9 +444,9 @@ def test_where_records_lie_that_no_load_has_reached() -> None:
 
 
 def test_a_new_epoch_counts_from_its_own_end() -> None:
-    """If a loader or a counter begins a new epoch, it counts again from the beginning. Until it has
-    caught up, the explanation calls it behind, although it had counted everything in its earlier
-    epoch."""
+    """If a loader or a counter begins a new epoch, it counts again from the beginning. A bucket
+    that the loader or counter has not reached again yet is not complete. Its explanation says that
+    this loader or counter is behind, although it had counted the bucket in its earlier epoch."""
     again = [delta(replace(HDFS, epoch=2), 1, count(3), ranges=(Range(LOGS, 0, 0, 6),))]
     assert Case(Cause.LOAD_NOT_RUN, "", "", add=again).explanation().offsets[0].first == 6
 
@@ -462,8 +462,8 @@ def test_what_is_accepted_is_not_explained() -> None:
 
 
 def test_counts_that_an_agent_has_not_sent_are_not_doubled_records() -> None:
-    """If other tiers have more records of a silent agent than the agent has counted, the
-    explanation names the silent host as the cause, and not doubled records, because the agent's
+    """If a silent agent has counted fewer records of a bucket than the other tiers, the explanation
+    of the bucket names the silent host as the cause, and not doubled records, because the agent's
     newest counts are missing."""
     messages = [seal(AGENT, 1, START, 0), *good()[1:4], *FRESH]
     evidence = Fold(messages).evidence()
@@ -474,7 +474,8 @@ def test_counts_that_an_agent_has_not_sent_are_not_doubled_records() -> None:
 
 def test_a_killed_agent_is_named_as_soon_as_it_is_silent() -> None:
     """If no message of an agent has come for longer than `silence.ms` (three minutes by default),
-    the explanation names the silent host as the cause, although the bucket is still open."""
+    the explanation of a bucket names the silent host as the cause, although the bucket is still
+    open."""
     assert Policy().silence_ms == 180_000
     heard = [Heartbeat(x, 1, DUE + 60_000) for x in (BROKER, MIRROR, HDFS)]
     messages = [*good()[:4], seal(AGENT, 2, END, 1), *heard]
@@ -486,7 +487,7 @@ def test_a_killed_agent_is_named_as_soon_as_it_is_silent() -> None:
 
 
 def test_an_open_bucket_is_not_accepted() -> None:
-    """While a bucket is too young to be judged, the explanation does not propose to accept it,
+    """While a bucket is too young to be judged, its explanation does not propose to accept it,
     because `audit accept` would refuse the bucket."""
     early = Case(Cause.DECLARED_LOSS, "", "", add=lost(Certainty.LOST), now=DUE - 1)
     assert early.explanation().accept is None

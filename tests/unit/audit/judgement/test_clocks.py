@@ -85,8 +85,8 @@ class Site:
             stamp_append_time(log.batches[-1], 0, read_header(log.batches[-1]), self.now_ms)
 
     def say(self, sender: Sender, ahead_ms: int = 0, waited_ms: int = 0) -> None:
-        """Sends a heartbeat now. The sender's clock is ahead by `ahead_ms`, and the message has
-        waited for `waited_ms` before it is sent."""
+        """Sends a heartbeat now. The sender's clock is ahead by `ahead_ms`, and the sender made the
+        message `waited_ms` before it sends it."""
         sent_ms = self.now_ms + ahead_ms
         self.send(Heartbeat(sender, 0, sent_ms - waited_ms), sent_ms)
 
@@ -108,7 +108,7 @@ class Site:
         return self.judge()
 
     def present_ms(self, ledger: Ledger | None = None) -> int:
-        """The time that the audit's own clock should show, as the audit computes it."""
+        """Returns the time that the audit's own clock should show, as the audit computes it."""
         return present_ms((ledger or self.ledger).evidence(), POLICY, self.clock.time_ms())
 
     def judge(self, ledger: Ledger | None = None) -> Clocks:
@@ -144,8 +144,8 @@ def test_a_sender_whose_clock_differs_is_named_with_its_host_and_by_how_much(ahe
 @pytest.mark.parametrize("ahead_ms", [HOUR, -HOUR])
 def test_our_own_clock_is_told_by_most_others(ahead_ms: int) -> None:
     """If the clocks of most senders differ from the audit's own clock in the same direction, the
-    audit reports its own clock as wrong. If the clock of one of the other senders is wrong too, the
-    audit compares that clock with the time that its own clock should show."""
+    audit reports its own clock as wrong. It also reports a sender whose clock differs from those of
+    the other senders, with the difference from the time that the audit's own clock should show."""
     site = Site()
     site.clock.set_time_ms(NOW + ahead_ms)
     found = site.live(GOOD | {agent(3): 2 * HOUR})

@@ -85,7 +85,7 @@ def reasons(found: list[Completeness]) -> str:
 def test_a_day_that_is_sealed_and_counted_is_complete() -> None:
     """A topic is complete up to a time if three things hold: all tiers counted the same records
     before this time, the agents have sealed the time, and a message of the counter has arrived
-    after it. The same rules apply to buckets without records."""
+    after this time. The same rules apply to buckets without records."""
     found = only(day())
     assert [(x.bucket, x.status) for x in found.verdicts] == [
         (BEFORE, Status.COMPLETE),
@@ -318,8 +318,9 @@ def test_accepted_buckets_count_as_complete_and_are_named() -> None:
 @promise("6 acceptance")
 def test_an_accepted_loss_is_accepted_in_empty_buckets_too() -> None:
     """If a loss affects a series of buckets without counts, reports list only the last of them. A
-    person who accepts this last bucket also accepts the loss in the empty buckets before it. An
-    empty bucket with another loss, which reports list for itself, is not accepted with it."""
+    person who accepts this last bucket also accepts the loss in the empty buckets before it. If one
+    of these empty buckets is affected by another loss, too, reports list this bucket by itself, and
+    the acceptance does not cover it."""
     loss = Loss(LOGS, 7, 3, 100, 200, Certainty.LOST, "gone", BEFORE, START)
     lossy = [delta(AGENT, 1, count(), losses=(loss,)), *day()[1:]]
     assert len(only(lossy).short) == 3

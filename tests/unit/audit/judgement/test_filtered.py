@@ -33,7 +33,8 @@ def with_filtered(counted: Count, *filtered: Filtered) -> Count:
 
 
 def some(*filtered: Filtered) -> list[Message]:
-    """The messages about a complete bucket, from which rules of the agent left out records."""
+    """Returns the messages about a complete bucket. The agent's rules have left out the records
+    `filtered` of this bucket."""
     first, *others = good()
     assert isinstance(first, Delta)
     counts = tuple(with_filtered(x, *filtered) for x in first.counts)
@@ -46,8 +47,9 @@ def ledger(messages: list[Message]) -> Ledger:
 
 def test_what_was_left_out_is_told_with_the_count_of_its_bucket() -> None:
     """A delta (a message with counts) has one entry for each bucket, with the bucket's counts and
-    its filtered records (those that a rule left out). Each entry names the bucket's previous delta,
-    so a missing delta is noticed for both. Decoding an encoded delta gives the same values."""
+    its filtered records (those that a rule left out). Each entry names the bucket's previous delta.
+    So a missing delta is noticed, whether it had counts or only filtered records. Decoding an
+    encoded delta gives the same values."""
     counts = Counts(SIZE)
     counts.put((LOGS, 7, START), Sums(5, 50, 99))
     counts.put((LOGS, 7, START), Sums(filtered=(HEALTH,)))

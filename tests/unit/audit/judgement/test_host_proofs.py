@@ -78,8 +78,9 @@ def seal(sender: Sender, number: int, until: int, at: int, *sources: Source) -> 
 
 
 def good() -> list[Message]:
-    """The messages that prove the host app1. Its agent has counted five lines, and sealed a time
-    after the end of the lines' bucket, and the broker's counter has counted the lines."""
+    """Returns the messages by which the host app1 is proven healthy. The host's agent has counted
+    five lines, and has sent a seal for a time after the end of the lines' bucket. The broker's
+    counter has counted the same lines."""
     return [delta(APP1, 1, count()), delta(BROKER, 1, count()), seal(APP1, 2, END + 10_000, 1)]
 
 
@@ -197,8 +198,9 @@ def test_what_is_missing_is_said(case: Case) -> None:
 
 
 def test_buckets_too_young_to_be_due_are_not_asked_about() -> None:
-    """The proof ignores buckets that are not due yet (too recent to be judged), because the
-    broker's counter needs some time until it has counted the newest records."""
+    """To decide whether a host is proven healthy, the audit ignores buckets that are not due yet
+    (too recent to be judged). The broker's counter needs some time until it has counted the newest
+    records."""
     young = [delta(APP1, 3, count(4, bucket=END)), seal(APP1, 4, END + 10_500, 3)]
     assert reasons([*good(), *young]) == ""
 
@@ -245,8 +247,8 @@ def test_nobody_waits_for_a_retired_host() -> None:
 
 def test_each_topic_of_a_host_is_proven_in_the_tiers_that_it_has() -> None:
     """For each topic of a host, only the tiers that the topic has must prove that the host is
-    healthy. If the mirror tier is required, the audit waits until the mirror has counted the
-    mirrored topics, but not for a topic that is exempt from the mirror tier."""
+    healthy. If the tier mirror is required, the audit waits until the mirror has counted the host's
+    mirrored topics. It does not wait for counts of a topic that is exempt from this tier."""
     policy = replace(POLICY, tiers=(*TIERS, Tier.MIRROR))
     auth = count(agent=1, source=AUTH)
     broker = delta(BROKER, 1, count(), auth, ranges=(Range(NGINX, 0, 0, 10), Range(AUTH, 0, 0, 10)))

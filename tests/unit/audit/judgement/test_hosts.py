@@ -196,7 +196,7 @@ def test_a_topic_that_the_roster_names_and_no_agent_seals() -> None:
 
 def test_a_topic_made_again_is_sealed_by_its_newest_seal() -> None:
     """A topic that was deleted and created again is sealed up to the newest seal of the new topic,
-    because no agent seals the old topic."""
+    because no agent seals the old topic any more."""
     again = replace(NGINX, topic_id="n9")
     [found] = states([seal(APP1, 1, NGINX, until=5), seal(APP1, 2, again, until=NOW - 1)])
     assert found.topics == {"nginx": NOW - 1}

@@ -68,7 +68,7 @@ def folded(said: list[Said], partitions: dict[str, int] | None = None) -> Eviden
 
 
 def ledger_of(said: list[Said], size: int) -> Ledger:
-    """A ledger that has stored the messages, `size` messages in each transaction."""
+    """Returns a ledger that has stored the messages, with `size` messages in each transaction."""
     ledger = Ledger()
     places = [_where(n, x) for n, x in enumerate(said)]
     for begin in range(0, len(said), size):
@@ -125,10 +125,10 @@ def test_two_machines_that_are_called_alike_are_both_waited_for(
 @pytest.mark.parametrize("size", [1, 2, 3, 100])
 def test_who_was_alive_side_by_side_does_not_depend_on_what_is_taken_at_once(size: int) -> None:
     """If the messages of two agents of one host alternate in the log, the audit concludes that the
-    agents ran at the same time. (If a state was lost, all messages of the new agent follow those of
-    the old agent. If the old state is then restored, messages of the old agent follow.) The result
-    does not depend on how many messages the ledger stores at once, or on messages of other
-    hosts."""
+    agents ran at the same time. It does not conclude this if the new agent's messages come after
+    those of the old agent (whose state was lost), or if further messages of the old agent then
+    follow (because its state was restored). The result does not depend on how many messages the
+    ledger stores at once, or on messages of other hosts."""
     other = Sender(Tier.AGENT, "dc1", "3", "app2", 1)
     for senders, found in (
         ([OLD, OLD, NEW, NEW], set()),
@@ -180,8 +180,9 @@ def test_an_agent_whose_machine_is_alive_is_waited_for_though_it_is_silent() -> 
 
 @promise("clocks newest agent")
 def test_where_no_log_tells_the_order_both_are_waited_for() -> None:
-    """If two agents' messages are in different partitions, the audit does not know the order of
-    these messages. It then waits for both agents as long as neither agent is silent."""
+    """If the messages of a host's two agents are in different partitions, the audit does not know
+    the order of these messages. It then waits for both agents as long as neither of them is
+    silent."""
     said = [beat(OLD, NOW - MINUTE, HOUR), beat(NEW, NOW - 10)]
     assert newest(folded(said, {"1": 0, "2": 1})) == [1, 2]
     said = [beat(OLD, NOW - 2 * SILENCE), beat(NEW, NOW - 10)]
@@ -203,8 +204,8 @@ def test_what_a_replaced_agent_had_unread_was_written_before_the_next_began() ->
 
 
 def _host_whose_clock_was_ahead(*of_new: Message) -> list[Said]:
-    """The messages of a host with two agents. The old agent's clock was a day ahead when the agent
-    sent a seal and ended. Then the new agent began."""
+    """Returns the messages of a host that has had two agents. The old agent's clock was a day ahead
+    when the agent sent a seal and ended. Then the new agent began."""
     died_ms, bucket = NOW - HOUR, NOW - 5 * MINUTE
     part = Count(LOGS, 1, bucket, MINUTE, 1, 1, 1)
     ahead_ms = died_ms + 24 * HOUR

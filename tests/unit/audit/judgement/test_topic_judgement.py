@@ -272,7 +272,8 @@ def test_a_retired_host_is_not_waited_for() -> None:
 def test_an_agent_that_began_later_is_waited_for_though_the_old_ones_clock_was_ahead() -> None:
     """If a host's clock was set back and its agent's state was lost, the audit waits for the new
     agent, because the new agent reads old lines again. Once the new agent is silent, the audit no
-    longer waits for it, because the old agent's state may have been restored."""
+    longer waits for it: the old agent's state may have been restored, and then the new agent never
+    sends again."""
     policy = replace(POLICY, roster=roster("web1"))
     again = replace(SECOND, host="web1")
     old = Announcement(START, 7, 1, "web1", "/x", 1, 1, b"f", 4, LOGS)

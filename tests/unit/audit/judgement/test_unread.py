@@ -55,7 +55,7 @@ TP, OTHER = TopicPartition("_skidway_audit", 0), TopicPartition("dc2._skidway_au
 
 
 def _newer() -> single_object.Messages:
-    """The schemas of a newer version in which every message has one more field."""
+    """Returns the schemas of a newer version, in which every message has one more field."""
     texts = []
     for name in ("Audit", "Announcement"):
         schema = json.loads(single_object.schema_text(name))
@@ -70,7 +70,7 @@ NEWER = _newer()
 
 
 def encoded(message: Message) -> bytes:
-    """The message in the encoding of a program of the newer version."""
+    """Encodes the message as a program of the newer version does."""
     name, record = single_object.decode(messages.encode(message))
     return NEWER.encode(name, record | {"mood": "bad"})
 
@@ -146,7 +146,7 @@ def test_a_version_that_has_the_schema_reads_from_there_on(
     monkeypatch.setattr(single_object, "shipped", lambda: NEWER)
     assert ledger.read_again()
     assert ledger.positions() == {TP: Position(17, "id"), OTHER: Position(0, "other")}
-    assert ledger.rebuilding == 2 + 9  # messages from these positions to the ends
+    assert ledger.rebuilding == 2 + 9  # the number of messages to read again
     assert not ledger.read_again()
     ledger.take([*later, encoded(SAID_LATER[1])], {TP: Position(19, "id")})
     [found] = verdicts(ledger.evidence(), POLICY, 300)

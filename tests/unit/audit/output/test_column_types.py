@@ -25,7 +25,7 @@ from support.randomness import share_of
 
 
 def type_of(avro: Any) -> pa.DataType:
-    """The Arrow type of a column that is made from the Avro type."""
+    """Returns the Arrow type of the column for a field of the Avro type."""
     schema = {"type": "record", "name": "R", "fields": [{"name": "f", "type": avro}]}
     return column_schema(Codec(json.dumps(schema)).arrow_schema).field("f").type
 

@@ -164,8 +164,8 @@ def _bytes_of(table: pa.Table) -> bytes:
 
 
 def _named(data: bytes, kind: str, path: str, staged: str) -> dict[str, Any]:
-    """The entry for a file in a manifest. data: the file's bytes. staged: its path in the staging
-    directory."""
+    """Returns the entry of a manifest for a file with the bytes `data`. `staged` is the file's path
+    in the staging directory."""
     rows = pq.read_table(io.BytesIO(data))
     origin = (rows[name].to_numpy() for name in ("_agent", "_file_id", "_offset", "_length"))
     return {
@@ -275,8 +275,8 @@ their agents, their partition, and the range of their offsets."""
 
 
 def test_a_file_changed_behind_the_manifest_is_found(output: Output) -> None:
-    """If a file was replaced by another file with the same number of rows, the recount finds this
-    by the checksum of the file's bytes, which is in the manifest."""
+    """If a file was replaced by another file with the same number of rows, the recount notices
+    this, because the manifest contains the checksum of the original file's bytes."""
     path = output.load(0, 10)
     output.put(path, _parquet(_origins(5, 10), np.full(10, 5 * MINUTE)))
     fault = the_fault(output.recount())
@@ -310,8 +310,9 @@ def test_a_file_of_another_length_is_found(output: Output) -> None:
 
 
 def test_rows_that_the_loader_itself_wrote_wrongly_are_found(output: Output) -> None:
-    """If the loader has written wrong rows into a file and a checksum of this file into the
-    manifest, the recount still finds the rows, because it compares them with the counts."""
+    """The loader may have written wrong rows into a file, and the checksum of this wrong file into
+    the manifest. The recount still finds the wrong rows, because it compares them with the
+    counts."""
     path = output.load(0, 10)
     other = _parquet(_origins(5, 10), np.full(10, 5 * MINUTE))
     manifest = output.root / f"_skidway/{TOPIC}/{1:020}.json"
@@ -485,7 +486,7 @@ def test_what_has_no_manifest_is_told_to_the_audit_by_who_counted_it(
 
 
 def _of_output(message: Delta, root: Path) -> Delta:
-    """The given message, but with the loader of the output at `root` as the sender."""
+    """Returns the given message, but with the loader of the output at `root` as the sender."""
     if message.sender.tier is not Tier.HDFS:
         return message
     return replace(message, sender=replace(message.sender, producer=f"{root}/{TOPIC}"))
@@ -758,8 +759,8 @@ def test_a_copy_of_a_removed_file_is_named_with_its_original(output: Output) -> 
 
 
 def _everything(found: Recounted, output: Output) -> set[int]:
-    """The start times of the buckets in which the recounted rows differ from the counts of at least
-    one tier."""
+    """Returns the start times of the buckets in which the recounted rows differ from the counts of
+    at least one tier."""
     differences = recount.compare(found, output.evidence(), tuple(Tier))
     return {each.bucket[0] for each in differences}
 

@@ -21,9 +21,9 @@ POLICY = Policy(tiers=(Tier.AGENT, Tier.BROKER), lateness_ms=0, silence_ms=NOW)
 
 
 def _ledger(start: int, size: int, agent: int, broker: int) -> Ledger:
-    """A ledger with an agent whose buckets had the length `size`, and now have the length of a
-    minute. For the bucket that begins at `start`, the agent counted `agent` records and the broker
-    `broker` records."""
+    """Returns a ledger with the messages of an agent that used buckets of the length `size` before,
+    and now uses buckets of a minute. For the bucket that begins at `start`, the agent counted
+    `agent` records and the broker `broker` records."""
     ledger = Ledger()
     small = Count(LOGS, 7, 2 * HOUR, SIZE, 1, 1, 1)
     for sender, records in ((AGENT, agent), (BROKER, broker)):
@@ -43,8 +43,9 @@ def _is_complete(ledger: Ledger, since: int, until: int) -> bool:
 @promise("6 complete before a time")
 @pytest.mark.parametrize("broker", [5, 4])
 def test_a_large_bucket_counts_in_each_span_that_it_touches(broker: int) -> None:
-    """An agent's buckets were an hour long, and are now a minute long. A span in the middle of an
-    hour is complete only if the bucket of the whole hour is complete."""
+    """If only a part of a bucket is in the requested span, the span is complete only if the whole
+    bucket is complete. In this test the bucket is an hour long, and the span is the second half of
+    this hour."""
     ledger = _ledger(0, HOUR, 5, broker)
     assert _is_complete(ledger, HOUR // 2, HOUR) is (broker == 5)
     assert _is_complete(ledger, HOUR, NOW)

@@ -32,8 +32,8 @@ PROPERTY = settings(
 
 
 def output_file(batch: pa.RecordBatch, **others: pa.Array) -> io.BytesIO:
-    """A file of rows as the loader writes it: the batch's columns, and the columns that the loader
-    adds. `others` replaces some of the columns that the loader adds."""
+    """Returns a file of rows as the loader writes it, with the batch's columns and the columns that
+    the loader adds. `others` replaces some of the columns that the loader adds."""
     count, schema = batch.num_rows, column_schema(batch.schema)
     columns = [
         converted(column, field.type) for column, field in zip(batch.columns, schema, strict=True)
@@ -61,7 +61,8 @@ def found_in(file: io.BytesIO, codec: Codec | str, span: Span = SPAN) -> list[Fo
 
 
 def sums_of(batch: pa.RecordBatch, codec: Codec) -> list[bytes]:
-    """The content sums (hashes) of the batch's records, computed as the agent computes them."""
+    """Returns the content sums (hashes) of the batch's records, computed as the agent computes
+    them."""
     count = batch.num_rows
     datums = codec.encode(batch)
     return content_sums(np.arange(count, dtype=np.int64), np.full(count, LENGTH), datums)

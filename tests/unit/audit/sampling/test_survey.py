@@ -72,15 +72,16 @@ def surveyed(world: LineWorld, **options: object) -> Surveyed:
 
 
 def load(world: LineWorld, *texts: str) -> Path:
-    """Makes a file in the output that has one row for each sampled line. texts: the values of the
-    rows' field `message`. Returns the file's path."""
+    """Writes a Parquet file into the output. The file has one row for each sampled line; `texts`
+    are the values of the field `message` in these rows. Returns the file's path."""
     path = world.root / world.load(*placeholders(), offset=0)
     pq.write_table(_with_messages(path, texts), path)
     return path
 
 
 def placeholders() -> list[tuple[int, bytes]]:
-    """For each sampled line, the position of its first byte, and some text of the same length."""
+    """Returns, for each sampled line, the position of its first byte, and a text as long as the
+    line."""
     return [(first, b"x" * (length - 1)) for first, length in zip(FIRSTS, LENGTHS, strict=True)]
 
 
@@ -232,8 +233,8 @@ def test_a_row_without_a_line_counts_until_it_is_removed(world: LineWorld) -> No
 def test_a_run_that_left_rows_out_takes_nothing_back(world: LineWorld) -> None:
     """By mistake, a line may have several rows, in different files. If a run of `skidway audit
     sample` could not read all files, it may have read only one of these rows. So even if the row
-    that it read is right, the run keeps a difference that an earlier run found for the line. A
-    result may count more differences than it lists. Later results include the unlisted ones until a
+    that it read is right, the run keeps a difference that an earlier run found for the line. The
+    same holds for differences that an earlier result counted but did not list: they stay until a
     run has compared all lines."""
     world.append(batch(VALUES))
     path, output = load(world, "first", "2nd", "third"), str(world.root)
@@ -251,10 +252,10 @@ def test_a_run_that_left_rows_out_takes_nothing_back(world: LineWorld) -> None:
 @promise("6 content")
 def test_unlisted_differences_stay_until_their_lines_were_compared(world: LineWorld) -> None:
     """A result of `skidway audit sample` does not say which lines were compared. So differences
-    that an earlier result did not list stay if a later run has compared fewer lines, or if samples
-    of the day may be missing, damaged, left out or expired. As long as these differences stay, the
-    result's number of compared lines does not become smaller. The number of unlisted differences
-    does not grow, because they may be about the same lines in each run."""
+    that an earlier result counted but did not list stay if a later run has compared fewer lines, or
+    if samples of the day may be missing, damaged, left out or expired. As long as these differences
+    stay, the result's number of compared lines does not become smaller. The number of unlisted
+    differences does not grow, because they may be about the same lines in each run."""
     world.append(batch(VALUES))
     path, output = load(world, "first", "2nd", "third"), str(world.root)
     (first,) = sample_report.results([surveyed(world)], Told(), [], 1, "l1", output)
@@ -312,8 +313,8 @@ def test_samples_of_one_agent_do_not_stand_for_those_of_another() -> None:
 @promise("6 content")
 def test_a_result_says_when_the_lines_were_that_it_does_not_list(world: LineWorld) -> None:
     """A result of `skidway audit sample` lists at most 100 differences. For all further differences
-    together it gives the least and the greatest event time. This includes differences that an
-    earlier result did not list and that were not compared again."""
+    together it gives the least and the greatest event time. These include differences that an
+    earlier result counted but did not list, if their lines were not compared again."""
     world.append(batch(VALUES))
     load(world, *TEXTS)
     partly = surveyed(world)
@@ -336,8 +337,9 @@ def test_a_result_says_when_the_lines_were_that_it_does_not_list(world: LineWorl
 @promise("6 content")
 def test_a_result_says_between_which_times_a_changed_line_may_be(world: LineWorld) -> None:
     """If a row has other content than its line, its event time may differ, too. So the result of
-    `skidway audit sample` says the least and the greatest event time of the sample's lines. A later
-    result that keeps the difference says them again, and a result without differences does not."""
+    `skidway audit sample` has the least and the greatest event time of the sample's lines. A later
+    result that keeps the difference has these times, too, and a result without differences does
+    not."""
     world.append(batch(VALUES))
     path, output = load(world, "first", "2nd", "third"), str(world.root)
     part = replace(PART, least_ms=NOW_MS - 60_000, greatest_ms=NOW_MS)
@@ -385,10 +387,10 @@ def _with_messages(path: Path, texts: Sequence[str]) -> pa.Table:
 
 
 def test_the_report_says_what_differs_and_what_was_not_compared(world: LineWorld) -> None:
-    """The text and the JSON document name the differing line, its row and the row's values, and the
-    byte ranges that are gone from the host. The text also says of how many sampled ranges no
-    message has arrived. Without any sample, the report's sentence names the setting that turns
-    samples on."""
+    """The report of `skidway audit sample`, both as text and as JSON, names the differing line, its
+    row and the row's values, and the byte ranges that are gone from the host. The text also says
+    how many samples are missing, because no message with them has arrived. If there are no samples
+    at all, the report's sentence names the setting that turns samples on."""
     world.append(batch(VALUES))
     load(world, "first", "2nd", "third")
     found, told = surveyed(world), Told()

@@ -52,9 +52,9 @@ def delta(sender: Sender, records: int, number: int = 1, losses: tuple[Loss, ...
 
 
 def said(old: int | None = 5, new: int | None = None, *losses: Loss) -> list[Message]:
-    """The messages about a bucket of five records. old, new: how many of these records an old
-    output and a new output have counted; None if an output has sent no message. losses: what the
-    agent declares lost."""
+    """Returns the messages about a bucket of five records. `old` is how many of these records the
+    old output has counted, and `new` how many the new output has counted; None means that the
+    output has sent no message. `losses` are the losses that the agent declares."""
     outputs = [delta(x, n) for x, n in ((OLD, old), (NEW, new)) if n is not None]
     seal = Seal(AGENT, 2 + len(losses), NOW, (SealedTopic(LOGS, NOW, 1 + len(losses)),))
     lost = [delta(AGENT, 0, 2 + n, (loss,)) for n, loss in enumerate(losses)]
@@ -195,7 +195,7 @@ def test_of_lines_in_doubt_the_acceptance_is_of_those_that_were_there() -> None:
     assert "accepted by ada" in words
     counted = [delta(BROKER, 9, 3), delta(OLD, 9, 3)]
     [words] = [x for x in bucket([*early, acceptance, *counted]).reasons if doubted in x]
-    assert "accepted by ada" in words  # the agents' counts are the same
+    assert "accepted by ada" in words  # the agents have counted nothing new
     for more in ([delta(new, 9, 2)], [delta(new, 9, 2), *counted]):
         [words] = [x for x in bucket([*early, acceptance, *more]).reasons if doubted in x]
         assert "accepted" not in words

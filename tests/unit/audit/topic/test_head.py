@@ -32,7 +32,8 @@ ANNOUNCED = encode(Announcement(0, 1, 1, "h", "/p", 1, 1, b"", 0, Source("main",
 
 
 def value_of(kind: str, tier: Tier, version: str = "audit.avsc") -> bytes:
-    """A message of the given kind and tier, in the encoding of one version of the schema."""
+    """Returns a message of the given kind and tier, encoded with the given version of the
+    schema."""
     sender = Sender(tier, "dc1", "/out/logs", "host", 3)
     text = resources.files("skidway.schemas").joinpath(version).read_text("utf-8")
     _, record = single_object.decode(encode(MADE[kind](sender)))

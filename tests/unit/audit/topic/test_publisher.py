@@ -139,8 +139,8 @@ def _newest(cluster: MemoryCluster, producer: str) -> Newest | None:
 
 
 def test_the_newest_own_message_is_found_behind_many_others() -> None:
-    """A producer finds its newest message on the audit topic even if thousands of other messages
-    follow it, because it searches further and further back."""
+    """A program finds its own newest message on the audit topic even if thousands of other messages
+    follow this message, because the program searches further and further back."""
     cluster = _cluster()
     payloads = [_beat("me", 1, 5), _beat("me", 2, 3), *[_beat("other", 9, 9)] * 4_000, b"junk, me"]
     assert _publisher(cluster, ListOutbox(payloads)).flush(10)

@@ -166,7 +166,8 @@ def test_only_files_of_the_hours_asked_for_are_opened(
 
 
 def note_calls(monkeypatch: pytest.MonkeyPatch, method: str, noted: list[str]) -> None:
-    """Replaces a method of the output by one that also appends the path of each call to `noted`."""
+    """Replaces a method of the output by one that does the same, but first appends the path that is
+    passed to it to `noted`."""
     original = getattr(LocalOutput, method)
 
     def call(self: LocalOutput, path: str) -> object:
@@ -249,8 +250,8 @@ def test_batches_without_producer_id_are_always_looked_at() -> None:
 
 
 def test_a_host_that_nobody_announced_is_refused(world: LineWorld) -> None:
-    """`skidway audit find` refuses a host of which no agent has announced a file, with a
-    sentence."""
+    """If no agent of the given host has announced a file, `skidway audit find` refuses the question
+    with a sentence."""
     asked = FindQuestion("x", "nobody", 0, NOW_MS)
     with pytest.raises(UsageError, match="No agent of nobody has announced a file"):
         find.find(world.site(), asked)

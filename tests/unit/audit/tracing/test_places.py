@@ -17,8 +17,8 @@ from skidway.errors import UsageError
     ],
 )
 def test_a_byte_of_a_file(text: str, place: FilePlace) -> None:
-    """A line may be named by a place in a file: a host, a path or file id, and a byte
-    (HOST:FILE:BYTE). The path may have colons."""
+    """A line may be named by the position of one of its bytes, HOST:FILE:BYTE. FILE is a path or a
+    file id. The path may have colons."""
     assert file_place(text) == place
 
 
@@ -42,7 +42,8 @@ def test_the_columns_of_a_row() -> None:
 
 @pytest.mark.parametrize("text", ["", "x", "{", "[]", "_file_id=a,_offset=1", "_offset=5"])
 def test_columns_that_name_no_line(text: str) -> None:
-    """Columns that do not identify one line are refused."""
+    """A person may name a line by columns of its row. Columns that do not identify exactly one line
+    are refused."""
     with pytest.raises(UsageError):
         row_place(text, "t")
 

@@ -60,8 +60,8 @@ def traced(
 
 
 def test_a_line_that_every_tier_has(world: LineWorld) -> None:
-    """Given a byte inside a line, `skidway audit trace` finds the line's record in each cluster and
-    the line's row, with their places and times."""
+    """Given a byte inside a line, `skidway audit trace` finds the line's record in each cluster,
+    and the line's row. It says where each of them is, and which time it has."""
     world.append(batch([b"other"], agent=OTHER_AGENT, file=9))
     world.append(batch(LINES))
     path = world.load((0, LINES[0]), (11, LINES[1]), (23, LINES[2]), offset=1)
@@ -155,8 +155,9 @@ def test_a_line_that_was_declared_lost(world: LineWorld) -> None:
 
 
 def test_a_line_that_a_rule_left_out(world: LineWorld) -> None:
-    """If no tier has the line, nobody declared it lost, and rules of its agent left out records of
-    the topic, `skidway audit trace` says that the line was filtered, and names these rules."""
+    """`skidway audit trace` says that a line was filtered if three things hold: no tier has the
+    line, nobody declared the line lost, and rules of its agent left out records of the topic. The
+    command names these rules."""
     count = Count(LOGS, AGENT, NOW_MS, 60_000, 0, 0, 0, filtered=(Filtered("debug", 3, 90),))
     world.say(Delta(AGENT_SENDER, 1, NOW_MS, counts=(count,)))
     story = traced(world)
@@ -233,8 +234,8 @@ def test_rows_that_are_there_twice_are_told(world: LineWorld) -> None:
 
 
 def test_a_file_that_nobody_announced_is_refused(world: LineWorld) -> None:
-    """A path of which no agent of the host has announced a file, and an offset that no log has, are
-    refused with a sentence."""
+    """If no agent of the host has announced a file with the given path, or if no log has the given
+    offset, the command refuses the question with a sentence."""
     with pytest.raises(UsageError, match="No agent has announced web1:/other"):
         traced(world, FilePlace(0, HOST, "/other"))
     with pytest.raises(UsageError, match="logs-0 is empty"):

@@ -114,9 +114,9 @@ def broker(tmp_path: Path) -> Broker:
 
 
 def test_a_turns_requests_are_answered_in_one_piece(broker: Broker) -> None:
-    """In each turn of the loop, the broker writes all new batches to the file, and then hands the
-    answers to the requests with these batches to the connection in one piece. The answers are in
-    order, each with its own correlation id and offset."""
+    """In each turn of the loop, the broker writes all new batches to the file. Then it passes the
+    connection one piece of bytes, which contains the answers to all requests of these batches. The
+    answers are in order, each with its own correlation id and offset."""
     broker.learn(1)
     for number in range(3):
         assert broker.handle(number, batch(b"a", b"b"), 1)
@@ -160,8 +160,8 @@ def test_a_bad_batch_is_left_to_the_general_way(broker: Broker) -> None:
 
 def test_a_duplicate_is_left_to_the_general_way(broker: Broker) -> None:
     """The handler of runs (sequences of similar Produce requests) leaves a duplicate batch to the
-    general handler, because it cannot give the answer, which has the first offset of the stored
-    batch."""
+    general handler. Only the general handler can give the right answer, which contains the first
+    offset of the stored batch."""
     broker.learn(-1)
     sent = batch(producer_id=1, epoch=0, sequence=0)
     assert broker.handle(0, sent, -1)

@@ -35,8 +35,8 @@ def test_a_mistake_in_a_job_is_told_and_ends_nothing() -> None:
 
 
 class Alive:
-    """A broker's session with a stand-in for ZooKeeper, whose answers the test chooses. The test
-    also decides when the session's jobs run."""
+    """A broker's session with a fake ZooKeeper. The test chooses ZooKeeper's answers, and decides
+    when the session's jobs run."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.coordinator: Any = SimpleNamespace(

@@ -23,7 +23,7 @@ FIRST, SECOND = uuid.UUID(int=1), uuid.UUID(int=2)
 
 
 class World:
-    """A job queue with a stand-in for ZooKeeper, which answers when the test says so."""
+    """A job queue with a fake ZooKeeper. The test decides when ZooKeeper answers."""
 
     def __init__(self) -> None:
         self.clock = ManualClock()

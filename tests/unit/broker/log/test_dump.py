@@ -72,7 +72,7 @@ def test_the_command_says_that_all_is_good(
 
 def test_the_command_names_damage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """If a CRC is wrong, `broker dump-log` prints the position and exits with status 1. With
-    `--json`, it prints a line for each batch and for each place where the bytes are no valid
+    `--json`, it prints a line for each batch, and a line for each range of bytes that is no valid
     batch."""
     path = written(tmp_path)
     data = bytearray(path.read_bytes())

@@ -151,8 +151,8 @@ def test_a_full_disk_keeps_nobody_elses_checkpoint_back(
 
 def test_a_checkpoint_that_was_asked_for_is_newer_than_the_question(tmp_path: Path) -> None:
     """When `LogManager.checkpoint` reports that the checkpoint files are written, they contain the
-    offsets of the time of the call, or newer ones. If the files are already being written when it
-    is called, it writes them once more."""
+    offsets of the time of the call, or newer ones. If the files are being written at the time of
+    the call, they are written once more."""
     world = World(tmp_path / "a")
     world.create("logs", 1)
     log = world.logs.logs[TopicPartition("logs", 0)]

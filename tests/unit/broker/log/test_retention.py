@@ -80,7 +80,7 @@ def test_what_a_reader_holds_stays() -> None:
 
 def test_nobody_holds_for_ever() -> None:
     """The setting retention.hold has limits of age and size. Beyond these limits, segments are
-    deleted as usual, even if the group has not read them."""
+    deleted as usual, even if a group in retention.hold has not read them."""
     limits = {"retention_ms": HOUR, "hold_ms_max": 4 * HOUR}
     assert decide(9, 5, 3, 0, held=0, **limits) == Expired(2, roll=False, held=True)
     limits = {"retention_ms": HOUR, "hold_bytes_max": 250, "hold_ms_max": -1}

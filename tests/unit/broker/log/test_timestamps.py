@@ -66,8 +66,8 @@ def test_a_batch_that_cannot_be_unpacked_stands_for_itself(tmp_path: Path) -> No
 
 
 def claiming(times: list[int], largest: int) -> bytearray:
-    """Makes a batch of records with the given times, whose header claims the larger maximum time
-    `largest`."""
+    """Makes a batch of records with the given times. The batch's header says that the maximum time
+    is `largest`, which is larger than all these times."""
     honest = batch(*[b"v"] * len(times), timestamps=times)
     body = bytes(honest[HEADER_BYTES:])
     return bytearray(seal(EncodedBatch(body, Codec.NONE, len(times), times[0], largest, len(body))))

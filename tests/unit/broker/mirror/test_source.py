@@ -133,7 +133,8 @@ def test_a_topic_whose_configs_cannot_be_read_is_named_and_asked_for_again(
 ) -> None:
     """Without the configs of a source's topic, nobody can know whether the topic is a mirror
     itself. So a topic whose configs cannot be read is not copied, and the mirror's status names it.
-    When the configs can be read, its mirroring begins. Meanwhile the other topics are mirrored."""
+    The other topics are mirrored meanwhile. When the configs can be read, the mirroring of this
+    topic begins."""
     secret = world.source.create("secret")
     world.source.create("logs")
     secret.describe_error = ErrorCode.TOPIC_AUTHORIZATION_FAILED

@@ -141,8 +141,8 @@ def test_what_was_overdrawn_is_paid_back() -> None:
 
 
 def test_what_is_sent_counts_while_it_waits() -> None:
-    """The cost of sending an answer may be charged to a connection while it waits to be served. The
-    connection is then served later, after connections with lower costs."""
+    """While a connection waits to be served, the cost of sending an earlier answer may be charged
+    to it. The connection is then served later, after connections with lower costs."""
     shares = joined("ab")
     shares.charge("a", 100)
     shares.begin_turn()

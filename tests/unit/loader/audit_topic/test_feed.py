@@ -179,8 +179,9 @@ def test_only_agents_seal() -> None:
 def test_a_name_is_new_to_a_topic_once() -> None:
     """The loader stores, for each source topic, a position in the audit topic. A run may begin to
     read the audit topic before this position, because another source topic needs older messages.
-    For the first topic, the loader then ignores the announcements before its position. So the names
-    (host and path) of closed files, which the loader has dropped, do not come back."""
+    The run then ignores, for each source topic, the announcements before the position of this
+    topic. So if the loader has dropped the name (host and path) of a closed file, the name does not
+    come back."""
     feed = Feed()
     feed.take(announce(1, "/a"), Place("log", 3))
     feed.take(announce(2, "/b"), Place("log", 4))

@@ -25,8 +25,8 @@ def test_the_hours_that_are_over_end_with_the_last_one() -> None:
 def test_it_asks_about_hours_that_are_over() -> None:
     """The loader asks the audit's collector about two kinds of hours: hours with rows that have no
     success file (`_SUCCESS`) yet, and hours that were complete and whose success file was deleted.
-    A run asks about each hour only once. It leaves out hours that are not over, and older hours
-    that the collector has found incomplete."""
+    A run asks about each hour only once. The run leaves out hours that are not over, and older
+    hours that the collector has found incomplete."""
     judged = {text(90): BAD, text(2): GOOD}
     found = choice.asked([text(9), text(90), text(0), text(-1)], [text(9), text(2)], judged, NOW)
     assert found == [text(9), text(2)]
@@ -34,8 +34,8 @@ def test_it_asks_about_hours_that_are_over() -> None:
 
 def test_recent_hours_that_were_incomplete_are_asked_about_in_turn() -> None:
     """The collector's last judgement of an hour may be old. So each run asks again about a few of
-    the recent hours that were judged incomplete, drawn at random. It also asks about all recent
-    hours that were not judged incomplete."""
+    the recent hours that were judged incomplete, drawn at random. It also asks about each recent
+    hour that was not judged incomplete."""
     judged = {text(back): BAD for back in range(2, 25)}
     hours, seen = [*judged, text(1)], set[str]()
     for run in range(100):

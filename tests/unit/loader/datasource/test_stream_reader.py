@@ -94,8 +94,8 @@ def test_a_limit_bounds_each_batch(queried: Queried) -> None:
 
 @promise("5 stream")
 def test_a_batch_that_is_repeated_is_the_same_batch(queried: Queried) -> None:
-    """After a restart Spark asks again for the batch in its checkpoint. A new reader returns the
-    same rows for this batch, even if records and partitions have been added since."""
+    """After a restart Spark asks again for the batch that is in Spark's checkpoint. A new reader
+    returns the same rows for this batch, even if records and partitions have been added since."""
     queried.send(*map(record, range(3)))
     first = stream(queried, startingOffsets="earliest")
     start = first.initialOffset()

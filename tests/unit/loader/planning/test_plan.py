@@ -197,7 +197,8 @@ def test_accepted_gaps_that_make_no_sense(text: str) -> None:
 
 def test_named_gaps_come_from_all_who_name() -> None:
     """The gaps (ranges of missing offsets) that a load may skip come from the previous load, the
-    mirror and the operator. A gap that two of these sources list appears only once."""
+    mirror and the operator. If two of these three list the same gap, the gap appears only once in
+    the result."""
     before = replace(AT_100, ahead=(Gap(200, 210, "a"),))
     found = plan.named_gaps(
         "t", 0, before, {0: [Gap(200, 210, "a"), Gap(300, 301, "b")]}, {("t", 0): [Gap(1, 2, "c")]}
@@ -208,8 +209,9 @@ def test_named_gaps_come_from_all_who_name() -> None:
 @promise("5 gaps")
 def test_a_gap_that_was_named_once_stays_named() -> None:
     """A gap (a range of missing offsets) stays listed in the manifest until a load has skipped it,
-    even if its source no longer lists it. The mirror may drop the gap earlier, because its list has
-    a limited length, and the operator may remove the setting that accepted the gap."""
+    even if the mirror or the operator no longer lists it. The mirror may drop the gap earlier,
+    because its list has a limited length, and the operator may remove the setting that accepted the
+    gap."""
     before = replace(AT_100, ahead=(Gap(200, 210, "a"),), gaps=(Gap(90, 100, "passed"),))
     assert plan.named_gaps("t", 0, before, {}, {}) == (Gap(200, 210, "a"),)
 

@@ -50,8 +50,8 @@ def test_fields_are_found_by_name() -> None:
 
 
 def test_a_missing_field_takes_its_default() -> None:
-    """A field that the writer's schema lacks gets the default of the reader's schema, which may be
-    null."""
+    """If the writer's schema lacks a field, the field gets the default from the reader's schema.
+    This default may be null."""
     reader = record(
         LINE, field("level", "string", default="INFO"), field("code", "int", default=5),
         field("note", ["null", "string"], default=None),
@@ -167,8 +167,8 @@ def test_a_value_that_a_cast_would_change_is_set_apart(
     written: str, read: str, values: list[object], kept: list[object], fitting: list[bool]
 ) -> None:
     """A value is rejected if Arrow can cast it, but the cast back gives another value. Examples are
-    a double that is too precise or too large for a float, the number 5 as a boolean, and a number
-    with leading zeros."""
+    a double that is too precise or too large for a float, the number 5 as a boolean, and the text
+    007 as a long."""
     writer, reader = record(field("x", ["null", written])), record(field("x", ["null", read]))
     assert project(writer, reader, x=values) == ([kept], fitting)
 

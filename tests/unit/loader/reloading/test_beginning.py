@@ -54,8 +54,8 @@ LOADS = [
     load(6, 40, 9, removed=[merged(4), reject(5, 0, 33), part(5, 0, 30)]),
 ]
 """Load 4 is a compaction (it combines small files). It replaces files of the loads 2 and 3 and, in
-another hour, a file of load 1. Load 6 is a reload. It replaces the file that load 4 wrote and files
-of load 5."""
+another hour, a file of load 1. Load 6 is a reload, which replaces the file that load 4 wrote, and
+files of load 5."""
 
 
 @pytest.fixture

@@ -71,9 +71,9 @@ def test_rejects_are_counted_in_their_files(store: MemoryStore) -> None:
 def test_a_lost_file_s_rejects_are_those_that_its_load_counted(
     store: MemoryStore, damage: str
 ) -> None:
-    """If a file of rejects is gone or damaged, its number of rejects is calculated. It is the
-    number of rejects that the file's load counted in the hour, less those in the load's other files
-    of this hour."""
+    """If a file of rejects is gone or damaged, the loader calculates how many rejects the file had.
+    It takes the number of rejects that the file's load counted in the hour, and subtracts the
+    rejects in this load's other files of the hour."""
     files = [file(store, 1, 0, 3, 3, 4), file(store, 1, 10, 3), file(store, 2, 20, 5)]
     if damage == "gone":
         store.delete(files[0].file.path)

@@ -27,7 +27,7 @@ FIRST, SECOND = (AGENT, 1), (AGENT, 2)
 
 @pytest.fixture
 def loading() -> MemoryLoading:
-    """A topic with ten lines of a first file, which the agent has closed. The agent has also
+    """Returns a topic with ten lines of a log file. The agent has closed this file, and has
     announced a second file."""
     loading = MemoryLoading()
     loading.write(10)
@@ -104,9 +104,9 @@ def test_without_a_seal_nothing_goes(loading: MemoryLoading) -> None:
 
 @promise("5 closed files")
 def test_a_late_repeat_before_the_fence_is_a_repeat(loading: MemoryLoading) -> None:
-    """The fence is the high watermark at the moment when a load reads the seal that follows the
-    message that a file was closed. A repeated line of the closed file may lie between the last
-    offset of this load and the fence. The next load still recognizes this line as a repeat."""
+    """After the agent has closed a file, a load reads the agent's next seal. The high watermark at
+    this moment is the fence. A repeated line of the closed file may lie between the last offset of
+    this load and the fence. The next load still recognizes this line as a repeat."""
     loading.run()
     loading.say(seal())
     loading.clock.advance(SETTLED_MS / 1000)

@@ -54,8 +54,8 @@ class Audit:
 
 @pytest.fixture
 def loading() -> Iterator[MemoryLoading]:
-    """A topic with three loads into one hour that is over, and a collector that calls no hour
-    complete."""
+    """Yields a topic with three loads. All rows are in one hour, which is over. The collector calls
+    no hour complete."""
     made = MemoryLoading()
     made.clock.set_time_ms(START_MS + 2 * layout.HOUR_MS)
     made.collector = Audit(made)

@@ -254,7 +254,7 @@ def test_checkpoints_know_files_of_rejects_that_were_replaced(loading: MemoryLoa
 
 def test_a_reload_shows_its_progress_and_its_time(loading: MemoryLoading) -> None:
     """A running reload shows its progress in slices. The manifest of the reload has the reload's
-    duration. It counts no rows, because a reload does not add new rows."""
+    duration. The manifest counts no rows, because a reload does not add new rows."""
     loading.shown.clear()
     loading.slice_s = 2.0
     loading.reload(wish())

@@ -34,8 +34,8 @@ WORK = Figures("logs", LOAD, 13, 8_000_000, 20_000_000, 400_000, 30, 20, 50, 2, 
 
 
 class World:
-    """An output with the note of one run (the file with its progress). The run last wrote the note
-    `silent_ms` milliseconds ago."""
+    """An output with the note of one run (the file that shows the run's progress). The run last
+    wrote the note `silent_ms` milliseconds ago."""
 
     def __init__(self, process: Process, silent_ms: int = 0) -> None:
         self.store, self.clock = MemoryStore(), ManualClock()

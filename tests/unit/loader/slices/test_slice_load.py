@@ -382,8 +382,9 @@ def test_a_compacted_batch_ends_the_range_by_name() -> None:
     ],
 )
 def test_a_fetch_that_cannot_go_on_ends_the_range(error: SkidwayError) -> None:
-    """If a batch header is damaged, an offset has expired, or the broker is silent, the slice's
-    task stops there, and an error message says why. The records before this place are loaded."""
+    """If the slice's task reaches a damaged batch header or an expired offset, or if the broker is
+    silent, the task stops, and an error message says why. The records that the task has read before
+    are loaded."""
 
     def fetch() -> Iterator[memoryview]:
         yield from log(lines(3))

@@ -95,7 +95,7 @@ def spark(monkeypatch: pytest.MonkeyPatch) -> Dying:
 
 @pytest.fixture
 def runner(monkeypatch: pytest.MonkeyPatch) -> Iterator[SparkRunner]:
-    """A runner with a fake Spark, which executes only the first task that it is given."""
+    """Yields a runner with a fake Spark. The fake executes only the first task that it is given."""
     with SparkRunner(settings(), lambda: False) as made:
         monkeypatch.setattr(made, "_rows", lambda _session, work, _progress: work[0](0))
         yield made

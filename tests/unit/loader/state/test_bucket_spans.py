@@ -31,7 +31,7 @@ MINUTE_MS = 60_000
 
 @dataclass
 class Output:
-    """An output of one topic, whose loads only count buckets."""
+    """An output of one topic. Its loads write no rows, and only count buckets."""
 
     store: MemoryStore = field(default_factory=MemoryStore)
     side: dict[str, tuple[str, ...]] = field(default_factory=dict)
@@ -120,7 +120,7 @@ def test_what_was_forgotten_breaks_the_chain(monkeypatch: pytest.MonkeyPatch) ->
 def test_the_least_recently_touched_span_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     """The table `buckets` is divided into spans (files of some hours). The span whose buckets were
     counted least recently by any load is dropped first, whatever its event times are. So while a
-    log of ten years ago is loaded, the spans with its old hours are not dropped."""
+    log of ten years ago is loaded, the spans with the log's old hours are not dropped."""
     monkeypatch.setattr(bucket_spans, "SPANS_MAX", 2)
     output = Output()
     for number in (1, 100, 1, 50):
@@ -130,9 +130,9 @@ def test_the_least_recently_touched_span_is_forgotten(monkeypatch: pytest.Monkey
 
 
 def test_ranges_of_forgotten_hours_stay_few(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The loader stores ranges of hours. For the buckets of these hours, it has dropped the numbers
-    of the last deltas. If there are too many ranges, neighbouring ranges are joined. The hours
-    between them then count as dropped, too."""
+    """The loader stores the ranges of hours for whose buckets it has dropped the numbers of the
+    last deltas. If there are too many ranges, it joins neighbouring ranges. The hours between these
+    ranges then count as dropped, too."""
     monkeypatch.setattr(bucket_spans, "SPANS_MAX", 1)
     monkeypatch.setattr(bucket_spans, "RANGES_MAX", 2)
     output = Output()

@@ -93,9 +93,9 @@ def test_the_loaders_clock_counts_too() -> None:
 @promise("5 closed files")
 def test_a_topic_has_one_fence() -> None:
     """A fence consists of the offsets that loads must reach before the loader forgets closed files.
-    A topic has only one fence at a time. While closed files wait for this fence, other closed files
-    may get their seal; they wait for the next fence. So the tables store only one fence offset for
-    each partition, however far the loads lag."""
+    A topic has only one fence at a time. If the seal of another closed file arrives while closed
+    files wait for this fence, the other file waits for the next fence. So the tables store only one
+    fence offset for each partition, however far the loads lag."""
     closures = sealed()
     closures.make_fence(closures.settled(LATER_MS), {0: 50})
     closures.close({OTHER: CLOSED_MS}, NOW_MS)

@@ -1,5 +1,5 @@
-"""Tests each decision of a load's commit on its own. The models in tests/model test the
-combinations of these decisions."""
+"""Tests each rule of a load's commit by itself. The models in tests/model test how these rules work
+together."""
 
 from __future__ import annotations
 
@@ -161,8 +161,8 @@ def test_the_loser_leaves_nothing_but_the_winner() -> None:
 
 def test_a_loser_whose_staging_was_deleted_has_lost_and_not_failed() -> None:
     """If another load has committed under the same number, this load reports a lost race, even if a
-    later load has deleted its staging directory. It reports no failure, because nothing is
-    damaged."""
+    later load has deleted this load's staging directory. This load reports no failure, because
+    nothing is damaged."""
     store = MemoryStore()
     other = staged(store, manifest(uuid=OTHER))
     operations.run(commit.commit(other), store)

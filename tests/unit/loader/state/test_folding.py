@@ -155,8 +155,8 @@ def test_a_late_end_of_a_folded_load_changes_nothing() -> None:
 )
 def test_a_damaged_checkpoint_is_not_used(spoil: Callable[[bytes], bytes], words: str) -> None:
     """If the newest checkpoint (a file that replaces old manifests) is damaged, the loader uses an
-    older checkpoint and the manifests after it, which are kept. If no older checkpoint can be used,
-    the loader stops with an error that names the damage."""
+    older checkpoint, and the manifests that were written after this older checkpoint. If no older
+    checkpoint can be used, the loader stops with an error that names the damage."""
     store = MemoryStore()
     newest = loads(store, 11)
     found = operations.run(live(newest), store)
@@ -218,7 +218,8 @@ def test_few_loads_have_no_checkpoint() -> None:
 @pytest.mark.parametrize(("keep", "every"), [(1, 10), (40, 40), (1000, 100)])
 def test_who_keeps_few_manifests_folds_them_early(keep: int, every: int) -> None:
     """The loader writes a checkpoint (a file that replaces old manifests) after every hundred
-    loads, or after `keep` loads if that is less, but never after fewer than ten."""
+    loads. If it keeps fewer than a hundred manifests (`keep`), it writes a checkpoint after every
+    `keep` loads, but never after fewer than ten."""
     store = MemoryStore()
     for number in range(1, 2 * every + 1):
         newest = loaded(store, load(number), keep=10_000, every=10_000)

@@ -131,8 +131,9 @@ def test_a_damaged_side_file_stops_by_name() -> None:
 @promise("5 closed files")
 def test_what_is_dropped_stays_dropped() -> None:
     """For a log file, the tables store its marks, its name, and whether its agent has closed it. If
-    a load drops this state of a log file, it does not come back in later loads, neither before nor
-    after the next snapshot (the file with the whole table). Other log files keep their state."""
+    a load drops this state of a log file, the state does not come back in later loads, neither
+    before nor after the next snapshot (the file with the whole table). Other log files keep their
+    state."""
     store = MemoryStore()
     newest = load(store, 1, None, marks(1).then(Changes({}, {}, {(7, 1): Closed(5, 6)})))
     newest = load(store, 2, newest, marks(2))

@@ -424,8 +424,8 @@ def test_a_fixed_of_another_size_is_refused() -> None:
 
 
 def test_slices_of_batches_and_of_datums_are_their_own() -> None:
-    """If a record batch or an array of datums is a slice, only the slice's rows are encoded or
-    decoded, whether by pyruhvro or by columns."""
+    """A record batch or an array of datums may be a slice of a larger one. Only the rows in the
+    slice are encoded or decoded, whether by pyruhvro or by columns."""
     schema = record(("a", "string"), ("n", ["null", "int"]), ("b", "boolean"))
     batch = pa.record_batch(
         {

@@ -48,8 +48,8 @@ def table(columns: int) -> dict[str, Any]:
 
 
 def peak(job: Callable[[], object]) -> int:
-    """Runs `job`. Returns the largest number of bytes by which the process's memory grew
-    meanwhile."""
+    """Runs `job`. Returns the largest number of bytes by which the process's memory grew while
+    `job` ran."""
     before, most, done = resident(), 0, threading.Event()
 
     def watch() -> None:
@@ -309,8 +309,8 @@ def test_parts_of_a_batch_are_put_together_in_order() -> None:
 
 
 def watch(monkeypatch: pytest.MonkeyPatch, where: Any, name: str, sizes: list[int]) -> None:
-    """Replaces the function `name` of `where` by one that does the same, but first appends the
-    number of datums that it was given to `sizes`."""
+    """Replaces the function `name` of `where` by one that does the same, but first notes in `sizes`
+    how many datums it was called with."""
     inner = getattr(where, name)
 
     def noting(datums: Any, *more: Any) -> Any:

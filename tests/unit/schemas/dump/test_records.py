@@ -34,8 +34,8 @@ records = st.builds(
 
 @given(st.lists(records, max_size=4))
 def test_lines_give_back_their_records(wanted: list[Record]) -> None:
-    """If records are written in any of the three forms and read again, they are the same, whatever
-    characters they contain."""
+    """A dump may have the form of Skidway, of kafka-console-consumer or of kcat. Records that are
+    written in any of these forms and read again are the same, whatever characters they contain."""
     kcat = [
         json.dumps({"offset": 1, "key": key_text(each), "payload": value_text(each)})
         for each in wanted

@@ -18,7 +18,7 @@ PAGE = 3
 
 @pytest.fixture
 def registry(monkeypatch: pytest.MonkeyPatch) -> Registry:
-    """A registry with ten subjects, which is read in pages of three."""
+    """Returns a registry with ten subjects. A dump reads its lists in pages of three."""
     monkeypatch.setattr(administration, "PAGE_SCHEMAS", PAGE)
     made = Registry()
     for each in "abcdefghij":
@@ -64,7 +64,7 @@ def test_a_registry_without_pages_is_read_once(
     registry: Registry, monkeypatch: pytest.MonkeyPatch, count: int
 ) -> None:
     """If a registry always returns its whole list of subjects instead of pages, a dump reads the
-    list only once, even if it is exactly as long as one page."""
+    list only once, even if the list is exactly as long as one page."""
     client = registry_client.administration(InProcess(registry))
     everything = client.all_versions()[:count]
     asked: list[str] = []

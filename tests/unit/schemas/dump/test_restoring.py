@@ -1,5 +1,5 @@
-"""A restore changes a registry's contents to those of a dump. Its steps are complete, do nothing
-twice, and none of them is refused by the registry."""
+"""A restore changes a registry's contents to those of a dump. The steps of a restore leave nothing
+out and do nothing twice, and the registry refuses none of them."""
 
 from __future__ import annotations
 

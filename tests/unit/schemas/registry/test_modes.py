@@ -245,7 +245,8 @@ def test_configuration_that_is_not_here_is_refused(registry: Registry) -> None:
 
 
 def test_modes_survive_a_restart(registry: Registry) -> None:
-    """Modes survive a restart, because they are stored in the registry's log in ZooKeeper."""
+    """The registry's modes survive a restart, because they are stored in the registry's log in
+    ZooKeeper."""
     set_mode(registry, "IMPORT")
     registry.register("s", A, id=7, version=3)
     set_mode(registry, "READONLY", "s")

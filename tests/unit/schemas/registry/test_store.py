@@ -267,7 +267,7 @@ def test_a_log_that_was_set_back_and_went_on_is_noticed() -> None:
     del shared.contents[2:]
     _, other = store_on(shared)
     assert register(other, "b", 7) == 3
-    assert register(other, "a", 8) == 4  # also the next id of `store`, so the id shows nothing
+    assert register(other, "a", 8) == 4  # also the next id of `store`: the id shows no difference
     with pytest.raises(Refusal, match="was set back"):
         register(store, "a", 7)
 

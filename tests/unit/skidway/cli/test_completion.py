@@ -17,7 +17,7 @@ def text() -> str:
 
 
 def completed(script: str, folder: Path, *words: str) -> list[str]:
-    """The completions that bash offers for the last word of `words`."""
+    """Returns the completions that bash offers for the last word of `words`."""
     path = folder / "skidway.bash"
     quoted = " ".join(f"'{word}'" for word in ("skidway", *words))
     path.write_text(

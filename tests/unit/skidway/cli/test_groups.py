@@ -13,7 +13,8 @@ from skidway.kafka.types import TopicPartition
 
 
 class Positions:
-    """A fake of `Groups`. The offset that it returns for a time is this time in milliseconds."""
+    """A fake of `Groups`. Asked for the offset at a time, it returns the time itself, in
+    milliseconds."""
 
     def positions(
         self, _group: str, topic: str, time_ms: int, _partitions: Sequence[int]
@@ -22,7 +23,8 @@ class Positions:
 
 
 def time_ms(text: str) -> int:
-    """The time in milliseconds that `--to-datetime` with this text sends to the brokers."""
+    """Returns the time in milliseconds that the command sends to the brokers if `text` is given
+    with `--to-datetime`."""
     args = argparse.Namespace(
         group="g", topic="t", partition=[], to_offset=None, to_datetime=text, to_earliest=False
     )

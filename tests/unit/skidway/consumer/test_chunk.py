@@ -13,8 +13,8 @@ TP = TopicPartition("t", 3)
 
 
 def chunk(position: int) -> Chunk:
-    """A chunk (records that were fetched together) with the offsets 10 to 14. It returns its
-    records from the offset `position` on."""
+    """Returns a chunk (records that were fetched together) with the offsets 10 to 14. The chunk
+    gives out its records from the offset `position` on."""
     values = pa.array([b"0", None, b"2", b"3", b"4"], pa.binary())
     keys = pa.array([None, b"k", None, None, None], pa.binary())
     raw = bytearray(seal(columns.encode(values, np.arange(5) + 1_000, keys=keys)))

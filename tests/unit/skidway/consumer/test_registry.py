@@ -23,8 +23,8 @@ def unseen(_: object) -> None:
 
 
 class Member:
-    """A registered consumer. The test decides, for its next requests to ZooKeeper, whether they
-    reach ZooKeeper and whether their answers are lost."""
+    """A registered consumer. For the consumer's next requests, the test decides whether each
+    request reaches ZooKeeper, and whether its answer is lost."""
 
     def __init__(self, server: MemoryZooKeeper, name: str) -> None:
         self.fates: list[Fate] = []

@@ -92,7 +92,8 @@ def test_a_narrow_terminal_wraps_no_line_of_the_table(monkeypatch: pytest.Monkey
 
 
 def screen(written: str) -> list[str]:
-    """The text on a terminal that supports the escape sequences \x1b[nF and \x1b[J."""
+    """Returns the lines that a terminal shows after it got `written`. The terminal supports the
+    escape sequences \x1b[nF and \x1b[J."""
     lines: list[str] = [""]
     for at, part in enumerate(written.split("\x1b[")):
         if at and part.startswith("J"):

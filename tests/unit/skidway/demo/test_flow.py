@@ -121,6 +121,16 @@ def test_a_bucket_that_stays_incomplete_ends_the_wait(
     assert not demo.outcome.counts_balance
 
 
+def test_a_lost_bucket_ends_the_wait_at_once(demo: Scripted) -> None:
+    """If the agent declared lines lost, their bucket never becomes complete. The demo does not wait
+    for it, and its verdict is not complete."""
+    demo.outcome.until_ms = 10
+    demo.reports = ["incomplete", "lost"]
+    demo.wait_for_verdict()
+    assert demo.asked == ["report", "report"]
+    assert not demo.outcome.counts_balance
+
+
 def test_rows_of_which_the_audit_has_not_heard_yet_are_counted_again(
     demo: Scripted, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -30,8 +30,9 @@ def sized(path: Path, size_bytes: int) -> FileSize:
 
 
 def outcome(**changed: Any) -> DemoOutcome:
-    """The outcome of a demo that was complete, but with the given values changed. `sizes` has the
-    sizes of files by path, `ledger` the agent's rows, and `buckets` those of the audit's report."""
+    """Returns the outcome of a demo that was complete, but with the given values changed. `sizes`
+    has the sizes of files by path, `ledger` the rows in the agent's list of its files, and
+    `buckets` the rows of the audit's report."""
     sizes = changed.pop("sizes", {Path("/w/a.log"): 100})
     found: dict[str, Any] = {
         "files": [sized(path, size) for path, size in sizes.items()],
@@ -75,10 +76,10 @@ def test_all_has_to_agree() -> None:
     ],
 )
 def test_one_disagreement_spoils_the_verdict(changed: dict[str, Any]) -> None:
-    """A demo is incomplete if a bucket up to the cut-off is not complete or if there is no such
-    bucket, if one row is missing or surplus, if one byte is unaccounted for, if a topic has no
-    rows, or if a kill lost something. The bytes that the agent has read after the cut-off do not
-    make up for a lost byte."""
+    """A demo is incomplete in each of these cases: a bucket up to the cut-off is not complete,
+    there is no such bucket, a row is missing or surplus, a byte is unaccounted for, a topic has no
+    rows, or a kill lost something. The bytes that the agent has read after the cut-off do not make
+    up for a lost byte."""
     assert not outcome(**changed).is_complete
 
 
@@ -109,8 +110,9 @@ def test_an_incomplete_bucket_is_named() -> None:
 
 
 def test_the_verdict_waits_until_the_bytes_have_their_fates() -> None:
-    """The demo goes on when the agent has said what happened to every byte up to the cut-off.
-    Lost bytes have a fate, too: they do not make the demo wait, but make it incomplete."""
+    """Before it judges, the demo waits until the agent has said what happened to every byte up to
+    the cut-off. The demo does not wait for bytes that the agent has declared lost, but its verdict
+    is then "incomplete"."""
     assert outcome().is_settled
     assert outcome(ledger=[FILE | {"acknowledged": 89, "lost": 1}]).is_settled
     assert not outcome(ledger=[FILE | {"acknowledged": 89}]).is_settled
@@ -135,8 +137,9 @@ def test_what_an_id_before_has_accounted_for_is_accounted_for() -> None:
 
 
 def test_a_file_that_is_rotated_or_deleted_keeps_its_size(tmp_path: Path) -> None:
-    """If a file is renamed after the cut-off, its size is not taken for that of the new file with
-    its name. A file that was deleted meanwhile is found by its path."""
+    """If a file is renamed after the cut-off and a new file gets its name, the demo does not take
+    the new file's size for the size of the renamed file. A file that was deleted meanwhile is found
+    by its path."""
     log, old = tmp_path / "a.log", tmp_path / "a.log.1"
     log.write_bytes(b"x" * 100)
     files = sources.measured([log, tmp_path / "away.log"])

@@ -66,7 +66,7 @@ class Row:
 
     @property
     def origin(self) -> origin.Origin | None:
-        """The origin of the record: the agent, file and bytes that the record came from. If several
+        """The origin of the record, or None if the record has no valid origin header. If several
         headers are valid origins, the last of these headers counts."""
         found = None
         for key, value in self.headers:
@@ -80,7 +80,7 @@ def origins_of(rows: list[tuple[int, int, int, int]]) -> Origins:
 
 
 def batch_of(rows: list[Row], base_offset: int = 0, codec: Codec = Codec.NONE) -> bytes:
-    """A batch that kafka-python builds. If `codec` compresses, the batch is compressed with
+    """Returns a batch that kafka-python builds. If `codec` compresses, the batch is compressed with
     Skidway's own codecs, because kafka-python's codecs are optional packages."""
     builder = DefaultRecordBatchBuilder(2, 0, False, -1, -1, -1, 1 << 30)
     for row in rows:
@@ -106,7 +106,7 @@ def with_crc(buffer: bytes | bytearray) -> bytes:
 
 
 def rows_of(raw: bytes) -> list[Row]:
-    """The records of an uncompressed batch as kafka-python reads them."""
+    """Returns the records that kafka-python reads from an uncompressed batch."""
     batch = DefaultRecordBatch(raw)
     assert batch.validate_crc()
     return [Row(r.offset, r.timestamp, r.key, r.value, r.headers) for r in batch]
@@ -207,8 +207,8 @@ def test_kafka_python_reads_what_we_write(data: st.DataObject, count: int) -> No
 
 @st.composite
 def foreign_rows(draw: st.DrawFn) -> list[Row]:
-    """Rows as other producers may write them, with few or many headers, and with offset gaps as
-    compaction leaves them."""
+    """Draws rows as other producers may write them, with few or many headers, and with missing
+    offsets, as compaction leaves them."""
     offset, rows = draw(st.integers(0, 10**6)), []
     for _ in range(draw(st.integers(1, 25))):
         headers = draw(HEADERS)
@@ -577,8 +577,8 @@ def test_a_wrong_crc_is_corrupt() -> None:
 
 
 def test_bytes_behind_the_batch_are_corrupt() -> None:
-    """`unpack` takes one batch. If other bytes follow the batch, it raises an error, so that no
-    second batch is dropped silently."""
+    """`unpack` takes one batch. If other bytes follow the batch, `unpack` raises CorruptBatch, so
+    that no second batch is dropped silently."""
     with pytest.raises(CorruptBatch, match="behind"):
         decode(memoryview(sample() + sample()))
 

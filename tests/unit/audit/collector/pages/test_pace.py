@@ -58,7 +58,8 @@ def test_p99_is_compared_with_the_target_of_the_topic() -> None:
 
 
 def test_a_topic_without_open_buckets_has_no_lag() -> None:
-    """A topic to which nobody writes any more has no lag, however old its newest bucket is."""
+    """If all buckets of a topic are complete, the topic has no lag, even if nobody writes to it any
+    more and its newest bucket is old."""
     found = _pace(_topic(_verdict(0)), [])
     assert (found.lag_s, found.waiting_since) == (0.0, None)
     assert (
@@ -99,7 +100,7 @@ def test_the_trend_is_that_of_the_lag_at_earlier_moments() -> None:
 
 
 def test_without_a_history_the_trend_is_not_known() -> None:
-    """Without a history, a topic has no trend. With a history, the trend leaves out moments before
-    the first bucket of the history."""
+    """Without a history of verdicts, a topic has no trend. With a history, the trend leaves out
+    moments before the first bucket of the history."""
     assert _pace(_topic(_verdict(0)), []).trend == ""
     assert len(_pace(_topic(_verdict(0)), [_done(NOW - 2 * TREND_STEP_MS, 0)]).points) == 3

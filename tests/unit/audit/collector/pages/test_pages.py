@@ -95,8 +95,8 @@ def test_a_silent_host_is_named_with_a_command(site: TestClient) -> None:
 
 @pytest.mark.parametrize("status", [HostStatus.BEHIND, HostStatus.SILENT, HostStatus.NEVER_HEARD])
 def test_a_host_has_one_next_command_on_all_pages(status: HostStatus) -> None:
-    """For an expected host that does not report in time, the tables of silent hosts and of what is
-    at risk name one command, which is also the command of `skidway audit why`."""
+    """For an expected host that does not report in time, the table of silent hosts and the table of
+    risks name the same command. It is the command that `skidway audit why` names, too."""
     line = SET_CLOCK if status is HostStatus.BEHIND else START_AGENT
     hosts = [HostState("dc1", "web9", status, expected=True)]
     facts = Facts(NOTHING_JUDGED, {}, Evidence(), POLICY, NOW, hosts=hosts)
@@ -324,7 +324,7 @@ def test_while_hours_are_not_judged_nothing_is_green(site: TestClient) -> None:
 
 @in_state("empty")
 def test_an_empty_store_has_every_page(site: TestClient) -> None:
-    """Before the first message, every page says what it is going to show."""
+    """Before the first message, every page says what it will show later."""
     for path in ("/", "/?by=day", "/topics", "/hosts", "/loads", "/mirrors", "/rejects", "/search"):
         answer = site.get(path)
         assert answer.status_code == 200

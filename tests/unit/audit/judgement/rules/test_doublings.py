@@ -41,8 +41,8 @@ from support.promises import promise
 
 SIZE = 60_000
 OLD, NEW, LATER = (SIZE * n for n in (10, 20, 30))
-"""The starts of three buckets: one while only the old agent ran, one in which the new agent began,
-and one long after this."""
+"""The starts of three buckets: one while only the agent FIRST ran, one in which the agent SECOND
+began, and one long after this."""
 
 NOW = LATER + 2 * SIZE
 POLICY = Policy(tiers=(Tier.AGENT, Tier.BROKER), lateness_ms=0, silence_ms=10**9, ahead_ms=SIZE)
@@ -96,13 +96,14 @@ def part(said: list[Message], sender: Sender, bucket: int) -> AgentVerdict:
 @promise("1 two agents")
 def test_what_a_new_agent_counted_while_it_read_again_is_in_doubt() -> None:
     """An agent whose state was deleted gets a new id and reads every file from its beginning. The
-    lines that the new agent counts up to its first seal are in doubt."""
+    lines that the new agent counts up to its first seal are in doubt: they may be doubled, so their
+    buckets are unknown."""
     found = part([*OF_FIRST, *OF_SECOND], SECOND, NEW)
     assert (found.status, found.reasons) == (
         Status.UNKNOWN,
         (f"{WORDS}: its lines may count twice",),
     )
-    [doubt] = found.findings  # an acceptance holds for this name, so only for count 5, checksum 99
+    [doubt] = found.findings  # findings are accepted by name; the name has count and checksum
     assert doubt.name == f"{WORDS}: its lines may count twice (5, 99)"
 
 
@@ -119,23 +120,26 @@ def test_a_predecessor_hides_no_file() -> None:
 
 @promise("6 doublings")
 def test_what_it_counts_behind_its_first_seal_is_not_in_doubt() -> None:
-    """Lines that the new agent counts after its first seal are not in doubt. When the new agent
-    sends this seal, it has delivered all lines that the old agent can have read from the same
+    """If an agent's state was deleted, the host has a new agent, which may send lines of the old
+    agent again until its first seal. Lines that it counts after this seal are not in doubt. When it
+    sends the seal, it has delivered all lines that the old agent can have read from the same
     files."""
     said = [*OF_FIRST, *OF_SECOND, *AFTERWARDS]
     assert part(said, SECOND, LATER).status is Status.COMPLETE
 
 
 def test_what_the_old_agent_had_sealed_is_not_in_doubt() -> None:
-    """If the old agent has sealed a bucket before the new agent began, the old agent's counts of
-    the bucket are not in doubt, because it had read these lines first."""
+    """If an agent's state was deleted, the host has a new agent, which may send lines of the old
+    agent again. If the old agent had sealed a bucket before the new agent began, the old agent's
+    counts of the bucket are not in doubt, because it read these lines first."""
     said = [*OF_FIRST, *OF_SECOND, *AFTERWARDS]
     assert part(said, FIRST, OLD).status is Status.COMPLETE
 
 
 def test_a_bucket_in_which_both_counted_is_in_doubt() -> None:
-    """A bucket in which both agents counted lines is in doubt. This is true even if the clock was
-    set back, so that the times of the messages do not tell which agent counted first."""
+    """If both the old and the new agent of a host counted lines of a bucket, the bucket is in
+    doubt: its lines may be doubled. This is true even if the clock was set back, so that the times
+    of the messages do not tell which agent counted first."""
     late = replace(counted(FIRST, 3, LATER)[0], time_ms=OLD + 3)
     said = [*OF_FIRST, *OF_SECOND, *AFTERWARDS, late]
     assert part(said, SECOND, LATER).reasons[0].startswith(WORDS)
@@ -152,7 +156,8 @@ def test_a_bucket_in_which_both_counted_is_in_doubt() -> None:
     ids=["the old one is heard still", "a file found later", "no seal before"],
 )  # fmt: skip
 def test_without_a_seal_that_vouches_later_buckets_stay_in_doubt(change: Message) -> None:
-    """Even buckets long after the new agent's beginning stay in doubt in three cases: the old agent
+    """If a host has a new agent, because the old agent's state was deleted, lines may be doubled
+    until the new agent's first seal. Even later buckets stay in doubt in three cases: the old agent
     still sends messages, the new agent later finds a file that the old agent had read, or the new
     agent's seal is for a time before the new agent began."""
     said = [*OF_FIRST, announced(FIRST, OLD, file=10, inode=2), *OF_SECOND, *AFTERWARDS]
@@ -163,9 +168,10 @@ def test_without_a_seal_that_vouches_later_buckets_stay_in_doubt(change: Message
 
 
 def test_a_seal_behind_bytes_that_were_set_apart_vouches_for_nothing() -> None:
-    """If the new agent declares bytes of a file lost because no pattern in its settings matches the
-    file, its next seal does not end the doubt. It may read these bytes later, when a pattern
-    matches the file again."""
+    """A host's new agent may send lines of the old agent again, so its lines are in doubt (may be
+    doubled) until its next seal. If it declares bytes of a file lost, because no pattern in its
+    settings matches the file, this seal does not end the doubt: the agent may read these bytes
+    later, when a pattern matches the file again."""
     loss = Loss(LOGS, 8, 8, 0, 9, Certainty.LOST, "no source means it", 0, 0)
     afterwards = [*counted(SECOND, 4, LATER), seal(SECOND, 5, LATER + SIZE)]
     for losses, status in [((), Status.COMPLETE), ((loss,), Status.UNKNOWN)]:
@@ -176,8 +182,9 @@ def test_a_seal_behind_bytes_that_were_set_apart_vouches_for_nothing() -> None:
 
 @promise("6 doublings")
 def test_a_state_that_is_brought_back_reads_again_what_the_new_agent_had() -> None:
-    """If the old agent's state is restored, the lines that the old agent then counts are in doubt.
-    The doubt ends when the old agent sends a seal for a time after the new agent's last message."""
+    """The state of a host's old agent was deleted, and is restored after a new agent has run on the
+    host. The lines that the old agent then counts are in doubt (may be doubled) until it sends a
+    seal for a time after the new agent's last message."""
     back = [*counted(FIRST, 3, LATER), seal(FIRST, 4, LATER + SIZE)]
     found = part([*OF_FIRST, *OF_SECOND, *back], FIRST, LATER)
     assert (found.status, found.reasons[0][: len(WORDS)]) == (Status.UNKNOWN, WORDS)
@@ -190,9 +197,9 @@ def test_a_state_that_is_brought_back_reads_again_what_the_new_agent_had() -> No
 
 
 def test_when_an_agent_began_whose_first_message_is_gone_nobody_knows() -> None:
-    """If the first message of an agent has expired, the audit does not know when this agent began.
-    So everything that the other agent of the host has counted is in doubt, however long ago the
-    other agent sealed it."""
+    """Two agents of a host may have read the same lines. If the first message of one of them has
+    expired, the audit does not know when this agent began. So everything that the other agent has
+    counted is in doubt (may be doubled), however long ago the other agent sealed it."""
     expired = [x for x in OF_SECOND if not (isinstance(x, Delta) and x.sender == SECOND)]
     found = part([*OF_FIRST, *expired], FIRST, OLD)
     assert (found.status, "may count twice" in found.reasons[0]) == (Status.UNKNOWN, True)
@@ -200,7 +207,8 @@ def test_when_an_agent_began_whose_first_message_is_gone_nobody_knows() -> None:
 
 def test_of_many_agents_each_is_bounded_by_those_beside_it() -> None:
     """If each start of the agent loses the state, each start makes a new agent with a new id. The
-    counts of each of these agents are in doubt only from its beginning up to its first seal."""
+    counts of each of these agents are in doubt (may be doubled) only from its beginning up to its
+    first seal."""
     third = replace(SECOND, producer="9")
     said = [*OF_FIRST, *OF_SECOND, *AFTERWARDS]
     said += [announced(third, LATER + SIZE + 1), *counted(third, 1, LATER + SIZE)]
@@ -257,9 +265,10 @@ def test_a_fleet_that_lost_its_states_is_not_compared_each_with_each() -> None:
 
 
 def test_what_was_set_apart_before_and_is_found_again_is_in_doubt() -> None:
-    """The old agent declared bytes of a file lost, the new agent has read them, and later the old
-    agent runs again and finds them. The lines that the old agent then counts are in doubt. The
-    audit notices this because the old agent gives the file a new file id."""
+    """A host's old agent declared bytes of a file lost, the host's new agent has read them, and
+    later the old agent runs again and finds them. The lines that the old agent then counts are in
+    doubt (may be doubled). The audit notices this because the old agent gives the file a new file
+    id."""
     loss = Loss(LOGS, 7, 7, 50, 99, Certainty.LOST, "no source means it", 0, 0)
     first = [*OF_FIRST[:2], Delta(FIRST, 2, OLD + 2, losses=(loss,)), seal(FIRST, 3, NEW - 1)]
     back: list[Message] = [seal(FIRST, 4, NEW + 2 * SIZE)]
@@ -273,9 +282,9 @@ def test_what_was_set_apart_before_and_is_found_again_is_in_doubt() -> None:
 
 def test_what_a_new_id_of_an_equal_file_throws_into_doubt_ends_with_the_next_seal() -> None:
     """If an agent gives a new file id to a file whose inode and first bytes are those of a file
-    that both agents have read, the lines that it counts up to its next seal are in doubt, and later
-    lines are not. The file may be another one: for example, each rotation may write the same header
-    into a new file, and reuse the inode."""
+    that both agents of the host have read, the lines that it counts up to its next seal are in
+    doubt (may be doubled), and later lines are not. The file may be another one: for example, each
+    rotation may write the same header into a new file, and reuse the inode."""
     more = [*OF_FIRST, *OF_SECOND, announced(SECOND, NEW + 2 * SIZE, file=9, predecessor=8)]
     more += [seal(SECOND, 3, NEW + 3 * SIZE), *counted(SECOND, 4, LATER)]
     assert part([*more, seal(SECOND, 5, LATER + SIZE)], SECOND, LATER).status is Status.COMPLETE
@@ -319,10 +328,10 @@ def test_another_birth_is_another_file() -> None:
 @promise("1 two agents")
 @pytest.mark.parametrize("births", [(None, None), (5, None), (None, 6)])
 def test_without_births_first_bytes_decide(births: tuple[int | None, int | None]) -> None:
-    """Two announcements without the birth times of both are about the same file if device, inode
-    and first bytes are equal. A file that grew, or whose device number changed, is then taken for
-    another file. Some file systems, and agents of the previous version,
-    give no birth times."""
+    """If an announcement has no birth time of its file, the audit cannot compare it by birth time
+    with another announcement. The two are then about the same file if device, inode and first bytes
+    are equal. A file that grew, or whose device number changed, is then taken for another file.
+    Some file systems, and agents of the previous version, give no birth times."""
     first = born(OF_FIRST, births[0])
     assert part([*first, *born(OF_SECOND, births[1])], SECOND, NEW).status is Status.UNKNOWN
     for others in (GROWN, RENUMBERED):
@@ -368,9 +377,9 @@ TRUNCATED: dict[str, int | str | bytes] = {"file": 9, "predecessor": 8, "predece
 def test_content_behind_what_was_seen_later_is_newer(
     others: dict[str, int | str | bytes], status: Status, born_ns: int | None
 ) -> None:
-    """If a file gets new content after the old agent's last message, the old agent cannot have read
-    this content, even if it begins with the same header. So the new agent's announcement of it does
-    not put earlier buckets in doubt again."""
+    """If a file gets new content after the last message of a host's old agent, this agent cannot
+    have read the new content, even if it begins with the same header. So no lines are doubled when
+    the host's new agent announces the new content, and no earlier bucket is in doubt again."""
     rotated = announced(SECOND, LATER + SIZE + 2, **others)
     first = [*OF_FIRST[:-1], seal(FIRST, 2, NEW - 2)]
     said = [*first, *OF_SECOND, *AFTERWARDS, rotated]
@@ -379,9 +388,10 @@ def test_content_behind_what_was_seen_later_is_newer(
 
 @promise("6 doublings")
 def test_content_of_while_the_other_one_was_there_is_in_doubt() -> None:
-    """If the old agent's state is restored, lines that are written while the old agent runs are in
-    doubt. In this test, the old agent reads new lines of a truncated file, and then stops for good.
-    Afterwards the new agent sends a seal, and only then finds these lines."""
+    """If the state of a host's old agent is restored after a new agent has run, lines that are
+    written while the old agent runs are in doubt (may be doubled). In this test, the old agent
+    reads new lines of a truncated file, and then stops for good. Afterwards the new agent sends a
+    seal, and only then finds these lines."""
     middle = NEW + 2 * SIZE
     back = [
         announced(FIRST, middle, file=10, predecessor=7, predecessor_position=50, **GROWN),

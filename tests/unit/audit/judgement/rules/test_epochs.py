@@ -36,8 +36,8 @@ def test_a_seal_ahead_of_us_proves_no_epoch_behind_the_moment_at_which_it_was_ta
     late: int, expected: Status
 ) -> None:
     """If an agent's clock is ahead of the audit's clock, the times in its seals are in the future.
-    An epoch's last seal then proves only buckets up to the time at which the audit received the
-    seal. Later lines may have been read again in the next epoch."""
+    An epoch's last seal then proves only that all lines up to the time at which the audit received
+    the seal were counted. Later lines may have been read again in the next epoch."""
     messages = [*good()[:4], seal(replace(AGENT, epoch=2), 1, END + 9 * SIZE, 0)]
     assert verdict_taken(messages, seal(AGENT, 2, END + 8 * SIZE, 1), DUE + late).status is expected
 
@@ -49,9 +49,10 @@ def test_a_seal_ahead_of_us_proves_no_epoch_behind_the_moment_at_which_it_was_ta
 def test_what_lay_between_two_epochs_goes_up_to_the_first_seal_by_its_own_clock(
     until: int, expected: Status
 ) -> None:
-    """The doubt between two epochs ends at the time in the new epoch's first seal, even if the seal
-    arrived earlier by the audit's clock. The time in the seal comes from the agent's clock, as
-    event times do."""
+    """Lines that an agent sends after the last seal of an epoch may be doubled in the next epoch.
+    They are in doubt up to the time in the next epoch's first seal, even if this seal arrived
+    earlier by the audit's clock. The time in the seal comes from the agent's clock, as event times
+    do."""
     new = replace(AGENT, epoch=2)
     messages = [delta(new, 2, count()), *good()[1:4], seal(new, 3, DUE, 2)]
     assert verdict_taken(messages, seal(new, 1, until, 0), START - SIZE).status is expected
@@ -72,10 +73,10 @@ def test_an_agents_new_epoch_adds() -> None:
 
 @promise("6 epochs")
 def test_what_an_agent_delivered_in_a_new_epoch_before_its_first_seal_is_in_doubt() -> None:
-    """Lines that an agent delivers in a new epoch before the first seal of this epoch are in doubt,
-    whatever their event times are, and whatever the old epoch had sealed. The agent may use an
-    older copy of its state and send lines a second time. All tiers count such lines twice, so equal
-    counts prove nothing."""
+    """Lines that an agent delivers in a new epoch before the first seal of this epoch are in doubt
+    (may be doubled), whatever their event times are, and whatever the old epoch had sealed. The
+    agent may use an older copy of its state and send lines a second time. All tiers count such
+    lines twice, so equal counts prove nothing."""
     new = replace(AGENT, epoch=2)
     doubled = [delta(sender, 2, count(previous=1)) for sender in COUNTERS]
     again = [*good(), *doubled, delta(new, 1, count())]
@@ -94,8 +95,9 @@ def test_what_an_agent_delivered_in_a_new_epoch_before_its_first_seal_is_in_doub
 
 @promise("6 epochs")
 def test_a_later_epochs_seal_bounds_one_that_sealed_nothing() -> None:
-    """If the agent ended before it sent a seal in an epoch, the first seal of a later epoch ends
-    the doubt about both epochs. The audit does not wait for a seal of the epoch that has none."""
+    """Lines of a new epoch are in doubt (may be doubled) until the epoch's first seal. If the agent
+    ended before it sent a seal in this epoch, the first seal of a later epoch ends the doubt about
+    the lines of both epochs. The audit does not wait for a seal of the epoch that has none."""
     second, third = replace(AGENT, epoch=2), replace(AGENT, epoch=3)
     early = [seal(AGENT, 1, START - SIZE, 0), delta(second, 1)]
     counted = [delta(third, 2, count()), *(delta(sender, 1, count()) for sender in COUNTERS)]
@@ -118,7 +120,8 @@ def test_an_epoch_before_the_first_that_is_there_has_left_no_trace(
 
 def test_what_an_epoch_touched_behind_its_last_seal_is_not_proven_by_it() -> None:
     """If an agent counted lines of a bucket after the last seal of its old epoch, this seal does
-    not prove the bucket. The agent may have read these lines again in the new epoch."""
+    not prove that all lines of the bucket were counted once. The agent may have read these lines
+    again in the new epoch."""
     new = replace(AGENT, epoch=2)
     late = [delta(sender, 3, count(previous=1)) for sender in (AGENT, *COUNTERS)]
     late += [delta(sender, 2) for sender in COUNTERS]
@@ -134,8 +137,8 @@ def test_what_an_epoch_touched_behind_its_last_seal_is_not_proven_by_it() -> Non
 
 def test_epochs_are_in_order_whichever_was_heard_first() -> None:
     """The order in which the audit reads the messages of two epochs does not matter. If a seal of
-    the older epoch proves a bucket, the bucket is proven even if the newer epoch's messages are
-    read first."""
+    the older epoch proves that all lines of a bucket were counted, it does so even if the newer
+    epoch's messages are read first."""
     later = seal(replace(AGENT, epoch=2), 1, END + 9 * SIZE, 0)
     for messages in ([*good(), later], [later, *good()]):
         assert verdict(messages).status is Status.COMPLETE

@@ -58,8 +58,8 @@ def test_a_loss_of_an_agent_that_nobody_knows_is_judged(agent: int) -> None:
 @pytest.mark.parametrize("begin", [None, START + 60 * SIZE], ids=["not known", "the last seal's"])
 def test_a_loss_behind_a_seal_of_a_clock_that_was_ahead(begin: int | None) -> None:
     """If an agent's clock was ahead and was then corrected, the agent's last seal has a time in the
-    future. A loss that the agent declares after the correction affects buckets of the present time
-    all the same."""
+    future. Nevertheless, a loss that the agent declares after the correction affects buckets of the
+    present time."""
     loss = replace(LOSS, end=None, from_bucket=begin, to_bucket=begin)
     ahead = Seal(AGENT, 3, START + 60 * SIZE, (SealedTopic(LOGS, START + 60 * SIZE, 1),))
     messages = [*good(), ahead, Delta(AGENT, 4, END, losses=(loss,)), seal(AGENT, 5, DUE, 4)]
@@ -100,7 +100,7 @@ OPEN_ENDED = replace(LOSS, end=None, from_bucket=None, to_bucket=None)
 
 def test_a_loss_before_the_first_seal_reaches_back_however_far() -> None:
     """A loss that an agent declares before its first seal affects all earlier buckets, because no
-    seal of this agent has proven a bucket yet."""
+    seal has proven yet that the agent's lines of a bucket are all counted."""
     messages = [*good()[:4], Delta(AGENT, 2, DUE, losses=(OPEN_ENDED,)), seal(AGENT, 3, DUE, 2)]
     assert verdict(messages).status is Status.LOST
 
@@ -126,9 +126,9 @@ def test_a_loss_reaches_up_to_the_greatest_time_that_the_clock_said(
 
 @promise("6 losses")
 def test_an_open_ended_loss_leaves_what_was_sealed_before_it_complete() -> None:
-    """The message about a loss may give no range of buckets. Then the buckets that the agent's last
-    seal has proven stay complete, because the agent delivered all lines of these buckets before it
-    sent the seal."""
+    """The message about a loss may give no range of buckets. Then buckets stay complete if they
+    ended longer before the time of the agent's last seal than the lateness (how much older than a
+    seal a lost line may be), because no lost line can belong to them."""
     lost = Delta(AGENT, 4, DUE + 1, losses=(OPEN_ENDED,))
     sealed = [seal(AGENT, 1, START - SIZE, 0), delta(AGENT, 2, count()), seal(AGENT, 3, DUE, 2)]
     messages = [*sealed, *good()[1:4], lost, seal(AGENT, 5, DUE + 2, 4)]

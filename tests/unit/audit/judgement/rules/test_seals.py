@@ -40,8 +40,9 @@ from support.promises import promise
 
 def test_who_is_waited_for_is_silent_when_the_silence_is_over() -> None:
     """If an agent never sent a seal, or a host of the roster never sent a message, the audit waits.
-    It waits for the configured silence time after the bucket was due, or after a later message of
-    the agent. The bucket is open during this time, and unknown afterwards."""
+    It waits for the configured silence time, from the time at which the bucket was old enough to be
+    complete, or from a later message of the agent. The bucket is open during this time, and unknown
+    afterwards."""
     over = DUE + POLICY.silence_ms
     expected = replace(POLICY, roster=roster("web1", "web9"))
     sealed = [*good(), seal(AGENT, 3, over, 2)]
@@ -58,9 +59,10 @@ def test_who_is_waited_for_is_silent_when_the_silence_is_over() -> None:
 def test_a_seal_vouches_for_nothing_that_came_between_its_look_and_it(
     at: int, expected: Status
 ) -> None:
-    """If a delta (a message with counts) counts lines of a bucket after the look that belongs to a
-    seal (the agent's check where its files end), the seal does not prove the bucket. The delta
-    comes before the seal, but more lines of the same bucket may follow."""
+    """Before a seal, the agent looks where its files end; the seal says that all lines up to there
+    are counted. If the agent has counted lines of a bucket after this look, the seal does not prove
+    that all lines of the bucket are counted, because more of them may follow. This is so even if
+    the agent has sent these counts before the seal."""
     parts = [delta(sender, 2, count(1, previous=1)) for sender in (AGENT, *COUNTERS)]
     messages = [*good()[:4], *parts, seal(AGENT, 3, DUE, at)]
     found = verdict(messages)

@@ -40,10 +40,11 @@ from support.promises import promise
 
 @pytest.mark.parametrize("missing", ["the agent's", "a counter's that is called like the agent"])
 def test_only_an_agents_later_epoch_makes_up_for_a_missing_number(missing: str) -> None:
-    """A later epoch of an agent makes up for a missing message of the same agent, but only for
-    buckets that begin at least `ahead_ms` after the time in the epoch's first seal. No line that
-    was read before this seal can belong to such a bucket. A missing message of a counter is never
-    made up for in this way, even if the counter has the agent's name."""
+    """If a message of an agent is missing, a later epoch of the agent makes up for it: buckets can
+    be complete without the message. This is true only of buckets that begin at least `ahead_ms`
+    after the time in the later epoch's first seal. No line that was read before this seal can
+    belong to such a bucket. A missing message of a counter is never made up for in this way, even
+    if the counter has the agent's name."""
     new = replace(AGENT, epoch=2)
     first = START - POLICY.ahead_ms
     counters = [delta(sender, 1, count()) for sender in COUNTERS]
@@ -72,9 +73,9 @@ def test_a_counter_that_is_called_like_an_agent_is_a_counter() -> None:
 
 
 def test_a_seal_of_the_same_epoch_makes_up_for_no_missing_number() -> None:
-    """If a message of an agent is missing, an earlier seal of the same epoch does not make up for
-    it, however old the seal is. The missing message may have come after the seal, and may count
-    lines of any bucket."""
+    """If a message of an agent is missing, a bucket is unknown, even if the agent sent a seal
+    before the missing message, and however old this seal is. The missing message came after the
+    seal, and may count lines of any bucket."""
     messages = [
         seal(AGENT, 1, START - 9 * SIZE, 0),
         delta(AGENT, 3, count()),
@@ -112,8 +113,8 @@ def test_beside_a_copy_a_seal_ahead_of_us_vouches_up_to_when_it_was_taken(
     late: int, expected: Status
 ) -> None:
     """If two copies of an agent run, and their clock is ahead of the audit's clock, a seal proves
-    only buckets up to the time at which the audit received the seal. This is also true if the host
-    is retired and has sent its last word (final seal)."""
+    only that all lines up to the time at which the audit received the seal are counted. This is
+    also true if the host is retired and has sent its last word (final seal)."""
     copies = [delta(AGENT, 4, count(n, bucket=START + 9 * SIZE)) for n in (1, 2)]
     messages = [*good()[:4], last_word(AGENT, 3, 1), *copies]
     gone = replace(POLICY, roster=Roster(retired=["web1"]))
@@ -141,7 +142,7 @@ def test_a_counters_copy_leaves_complete_what_it_did_not_touch() -> None:
     copies = [delta(BROKER, 2, count(n, bucket=START + 9 * SIZE)) for n in (1, 2)]
     assert verdict([*good(), *copies]).status is Status.COMPLETE
     copies = [delta(BROKER, 2, count(n, previous=1)) for n in (1, 2)]
-    elsewhere = delta(MIRROR, 2, count(bucket=START + 9 * SIZE))  # no copy runs of this counter
+    elsewhere = delta(MIRROR, 2, count(bucket=START + 9 * SIZE))  # this counter has no second copy
     assert verdict([*good(), *copies, elsewhere]).status is Status.UNKNOWN
 
 

@@ -51,9 +51,9 @@ def test_records_without_origin_are_audited_from_the_broker_on() -> None:
 
 
 def test_without_origin_a_bucket_waits_for_its_counter() -> None:
-    """A bucket of records without origin stays open until a message of their counter arrives that
-    was sent when the bucket was due, or later. No seal says that all records are counted, and a
-    counter that has stopped may have counted only some of them."""
+    """A bucket of records without origin stays open until their counter has sent a message when the
+    bucket was due (old enough to be complete), or later. No seal says that all records are counted,
+    and a counter that has stopped may have counted only some of them."""
     stopped = [*from_the_broker_on()[:-1], Heartbeat(BROKER, 1, DUE - 1)]
     found = verdict(stopped)
     assert found.status is Status.OPEN
@@ -163,9 +163,10 @@ def test_without_origin_a_late_beginning_or_a_gap_touches_no_later_bucket(
     said: int, expected: Status, tier: int, place: str
 ) -> None:
     """If a counter did not begin at the first record, or reported a gap (offsets that it could not
-    read), it lacks records. These may have event times after the counter's message, but only up to
-    a limit that a setting gives. Buckets that begin after this limit can be complete. All buckets
-    can be complete if the counter has counted everything again in a new epoch, or is retired."""
+    read), it lacks records. The missing records may have event times after the counter's message,
+    but only up to a limit that a setting gives. Buckets that begin after this limit can be
+    complete. All buckets can be complete if the counter has counted everything again in a new
+    epoch, or is retired."""
     sender = COUNTERS[tier]
     gap = Gap(LOGS, 0, 3, 5, "expired")
     late = delta(sender, 1, count(agent=0), ranges=(Range(LOGS, 0, 1, 9),))

@@ -41,8 +41,8 @@ class Peer:
         self._reader = FrameReader()
 
     def requests(self, at_most: int = 1 << 30) -> Iterator[RequestHeader]:
-        """Takes the bytes that the connection wants to send, at most `at_most` at a time, and
-        returns the headers of their requests."""
+        """Takes the bytes that the connection wants to send, at most `at_most` bytes at a time, and
+        returns the headers of the requests in these bytes."""
         while self.connection.wants_write:
             data = b"".join(self.connection.outgoing())[:at_most]
             self.connection.sent(len(data))

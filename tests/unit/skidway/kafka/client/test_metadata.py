@@ -140,7 +140,7 @@ def test_a_stale_picture_and_an_old_one_are_renewed(
     metadata: Metadata, session: ScriptedSession
 ) -> None:
     """The client requests metadata again if a broker's answer shows that the metadata is out of
-    date, and if the metadata is five minutes old."""
+    date, and also when the metadata is five minutes old."""
     metadata.leader(LOGS)
     metadata.advance(session, 1.0)
     session.answer()

@@ -1,6 +1,6 @@
 """The hand-written functions for Fetch read and write the same bytes as the general functions
-`encode` and `decode`, which use the fields of the classes FetchRequest and FetchResponse. Slices of
-files become parts of a response without being read."""
+`encode` and `decode`, which use the fields of the classes FetchRequest and FetchResponse. Byte
+ranges of files become parts of a response without being read."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class File:
 
 
 def joined(pieces: Sequence[Piece]) -> bytes:
-    """The bytes that go over the wire, with an "F" for each byte that comes from a file."""
+    """Returns the bytes that are sent, with an "F" in place of each byte that comes from a file."""
     return b"".join(
         b"F" * len(piece) if isinstance(piece, FileSlice) else piece for piece in pieces
     )
@@ -227,8 +227,8 @@ def test_write_response(version: int, results: list[FetchResult]) -> None:
 
 @pytest.mark.parametrize("version", [4, 11, 12])
 def test_file_slices_pass_through(version: int) -> None:
-    """A response that is written consists of pieces. A slice of a file is one of these pieces, at
-    its position between the others, and its bytes are not read."""
+    """A response that is written consists of pieces. A range of a file's bytes is one of these
+    pieces, at its position between the others, and the bytes of the range are not read."""
     part = FileSlice(File(), 4096, 1000)
     sent = fetch_response.write_response(7, version, [FetchResult("a", 0, 0, 9, 9, 0, (part,))])
     assert sent[1] is part
@@ -340,8 +340,8 @@ PARTITION = "00000003 0000 000000000000000c 000000000000000c 0000000000000005"
     ],
 )
 def test_hostile_requests(version: int, body: str) -> None:
-    """If a request is wrong at one place, the hand-written parser and the general function `decode`
-    refuse it for the same reason."""
+    """If one part of a request is invalid, the hand-written parser and the general function
+    `decode` refuse it for the same reason."""
     with pytest.raises(ProtocolError) as by_hand:
         fetch_request.parse_request(memoryview(wire(body)), version)
     with pytest.raises(ProtocolError) as by_table:
@@ -367,7 +367,7 @@ def test_hostile_requests(version: int, body: str) -> None:
     ],
 )
 def test_hostile_responses(version: int, body: str) -> None:
-    """If a response is wrong at one place, the hand-written parser and the general function
+    """If one part of a response is invalid, the hand-written parser and the general function
     `decode` refuse it for the same reason."""
     with pytest.raises(ProtocolError) as by_hand:
         fetch_response.parse_response(memoryview(wire(body)), version)

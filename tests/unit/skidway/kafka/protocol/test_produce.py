@@ -56,7 +56,7 @@ def parsed(body: bytes, version: int) -> tuple[object, ...]:
 
 
 def either(read: Callable[[], tuple[object, ...]]) -> tuple[object, ...] | None:
-    """The result of `read`, or None if it raised ProtocolError."""
+    """Returns the result of `read`, or None if `read` raises ProtocolError."""
     try:
         return read()
     except ProtocolError:
@@ -220,8 +220,8 @@ def test_partitions_are_bounded(version: int, empty: bytes, topics: int) -> None
     ],
 )
 def test_hostile_requests(version: int, body: str) -> None:
-    """If a request is wrong at one place, the hand-written parser and the general function `decode`
-    refuse it for the same reason."""
+    """If one part of a request is invalid, the hand-written parser and the general function
+    `decode` refuse it for the same reason."""
     with pytest.raises(ProtocolError) as by_hand:
         produce.parse_request(memoryview(wire(body)), version)
     with pytest.raises(ProtocolError) as by_table:
