@@ -386,8 +386,8 @@ class RunningAgent:
         )
 
     def _pending(self) -> int:
-        """The number of bytes that are not settled (acknowledged, declared lost and so on). The
-        thread that answers requests for metrics calls this method. The loop does not, because
+        """Returns the number of bytes that are not settled (acknowledged, declared lost and so on).
+        The thread that answers requests for metrics calls this method. The loop does not, because
         adding up the bytes of many files is too slow for a turn.
         """
         return self._loop.pending_bytes
@@ -555,8 +555,8 @@ def _patterns(settings: AgentSettings) -> list[Pattern]:
 
 
 def _of_schemas(before: Sequence[Destination], after: Sequence[Destination]) -> list[str]:
-    """Sentences that name the sources whose schema in the registry has changed. Leaves out sources
-    that are in only one of the two configurations.
+    """Returns sentences that name the sources whose schema in the registry has changed. Leaves out
+    sources that are in only one of the two configurations.
     """
     known = {each.data.topic: each.recipe.schema.id for each in before}
     said = (

@@ -80,8 +80,8 @@ def failures(path: Path | str) -> Iterator[None]:
 
 
 def storable(number: int) -> int:
-    """The number that SQLite can store (64 bits) and that is nearest to this number. Every number
-    of a message can be stored, but a sum or a difference of such numbers perhaps cannot."""
+    """Returns the number that SQLite can store (64 bits) and that is nearest to this number. Every
+    number of a message can be stored, but a sum or a difference of such numbers perhaps cannot."""
     return max(LEAST, min(number, GREATEST))
 
 

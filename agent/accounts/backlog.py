@@ -243,8 +243,8 @@ def _ends(tracked: TrackedFile) -> tuple[int, int]:
 
 
 def _begin_ms(tracked: TrackedFile) -> int | None:
-    """When the file was created (ms). None if this is not known, or if the file had another file id
-    before, for example because it was truncated.
+    """Returns when the file was created (ms); None if this is not known, or if the file had another
+    file id before, for example because it was truncated.
     """
     birth = tracked.birth
     if birth.born_ns is None or birth.predecessor is not None:

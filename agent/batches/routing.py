@@ -20,7 +20,7 @@ _MASK_64 = (1 << 64) - 1
 
 
 def of_file(file: int, partitions: int) -> int:
-    """The partition of all records of a file."""
+    """Returns the partition of all records of a file."""
     return _mix(file) % partitions
 
 
@@ -34,7 +34,8 @@ def of_position(file: int, first: Int64s, partitions: int) -> Int64s:
 
 
 def _mix(number: int) -> int:
-    """The finalizer of splitmix64: neighbouring numbers become numbers that are far apart."""
+    """Applies the finalizer of splitmix64, which makes neighbouring numbers into numbers that are
+    far apart."""
     number = (number + 0x9E3779B97F4A7C15) & _MASK_64
     number = ((number ^ (number >> 30)) * 0xBF58476D1CE4E5B9) & _MASK_64
     number = ((number ^ (number >> 27)) * 0x94D049BB133111EB) & _MASK_64

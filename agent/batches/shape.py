@@ -173,7 +173,7 @@ class RecordShape:
 
 
 def _with_aliases(names: set[str], schema: str) -> set[str]:
-    """The names, and the aliases that the schema gives to the fields with these names."""
+    """Returns the names, and the aliases that the schema gives to the fields with these names."""
     aliases = aliases_of(json.loads(schema))
     others = {} if aliases is None else aliases.names
     return names | {other for other, name in others.items() if name in names}

@@ -32,8 +32,8 @@ def recipe_of(
     rejected_schema: Schema,
     batch_bytes: int,
 ) -> Recipe:
-    """The recipe for bytes that are read from now on. With `encoding: utf-16`, this recipe is only
-    for little-endian files; `big_endian` returns the recipe for big-endian files.
+    """Returns the recipe for bytes that are read from now on. With `encoding: utf-16`, this recipe
+    is only for little-endian files; `big_endian` returns the recipe for big-endian files.
     """
     time, multiline = source.timestamp, source.multiline
     has_names = fills_by_name(source.parser.type, source.parser.json_field)

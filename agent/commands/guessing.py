@@ -154,8 +154,8 @@ _SAVE: Final = (
 
 
 def _with_schema(sample: Sample, schema: JsonSchema, time: dict[str, Any] | None) -> Guess:
-    """The proposal with this schema. time: the setting `timestamp`, which names the member with the
-    time; None for a proposal without a time."""
+    """Returns the proposal with this schema. time: the setting `timestamp`, which names the member
+    with the time; None for a proposal without a time."""
     further: list[tuple[str, str, object]] = []
     if sample.more.get("container") == CRI:
         further = [(name, "string", "") for name in ("namespace", "pod", "container")]
@@ -276,8 +276,8 @@ def _about_names(found: Guess) -> list[str]:
 
 def _as_timed(sample: Sample) -> Guess | None:
     """Returns the proposal for text whose records begin with a time, or have a time after a short
-    text; None if the records have no time. Several proposals may fit. Of those that fit nearly as
-    many records as the best of them, returns the most exact one.
+    text; None if the records have no time. Several proposals may fit. Considers those that fit
+    nearly as many records as the best proposal does, and returns the most exact of these.
     """
     texts = sample.strings
     proposals = [("text behind a time", each) for each in leading_texts.timed(texts)]

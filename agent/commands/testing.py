@@ -108,9 +108,9 @@ def as_lines(made: Preview) -> list[str]:
 
 
 def difference(made: Preview, expected: Sequence[str]) -> str | None:
-    """A text that names the first difference between the lines that `as_lines` returns and the
-    expected lines; None if there is no difference. Raises SkidwayError if an expected line is not
-    JSON."""
+    """Returns a text that names the first difference between the lines that `as_lines` returns and
+    the expected lines; None if there is no difference. Raises SkidwayError if an expected line is
+    not JSON."""
     found = [_parsed(line) for line in as_lines(made)]
     wanted = [_parsed(line) for line in expected if line.strip()]
     for number, (one, other) in enumerate(zip(found, wanted, strict=False), 1):

@@ -53,8 +53,8 @@ _MIXED: Final = r'(?:(?P<prefix>.*?)(?P<json>\{\s*(?:".*)?\})\s*|\s*(?P<text>.*)
 
 
 def as_csv(texts: Sequence[str]) -> dict[str, Any] | None:
-    """Settings for values with a delimiter. A log has such values if nearly all lines have the same
-    number of values, and this number is at least COLUMNS_LEAST.
+    """Returns settings for values with a delimiter. A log has such values if nearly all lines have
+    the same number of values, and this number is at least COLUMNS_LEAST.
     """
     lines = texts[:LOOKED_AT_MAX]
     best: tuple[bool, int, str] | None = None
@@ -83,7 +83,7 @@ def as_csv(texts: Sequence[str]) -> dict[str, Any] | None:
 
 
 def as_logfmt(texts: Sequence[str]) -> dict[str, Any] | None:
-    """Settings for key=value pairs. A log has such pairs if nearly every line has at least
+    """Returns settings for key=value pairs. A log has such pairs if nearly every line has at least
     PAIRS_LEAST pairs, and no more words without `=` than pairs.
     """
     keys: Counter[str] = Counter()

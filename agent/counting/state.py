@@ -60,14 +60,14 @@ class CountState(StateDatabase):
     )
 
     def segments(self) -> list[Segment]:
-        """The segments of the notes."""
+        """Returns the segments of the notes."""
         rows = self._rows(
             "SELECT segment, min(read_ms), max(read_ms), sum(bytes) FROM notes GROUP BY segment"
         )
         return [Segment(*row) for row in rows]
 
     def divided(self) -> set[int]:
-        """The files whose last noted line has no line end yet."""
+        """Returns the files whose last noted line has no line end yet."""
         return {file for (file,) in self._rows("SELECT file FROM noted_files WHERE is_divided")}
 
     def looked_ms(self) -> int:

@@ -236,8 +236,8 @@ class Inquiry:
         return {"bytes": size, **self._search.status(self._past_at, now)}
 
     def silent_s(self, now: float) -> dict[TopicPartition, float]:
-        """The partitions whose brokers send no responses to the search, and for how long (s) they
-        have sent none."""
+        """Returns the partitions whose brokers send no responses to the search, and for how long
+        (s) they have sent none."""
         return self._search.silent_s(now)
 
     def _make_way(self, unreadable: set[int]) -> None:

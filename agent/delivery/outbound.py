@@ -276,8 +276,8 @@ def _has(origins: Origins, flight: Flight) -> bool:
 
 
 def _refusal(parcel: Parcel, reason: str) -> Refusal:
-    """The refusal of a parcel's only record. To save memory, the refusal does not keep the record's
-    bytes: many large records may be refused.
+    """Returns the refusal of a parcel's only record. To save memory, the refusal does not keep the
+    record's bytes: many large records may be refused.
     """
     (flight,) = parcel.flights
     rows = decode(memoryview(seal(parcel.encoded)))

@@ -106,8 +106,8 @@ class Records:
 
 
 def reach(recipe: Recipe, intent: Intent) -> set[TopicPartition]:
-    """The partitions that can have records of the intent, if the records were made by this recipe
-    (settings and schemas)."""
+    """Returns the partitions that can have records of the intent, if the records were made by this
+    recipe (settings and schemas)."""
     data, rejected = recipe.data, recipe.rejected
     found = {TopicPartition(rejected.name, routing.of_file(intent.file, rejected.partitions))}
     if recipe.partitioning == "spread":

@@ -172,8 +172,8 @@ class Search(Generic[W]):
         return {"partitions": waits_for, "late_batches_for_s": max(round(past_at - now), 0)}
 
     def silent_s(self, now: float) -> dict[TopicPartition, float]:
-        """The partitions whose brokers send no responses to the search, and for how long (s) they
-        have sent none."""
+        """Returns the partitions whose brokers send no responses to the search, and for how long
+        (s) they have sent none."""
         return {} if self.is_over else dict.fromkeys(self.waits_for, now - self._heard_at)
 
     def turn(self, now: float, *, is_past: bool) -> None:

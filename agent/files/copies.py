@@ -62,7 +62,8 @@ class Copies:
         self._left_alone = {key: x for key, x in self._left_alone.items() if key in there}
 
     def born_at(self, path: str) -> Sequence[TrackedFile]:
-        """The newest file ids (at most ORIGINALS_MAX) that began at a path, the oldest first."""
+        """Returns the newest file ids (at most ORIGINALS_MAX) that began at a path, the oldest
+        first."""
         found = self._born_at.get(path, ())
         return found if isinstance(found, tuple) else (found,)
 

@@ -100,8 +100,9 @@ class Endings:
             self.lose(tracked, reason)
 
     def ended_lately(self, found: set[FileKey]) -> Iterator[TrackedFile]:
-        """The files whose ids ended lately and to which no pattern leads. A look checks these
-        files, because they may still grow. found: the keys of the files to which patterns lead.
+        """Yields the files whose ids ended lately and to which no pattern leads. A look checks
+        these files, because they may still grow. found: the keys of the files to which patterns
+        lead.
         """
         for file, until in list(self._ended_lately.items()):
             tracked = self._known.files.get(file)

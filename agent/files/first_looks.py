@@ -85,7 +85,7 @@ class FirstLooks:
         )
 
     def _paths(self, found: Found) -> Iterator[str]:
-        """The paths under which an earlier pattern may have led to the found file."""
+        """Yields the paths under which an earlier pattern may have led to the found file."""
         yield found.path
         yield found.real_path
         directory, name = os.path.split(found.real_path)
@@ -135,9 +135,9 @@ class FirstLooks:
         return looks
 
     def take_new(self) -> list[Looked]:
-        """The patterns that had their first look since the last call. A pattern is also returned
-        if, since the last call, the agent has looked for the first time at paths that the pattern
-        excluded before.
+        """Returns the patterns that had their first look since the last call. A pattern is also
+        returned if, since the last call, the agent has looked for the first time at paths that the
+        pattern excluded before.
         """
         taken, self._new = self._new, {}
         return sorted((topic, text, each.exclude) for (topic, text), each in taken.items())

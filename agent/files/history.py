@@ -46,7 +46,7 @@ class Known(Protocol):
         ...
 
     def changed_times(self, directory: str) -> set[int]:
-        """The times (ns) at which the known files of a directory changed last."""
+        """Returns the times (ns) at which the known files of a directory changed last."""
         ...
 
     def is_copy(self, found: Found, base: str) -> bool:

@@ -51,7 +51,7 @@ class Handle(Protocol):
         ...
 
     def status(self) -> Status:
-        """The file's state now."""
+        """Returns the file's state now."""
         ...
 
     def where(self) -> str:
@@ -96,8 +96,8 @@ class Host(Protocol):
         ...
 
     def changed(self, directory: str) -> int:
-        """The time (ns) at which a directory last gained or lost a name. Raises OSError, for
-        example if the agent has no permission to search the directory.
+        """Returns the time (ns) at which a directory last gained or lost a name. Raises OSError,
+        for example if the agent has no permission to search the directory.
         """
         ...
 

@@ -49,7 +49,7 @@ class KnownFiles:
         self.copies.remember(tracked)
 
     def next_serial(self) -> int:
-        """The number of the next file id."""
+        """Returns the number of the next file id."""
         return self._serial + 1
 
     def note(self, tracked: TrackedFile) -> None:
@@ -58,12 +58,12 @@ class KnownFiles:
         self._changed[tracked.file] = tracked
 
     def take_changed(self) -> list[TrackedFile]:
-        """The files that were passed to `note` since the last call."""
+        """Returns the files that were passed to `note` since the last call."""
         changed, self._changed = self._changed, {}
         return [tracked for tracked in changed.values() if tracked.file in self.files]
 
     def at(self, key: FileKey) -> TrackedFile | None:
-        """The newest file id of an inode."""
+        """Returns the newest file id of an inode."""
         return self._by_key.get(key)
 
     def is_newest(self, tracked: TrackedFile) -> bool:

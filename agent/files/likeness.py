@@ -126,8 +126,9 @@ def renumbered(host: Host, old: TrackedFile) -> FileKey | None:
 
 
 def _with_inode_of(host: Host, old: TrackedFile) -> Found | None:
-    """The file that has the known file's inode. This file is at the known file's path; or it is
-    elsewhere in the same directory, and has the same time of birth as the known file.
+    """Returns the file that has the known file's inode; None if there is none. This file is at the
+    known file's path; or it is elsewhere in the same directory, and has the same time of birth as
+    the known file.
     """
     inode, found = old.birth.key.inode, host.look(old.location)
     if found is not None and found.key.inode == inode:

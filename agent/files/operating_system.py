@@ -35,11 +35,11 @@ class OpenFile:
             raise OSError(22, "it is no regular file")
 
     def read(self, count: int, position: int) -> bytes:
-        """At most `count` bytes at a position."""
+        """Returns at most `count` bytes at a position."""
         return os.pread(self.descriptor, count, position)
 
     def status(self) -> Status:
-        """The present status of the file."""
+        """Returns the present status of the file."""
         found = os.fstat(self.descriptor)
         born_ns = born_of(self.descriptor)
         return Status(_key(found), found.st_size, found.st_nlink, found.st_mtime_ns, born_ns)
@@ -91,7 +91,7 @@ class OperatingSystem:
         return file if size is None else Decompressed(file, path, file.descriptor, size)
 
     def scan(self, patterns: Sequence[Pattern]) -> Scan:
-        """The files to which the patterns lead, and the paths that cannot be read."""
+        """Returns the files to which the patterns lead, and the paths that cannot be read."""
         scan = Scan()
         seen: set[str] = set()
         resolved: dict[str, str] = {}
@@ -133,18 +133,19 @@ class OperatingSystem:
         return None  # the entry with this inode number is where another file system is mounted
 
     def list(self, directory: str) -> list[tuple[str, int]]:
-        """(name, inode) of each entry of the directory, without a call of stat for each entry."""
+        """Returns the name and inode of each entry of the directory, without a call of stat for
+        each entry."""
         with os.scandir(directory) as entries:
             return [(entry.name, _signed(entry.inode())) for entry in entries]
 
     def changed(self, directory: str) -> int:
-        """The directory's time of modification. Raises OSError if the agent may not search the
-        directory.
+        """Returns the directory's time of modification. Raises OSError if the agent may not search
+        the directory.
         """
         return os.stat(os.path.join(directory, ".")).st_mtime_ns
 
     def resolve(self, directory: str) -> str:
-        """The directory's real path, after all links are followed."""
+        """Returns the directory's real path, after all links are followed."""
         return os.path.realpath(directory)
 
     def device_of(self, directory: str) -> int | None:
@@ -161,7 +162,7 @@ class OperatingSystem:
     def _found(
         self, path: str, is_link: bool, resolved: dict[str, str], scan: Scan
     ) -> Found | None:
-        """The file at a path. resolved: a cache of the real path of each directory."""
+        """Returns the file at a path. resolved: a cache of the real path of each directory."""
         try:
             status = os.stat(path)
             if not stat.S_ISREG(status.st_mode):

@@ -105,5 +105,5 @@ def _measure(path: str, content: Content) -> int | None:
 
 
 def not_yet() -> OSError:
-    """The error that `open` raises for a file whose plain size is still being measured."""
+    """Returns the error that `open` raises for a file whose plain size is still being measured."""
     return OSError(errno.EAGAIN, "it is being decompressed")

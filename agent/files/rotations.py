@@ -163,7 +163,7 @@ class Rotations:
         self._waited = list(files)
 
     def places(self) -> Iterator[UnbegunFile]:
-        """The files that the last look found at paths that patterns match, and the empty
+        """Yields the files that the last look found at paths that patterns match, and the empty
         generations that the next looks check again.
         """
         for place in self._places.values():
@@ -205,8 +205,8 @@ class Rotations:
     def _by_directory(
         self, lay: Mapping[str, Found], sources: Sequence[TailedSource]
     ) -> tuple[dict[str, Views], dict[str, dict[str, Found]]]:
-        """For each directory, how patterns lead into it, and the files that the patterns found in
-        it.
+        """Returns, for each directory, how patterns lead into it, and the files that the patterns
+        found in it.
         """
         by_directory: dict[str, dict[str, Found]] = {each: {} for each in self._places}
         views: dict[str, Views] = {each: Views() for each in self._places}
@@ -436,7 +436,8 @@ def _lay_between(there: Found, now: Found, since_ms: int, *, is_set_back: bool) 
 
 
 def _moved(before: Mapping[str, Found], here: Mapping[str, Found]) -> set[str]:
-    """The paths that lead to different files in `before` and `here`, or are in only one of them."""
+    """Returns the paths that lead to different files in `before` and `here`, or are in only one of
+    them."""
     paths = {path for path, found in before.items() if path not in here}
     for path, found in here.items():
         old = before.get(path)

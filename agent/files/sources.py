@@ -60,8 +60,8 @@ class TailedSource:
     deleted_after_ms: int | None = None
 
     def manner_of(self, tracked: TrackedFile, handle: Handle) -> Manner:
-        """How a file is read. With `encoding: utf-16`, the file's first two bytes decide. Raises
-        OSError.
+        """Returns how a file is read. With `encoding: utf-16`, the file's first two bytes decide.
+        Raises OSError.
         """
         if self.big_endian is not None and tracked.is_big_endian is None:
             head = handle.read(2, 0)
@@ -70,8 +70,8 @@ class TailedSource:
         return self.manner(is_big_endian=bool(tracked.is_big_endian))
 
     def manner(self, *, is_big_endian: bool) -> Manner:
-        """How a file is read. is_big_endian: whether a big-endian byte order mark begins the file's
-        bytes.
+        """Returns how a file is read. is_big_endian: whether a big-endian byte order mark begins
+        the file's bytes.
         """
         usual = Manner(self.recipe, self.framer)
         return self.big_endian if self.big_endian is not None and is_big_endian else usual

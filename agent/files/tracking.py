@@ -194,7 +194,7 @@ class Tracker:
         self._known.note(tracked)
 
     def take_changed(self) -> list[TrackedFile]:
-        """The files that were passed to `note` since the last call."""
+        """Returns the files that were passed to `note` since the last call."""
         return self._known.take_changed()
 
     def take_unopened(self) -> list[UnopenedFile] | None:
@@ -302,7 +302,7 @@ class Tracker:
             self._unreadable.add(topic, directory, UNMOUNTED)
 
     def _scan(self, now: float) -> tuple[dict[str, Found], set[FileKey]]:
-        """The files to which the patterns lead, by path, and the keys of these files."""
+        """Returns the files to which the patterns lead, by path, and the keys of these files."""
         keys: set[FileKey] = set()
         lay: dict[str, Found] = {}
         linked: dict[str, str] = {}
@@ -385,7 +385,7 @@ class Tracker:
         return lay, rotated
 
     def _place_of(self, path: str) -> str:
-        """The real path to which `path`, which a pattern matches, leads."""
+        """Returns the real path to which `path`, which a pattern matches, leads."""
         found = self._host.look(path)
         if found is not None:
             return found.real_path
@@ -540,7 +540,7 @@ def _by_birth(tracked: TrackedFile) -> tuple[int, int]:
 
 
 def _by_age(generation_: tuple[Found, int, str]) -> int:
-    """The sort key of a generation: its time of birth or, if that is unknown, its time of change.
-    So an original comes before its copies."""
+    """Returns the sort key of a generation: its time of birth or, if that is unknown, its time of
+    change. So an original comes before its copies."""
     found = generation_[0]
     return found.changed_ns if found.born_ns is None else found.born_ns

@@ -40,7 +40,7 @@ class Unbegun:
         return found._replace(key=there.key)
 
     def all(self) -> list[UnbegunFile]:
-        """All files that had no file id at the last look."""
+        """Returns all files that had no file id at the last look."""
         return list(self._files.values())
 
     def was_written(self, found: Found) -> bool:

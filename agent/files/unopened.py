@@ -1,7 +1,6 @@
 """Remembers files that were found but could not be opened yet. The agent reads each of these files
-later, or declares it lost. A look is one search for the host's files.
-
-The state stores these files. If such a file is deleted before it can be read, only the state shows
+later, or declares it lost. A look is one search for the host's files. The state stores the files
+that could not be opened yet. If such a file is deleted before it can be read, only the state shows
 that the file existed.
 """
 
@@ -31,7 +30,7 @@ class Unopened:
         return list(self._files.values()) if is_changed else None
 
     def all(self) -> list[UnopenedFile]:
-        """All files that could not be opened yet."""
+        """Returns all files that could not be opened yet."""
         return list(self._files.values())
 
     def add(self, file: UnopenedFile) -> None:

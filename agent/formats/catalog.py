@@ -61,7 +61,7 @@ class Format:
         return {"format": self.name, **entry, "sample": self.sample}
 
     def text(self) -> str:
-        """This log format as YAML text, to show to people."""
+        """Returns this log format as YAML text, to show to people."""
         return str(yaml.safe_dump(self.document(), sort_keys=False, width=1000))
 
     @property
@@ -99,7 +99,7 @@ class Format:
 
 @cache
 def formats() -> dict[str, Format]:
-    """All formats by name, in the order of the catalog."""
+    """Returns all formats by name, in the order of the catalog."""
     # imported only here, because the import takes 10 ms, and few sources name a format
     from importlib.resources import files
 

@@ -123,7 +123,7 @@ def compiled(text: str) -> Date:
 
 
 def escaped(text: str) -> str:
-    """A regular expression (RE2) that matches exactly this text."""
+    """Returns a regular expression (RE2) that matches exactly this text."""
     return re.sub(r"([\\.^$*+?{}\[\]|()])", r"\\\1", text)
 
 

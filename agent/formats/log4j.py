@@ -125,13 +125,13 @@ class _Compiler:
     zone: str | None = None
 
     def pieces(self) -> list[Piece]:
-        """The pieces of the whole pattern."""
+        """Returns the pieces of the whole pattern."""
         found, at = self._until(0, "")
         assert at == len(self.text)
         return found
 
     def _until(self, at: int, closing: str) -> tuple[list[Piece], int]:
-        """The pieces up to a closing bracket, and the index of this bracket."""
+        """Returns the pieces up to a closing bracket, and the index of this bracket."""
         found: list[Piece] = []
         begin = at
         while at < len(self.text) and self.text[at] != closing:
@@ -171,8 +171,8 @@ class _Compiler:
         return _padded([self._group(at, name, options)], match), end
 
     def _options(self, at: int) -> tuple[list[str], int]:
-        """The texts in the curly brackets that follow one another from index `at` on, and the index
-        after the last bracket.
+        """Returns the texts in the curly brackets that follow one another from index `at` on, and
+        the index after the last bracket.
         """
         found = []
         while self.text[at : at + 1] == "{":
@@ -241,7 +241,8 @@ def _padded(pieces: list[Piece], match: re.Match[str]) -> list[Piece]:
 
 
 def _literal(text: str, at: int) -> tuple[str, int]:
-    """The literal character at index `at`, and how many characters of the pattern stand for it."""
+    """Returns the literal character at index `at`, and how many characters of the pattern stand for
+    it."""
     if text.startswith("%%", at):
         return "%", 2
     if text[at] == "\\" and at + 1 < len(text):

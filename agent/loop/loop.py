@@ -219,8 +219,8 @@ class Loop:
         return self._sealed.keys() - self._accounts.leaving.kept
 
     def obstacles(self) -> list[str]:
-        """Sentences that tell an operator what still prevents the agent from sending last words
-        (see `leave`)."""
+        """Returns sentences that tell an operator what still prevents the agent from sending last
+        words (see `leave`)."""
         tracker = self.tracker
         return list(obstacles(self.unsaid, tracker.files.values(), tracker.unreadable))
 
@@ -239,7 +239,7 @@ class Loop:
             events.lines_rejected(untold)
 
     def patience_s(self) -> float:
-        """How long the loop may wait for an event before the next turn (s)."""
+        """Returns how long the loop may wait for an event before the next turn (s)."""
         now = self._clock.monotonic()
         if self._unwritten is not None:
             return PATIENCE_S

@@ -76,7 +76,8 @@ def unwrap(kind: str, lines: pa.BinaryArray) -> Unwrapped:
 
 
 def follows(lines: Unwrapped) -> Booleans:
-    """For each line, whether its text is the next part of the text in the line before it."""
+    """Returns, for each line, whether its text is the next part of the text in the line before
+    it."""
     found = np.zeros(len(lines.is_good), np.bool_)
     found[1:] = lines.is_part[:-1] & lines.is_good[:-1] & lines.is_good[1:] & ~_differs(lines)[1:]
     return found
@@ -164,8 +165,8 @@ def _lines_of(records: pa.BinaryArray) -> tuple[pa.BinaryArray, Int64s]:
 
 
 def _joined(lines: Unwrapped, first: Int64s, count: int) -> pa.BinaryArray:
-    """For each record, the texts of its lines, joined. There is a line end between two texts, but
-    not between two parts of the same text.
+    """Returns, for each record, the texts of its lines, joined. There is a line end between two
+    texts, but not between two parts of the same text.
     """
     if len(first) == count:
         return lines.texts
@@ -188,7 +189,7 @@ def _concatenated(texts: pa.BinaryArray, first: Int64s) -> pa.BinaryArray:
 
 
 def _differs(lines: Unwrapped) -> Booleans:
-    """For each line, whether its stream is not the stream of the line before it."""
+    """Returns, for each line, whether its stream is not the stream of the line before it."""
     differs = np.zeros(len(lines.streams), np.bool_)
     streams = np.asarray(pc.equal(lines.streams, b"stdout"))
     differs[1:] = streams[1:] != streams[:-1]

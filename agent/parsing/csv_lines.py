@@ -139,8 +139,8 @@ def split(line: str, delimiter: str) -> list[str] | str:
 
 
 def _quoted(line: str, at: int) -> tuple[str, int]:
-    """The quoted value that begins at index `at`, and the index after its closing quotation mark.
-    The index is -1 if the value has no closing quotation mark.
+    """Returns the quoted value that begins at index `at`, and the index after its closing quotation
+    mark. The index is -1 if the value has no closing quotation mark.
     """
     parts = []
     while True:
@@ -169,7 +169,7 @@ class _Cuts:
     is_odd: Booleans
 
     def columns(self, names: Sequence[str], good: Booleans) -> dict[str, pa.StringArray]:
-        """The values of each column. Lines for which `good` is false get empty values."""
+        """Returns the values of each column. Lines for which `good` is false get empty values."""
         rows = np.flatnonzero(good)
         text = np.frombuffer(self.data, np.uint8)
         has_quotes = QUOTE.encode() in self.data
@@ -216,7 +216,7 @@ def _cut(lines: pa.StringArray, delimiter: str) -> _Cuts:
 
 
 def _odd_lines(data: bytes, quotes: Int64s, first: Int64s, end: Int64s, delimiter: int) -> Booleans:
-    """Which lines have a quotation mark that is neither at the edge of a value nor doubled.
+    """Returns which lines have a quotation mark that is neither at the edge of a value nor doubled.
 
     In any other line, the first, third, fifth quotation mark and so on begin a quoted part, and the
     quotation mark after each of them ends the part. A doubled quotation mark counts as two: the

@@ -135,7 +135,7 @@ def compiled(pattern: str, *, dot_all: bool = False) -> DelimitedPattern | None:
 
 
 def _literal(text: str, at: int) -> tuple[bytes, int]:
-    """The literal that begins at index `at` of a pattern, and the index after it."""
+    """Returns the literal that begins at index `at` of a pattern, and the index after it."""
     found = _LITERAL.match(text, at)
     if found is None:
         return b"", at
@@ -214,8 +214,8 @@ class _Scan:
             self.good &= np.searchsorted(places, first) == np.searchsorted(places, end)
 
     def _places(self, byte: int) -> Int64s:
-        """All positions of a byte in the buffer, in rising order, and then the position after the
-        last line."""
+        """Returns all positions of a byte in the buffer, in rising order, and then the position
+        after the last line."""
         places = self._found.get(byte)
         if places is None:
             places = np.append(np.flatnonzero(self._data == byte), len(self._data))

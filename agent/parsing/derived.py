@@ -62,7 +62,7 @@ def schema(
     optional: Sequence[str] = (),
     with_extra: bool = False,
 ) -> str:
-    """The schema of a source.
+    """Returns the schema of a source.
 
     groups: the fields that the parser fills. types: the types of the groups that are not strings.
     The fields of these groups may be null, and so may the fields of the `optional` groups. added:

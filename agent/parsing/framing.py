@@ -84,7 +84,7 @@ class Frames:
         return self.end - self.first
 
     def behind(self, row: int) -> Frames:
-        """The records from index `row` on."""
+        """Returns the records from index `row` on."""
         is_hole = None if self.is_hole is None else self.is_hole[row:]
         first, content_end, end = self.first[row:], self.content_end[row:], self.end[row:]
         return replace(self, first=first, content_end=content_end, end=end, is_hole=is_hole)
@@ -246,7 +246,7 @@ class LineFramer:
 
 
 def nul_bytes(data: bytes) -> int:
-    """How many NUL bytes are at the beginning of `data`."""
+    """Returns how many NUL bytes are at the beginning of `data`."""
     return len(data) - len(data.lstrip(b"\0"))
 
 

@@ -150,7 +150,8 @@ class JsonParser:
         now_ms: int,
         rejects: list[Reject],
     ) -> Int64s:
-        """The event times of the lines. Rejects each line whose time does not fit the format."""
+        """Returns the event times of the lines. Rejects each line whose time does not fit the
+        format."""
         if self._time_format is None:
             return np.full(len(objects), NO_TIME)
         texts = [_joined([member(o, path) for path in self._time_paths]) for o in objects]
@@ -201,7 +202,8 @@ def _members(objects: list[dict[str, Any]], name: str, default: Any) -> list[Any
 
 
 def _is_odd(strings: pa.StringArray) -> list[bool | None]:
-    """Which texts may have a number that is too large for a double, or may be nested too deep."""
+    """Returns which texts may have a number that is too large for a double, or may be nested too
+    deep."""
     brackets = pc.add(pc.count_substring(strings, "["), pc.count_substring(strings, "{"))
     may_be_infinite = pc.match_substring_regex(strings, _MAY_BE_INFINITE)
     is_odd: list[bool | None] = pc.or_(may_be_infinite, pc.greater(brackets, DEPTH_MAX)).to_pylist()

@@ -159,7 +159,7 @@ class _Scan:
         self._blanks = blanks
 
     def words(self) -> tuple[Int64s, Int64s, Int64s]:
-        """Where the words between blanks begin and end, and the line of each word."""
+        """Returns where the words between blanks begin and end, and the line of each word."""
         begin = np.sort(np.concatenate((self.first, self._blanks + 1)), kind="stable")
         end = np.sort(np.concatenate((self._blanks, self.end)), kind="stable")
         there = begin < end

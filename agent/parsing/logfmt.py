@@ -177,8 +177,8 @@ class _Index:
         return self._pairs.values.take(pa.array(at, mask=missing)), missing
 
     def texts(self, name: str) -> pa.StringArray:
-        """The texts of a key or field, one for each line. Unlike `take`, does not note the pairs as
-        taken."""
+        """Returns the texts of a key or field, one for each line. Unlike `take`, does not note the
+        pairs as taken."""
         at = self._places(name)
         return self._pairs.values.take(pa.array(at, mask=at == _NOBODY))
 

@@ -99,7 +99,7 @@ class JoiningFramer:
         self._encoding, self.lines = encoding, LineFramer(encoding)
 
     def frame(self, data: bytes, range_ends: Int64s) -> Frames:
-        """The records of one or several ranges."""
+        """Returns the records of one or several ranges."""
         lines = self.lines.frame(data, range_ends)
         if not len(lines):
             return lines
@@ -209,7 +209,8 @@ class JoiningFramer:
 
 
 def _unmarked(texts: pa.BinaryArray) -> pa.BinaryArray:
-    """UTF-8 texts without a byte order mark at their beginning."""
+    """Returns the UTF-8 texts. If a text begins with a byte order mark, returns it without this
+    mark."""
     has_mark = pc.starts_with(texts, mark_of(UTF_8))
     if not pc.any(has_mark, min_count=0).as_py():
         return texts

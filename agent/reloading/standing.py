@@ -37,7 +37,7 @@ def loaded(settings: AgentSettings) -> Loaded:
 
 
 def schema_files(settings: AgentSettings) -> list[Path]:
-    """The schema files that the sources name."""
+    """Returns the schema files that the sources name."""
     return sorted({each.schema_file for each in settings.sources if each.schema_file is not None})
 
 

@@ -212,7 +212,7 @@ def default_name(where: Condition | None, verb: str) -> str:
 
 
 def condition_text(condition: Condition) -> str:
-    """A condition as text."""
+    """Returns a condition as text."""
     match condition:
         case Comparison(field, how, value):
             return f"{_field(field)} {how} {literal_text(value)}"
@@ -229,7 +229,7 @@ def condition_text(condition: Condition) -> str:
 
 
 def literal_text(value: Literal) -> str:
-    """A value as text."""
+    """Returns a value as text."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):

@@ -227,7 +227,7 @@ class StateDatabase:
         return found
 
     def offsets(self) -> dict[TopicPartition, int]:
-        """The last acknowledged offset of each partition."""
+        """Returns the last acknowledged offset of each partition."""
         rows = self._rows("SELECT topic, partition, last FROM offsets")
         return {TopicPartition(topic, partition): last for topic, partition, last in rows}
 

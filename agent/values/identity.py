@@ -121,8 +121,8 @@ def fingerprint_of(read: Read, length: int) -> Fingerprint:
 
 
 def guard_of(tail: bytes) -> Guard:
-    """The guard (checksum of the last bytes) at a position. tail: the last bytes before this
-    position."""
+    """Returns the guard (checksum of the last bytes) at a position. tail: the last bytes before
+    this position."""
     data = tail[-GUARD_BYTES:]
     return Guard(len(data), crc_of(data))
 
@@ -185,7 +185,7 @@ def prove(read: Read, size: int, fingerprint: Fingerprint, marks: tuple[Mark, ..
 
 def _base(marks: tuple[Mark, ...]) -> int:
     """Returns the position from which on the CRCs in `marks` were computed: the first mark's
-    position if its CRC is 0, because the agent then skipped the bytes before this position;
+    position if this mark's CRC is 0, because the agent then skipped the bytes before this position;
     otherwise 0. A mark may also have the CRC 0 although no bytes were skipped. Then the result is
     still right, because a CRC-32C that continues from 0 equals one that begins anew.
     """

@@ -100,7 +100,7 @@ def totals_of(verdict: BucketVerdict) -> dict[str, int]:
 
 
 def shortened(text: str) -> str:
-    """The text, cut to at most REASON_LENGTH_MAX characters."""
+    """Returns the text, cut to at most REASON_LENGTH_MAX characters."""
     return text if len(text) <= REASON_LENGTH_MAX else text[: REASON_LENGTH_MAX - 3] + "..."
 
 

@@ -321,8 +321,9 @@ def _mark_gone(connection: sqlite3.Connection, files: Mapping[int, FileLines], i
 
 
 def _is_at(path: str, device: int, inode: int) -> bool:
-    """Whether the path leads, or may lead, to the file with this device and inode. SQLite has no
-    integers from 2^63 on, so the agent's state has 2^64 less for such a device or inode."""
+    """Whether the path leads, or may lead, to the file with this device and inode. SQLite cannot
+    store integers from 2^63 on. If the number of a device or inode is that large, the agent's state
+    has the number minus 2^64."""
     try:
         status = os.stat(path)
     except (FileNotFoundError, NotADirectoryError):

@@ -41,7 +41,7 @@ _NARROW_MASK = (1 << NARROW_BITS) - 1
 
 
 def record_hash(agent: Int64s, file: Int64s, first: Int64s, length: Int64s) -> UInt64s:
-    """The hash of each record's origin. All four arrays have the same length."""
+    """Returns the hash of each record's origin. All four arrays have the same length."""
     return _chain(_chain(_file_hash(agent, file), first), length)
 
 
@@ -51,7 +51,7 @@ def total(hashes: UInt64s) -> int:
 
 
 def add(left: int, right: int) -> int:
-    """The checksum of two disjoint sets together."""
+    """Returns the checksum of two disjoint sets together."""
     return signed(left + right)
 
 

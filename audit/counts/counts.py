@@ -78,7 +78,7 @@ class Sums:
         )
 
     def narrowed(self) -> Sums:
-        """The same counts with a narrow checksum (see module checksum)."""
+        """Returns the same counts with a narrow checksum (see module checksum)."""
         return replace(self, checksum=checksum.narrow(self.checksum))
 
 
@@ -86,7 +86,7 @@ _NOTHING = Sums()
 
 
 def total(parts: Sequence[Sums]) -> Sums:
-    """The sums of all parts, added up."""
+    """Returns the sums of all parts, added up."""
     if len(parts) < 2:  # most keys have one part, so this makes a judgement faster
         return parts[0] if parts else _NOTHING
     return Sums(
@@ -100,7 +100,7 @@ def total(parts: Sequence[Sums]) -> Sums:
 
 
 def joined_by_rule(left: tuple[Filtered, ...], right: tuple[Filtered, ...]) -> tuple[Filtered, ...]:
-    """The sums of both lists, rule by rule, sorted by rule."""
+    """Returns the sums of both lists, rule by rule, sorted by rule."""
     if not (left and right):
         return left or right
     found = {x.rule: x for x in left}
@@ -190,7 +190,7 @@ class Counts:
         self._sums[key] = sums if known is None else known + sums
 
     def items(self) -> Iterator[tuple[BucketKey, Sums]]:
-        """Every key and its sums, in the order of first appearance."""
+        """Yields every key and its sums, in the order in which the keys first appeared."""
         return iter(self._sums.items())
 
     def __len__(self) -> int:
