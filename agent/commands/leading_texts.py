@@ -63,7 +63,7 @@ def joined(texts: Sequence[str]) -> dict[str, Any]:
 
 def behind(texts: Sequence[str]) -> list[dict[str, Any]]:
     """Returns one proposal of settings for lines with a time after a short text, such as `[INFO]
-    2026/11/23 08:15:01 up`. Empty if too few lines have such a time.
+    2026/11/23 08:15:01 up`. Returns an empty list if too few lines have such a time.
     """
     found = written_times.inside(texts)
     if found is None:

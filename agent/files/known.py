@@ -218,7 +218,7 @@ class KnownFiles:
 
     def first_born(self, base: str) -> int | None:
         """Returns the time of birth of the oldest known file that was written at the path `base`
-        and still exists. None if there is no such file, or if its time of birth is unknown.
+        and still exists; None if there is no such file, or if its time of birth is unknown.
         """
         there = [each for each in self.copies.born_at(shown(base)) if self.lies_at(each)]
         return there[0].birth.born_ns if there else None

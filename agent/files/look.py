@@ -151,8 +151,8 @@ class Look:
         return plain in self.place.members or plain in lay
 
     def leads_to_older(self, base: str, index: int) -> bool:
-        """Whether the path now leads to a different file than at the last look, and that file
-        already existed at the last look.
+        """Whether the path now leads to a different file than at the last look, and the file to
+        which it now leads already existed at the last look.
         """
         before, here = self.before.get(base), self.here[base]
         if here.born_ns is None or (before is not None and before.key == here.key):

@@ -60,8 +60,8 @@ class TailedSource:
     deleted_after_ms: int | None = None
 
     def manner_of(self, tracked: TrackedFile, handle: Handle) -> Manner:
-        """Returns how a file is read. With `encoding: utf-16`, the file's first two bytes decide.
-        Raises OSError.
+        """Returns how a file is read. With `encoding: utf-16`, the file's first two bytes decide
+        the byte order. Raises OSError.
         """
         if self.big_endian is not None and tracked.is_big_endian is None:
             head = handle.read(2, 0)

@@ -223,8 +223,8 @@ class _Compiler:
 
 
 def _mark(at: int) -> Piece:
-    """Returns a piece that matches the escape code with which a color begins or ends, or
-    nothing."""
+    """Returns a piece that matches the escape code with which a color begins or ends. The escape
+    code may be missing in a record."""
     return Piece(at, "", _ANSI, "mark")
 
 

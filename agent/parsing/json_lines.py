@@ -251,9 +251,8 @@ def _finite(text: str) -> float:
 _DECODER: Any = json.JSONDecoder(parse_constant=_refuse_constant)
 _EXACT_DECODER = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite)
 _MAY_BE_INFINITE = r"[eE]\+?[0-9]{3}|[0-9]{200}"
-"""Each line with a number that is too large for a double matches this pattern. Only the lines that
-match are decoded with `_finite`, which refuses such numbers, because `_finite` makes the decoder
-slower.
+"""Each line with a number that is too large for a double matches this pattern. `_finite` refuses
+such numbers, but makes the decoder slower. So only the lines that match are decoded with `_finite`.
 """
 
 

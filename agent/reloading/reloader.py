@@ -77,7 +77,8 @@ class Reloader:
         self._preparation = Preparation(work)
 
     def result(self) -> Prepared | Refusal | None:
-        """Returns the result of the preparation if it has ended, and only once; otherwise None."""
+        """If the preparation has ended, returns its result, and does so only once; otherwise
+        returns None."""
         result = None if self._preparation is None else self._preparation.result()
         if result is not None:
             self._preparation = None

@@ -35,7 +35,8 @@ def drawn(agent: int, period: int, period_ms: int, intent: Intent) -> Drawn:
 
 class Draw:
     """The ranges of one period that have the lowest lots (see `drawn`), at most `limit` of them.
-    All ranges that were offered have the same chance, in whatever order they were offered.
+    Each range that was offered has the same chance to be one of them, in whatever order the ranges
+    were offered.
     """
 
     def __init__(self, period: int, limit: int, known: Sequence[Drawn] = ()) -> None:
