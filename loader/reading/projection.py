@@ -180,9 +180,9 @@ def _resolved(column: pa.Array, found: list[tuple[Bools, str]]) -> tuple[pa.Arra
 
 def _check_castable(source: pa.DataType, target: pa.Field) -> None:
     """Checks that Arrow can cast to the target's type and back, because `_changed` needs both
-    casts. If one of the casts is impossible, raises NotProjectable. This check casts an array with
-    one null, because Arrow casts an empty array even if it can cast no value of the array's
-    type."""
+    casts. If one of the casts is impossible, raises NotProjectable. Arrow casts an empty array to
+    any type, even to a type to which it cannot cast values. So this check casts an array with one
+    null."""
     if source == target.type:
         return
     try:

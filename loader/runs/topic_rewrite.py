@@ -3,8 +3,8 @@ files, and commits the manifest.
 
 The load reads no offsets and counts nothing. Its manifest repeats the newest manifest's entries for
 partitions, tables and the audit, adds the new files, and removes the old files. The entry for the
-audit has the audit messages of the newest load. This entry is repeated because the newest load may
-have been killed before it published them.
+audit has the audit messages of the newest load. The newest load may have been killed before it
+published these messages, so the entry is repeated.
 """
 
 from __future__ import annotations

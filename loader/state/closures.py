@@ -90,8 +90,8 @@ class Fence(NamedTuple):
 class Heard:
     """An agent's newest seal for the topic, as the load has read it. time_ms: when the agent made
     the seal. offsets: for each partition, the last acknowledged offset. follows: the agent's files
-    whose closing was read in the same run, and was reported before the seal in the same partition
-    of the audit topic."""
+    whose closures come before the seal in the same partition of the audit topic. (Only closures
+    that the feed has read count.)"""
 
     time_ms: int
     offsets: Mapping[int, int]
