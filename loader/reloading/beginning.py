@@ -60,8 +60,8 @@ def beginning(topic: str, files: Mapping[str, LiveFile]) -> Steps[Beginning]:
 
 def check_kept(topic: str, hours: Iterable[str], before: int) -> Steps[None]:
     """Raises ReloadRefused if the manifest of the load `before` has been deleted. before: the
-    number of the load from which a reload of these hours takes its first marks; 0 if the reload
-    begins where the first load began."""
+    number of the load with whose marks a reload of these hours begins; 0 if the reload begins where
+    the first load began."""
     oldest = yield from chain.oldest_kept(topic)
     if max(before, 1) < oldest:
         first = min(hours)

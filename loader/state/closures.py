@@ -79,8 +79,8 @@ class Closed(NamedTuple):
 class Fence(NamedTuple):
     """The part of a topic's fence in one partition. (A fence says up to which offsets the topic
     must be loaded before the waiting files are forgotten.) named: one past the highest offset in
-    any seal so far. end: the offset that loads must reach; None if there is no fence, or if the
-    fence does not include this partition."""
+    all seals that were read so far. end: the offset that loads must reach; None if there is no
+    fence, or if the fence does not include this partition."""
 
     named: int = 0
     end: int | None = None
