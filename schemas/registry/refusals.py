@@ -21,8 +21,8 @@ class Refusal(SkidwayError):
 
 
 class NotFound(Refusal):
-    """Raised if something does not exist in the part of the registry's log (in ZooKeeper) that this
-    process has read."""
+    """Raised if something does not exist, as far as this process has read the registry's log in
+    ZooKeeper."""
 
     def __init__(self, error_code: int, message: str, *, status: int = 404) -> None:
         super().__init__(status, error_code, message)
