@@ -308,8 +308,8 @@ class Server:
 
     def __init__(self, command: list[str]) -> None:
         ended, alive = os.pipe2(os.O_CLOEXEC)
-        # Once this process has closed `alive`, only the JVM has this end of the pipe open. So
-        # `ended` becomes readable when the JVM is gone.
+        # The JVM inherits `alive`, and this process closes it. Then only the JVM has this end of
+        # the pipe open, so `ended` becomes readable when the JVM is gone.
         self._ended = ended
         libc = ctypes.CDLL(None)
         ours = os.getpid()

@@ -346,8 +346,8 @@ def test_every_line_is_a_row_a_reject_or_was_left_out(told: Told, name: str) -> 
 @pytest.mark.parametrize("name", NAMES)
 def test_rows_have_the_fields_that_other_parsers_find(told: Told, name: str) -> None:
     """The rows are in the order of the log's lines, and each row has the fields that independent
-    parsers found in its line. If a rule leaves out a share of the lines, the rows of the other
-    lines are in this order."""
+    parsers found in its line. If a rule leaves out a share of the lines, both are true of the rows
+    of the other lines."""
     log = told.logs[name]
     found = [fields_of(row, log.rows[0]) for row in rows_of(told, name)]
     if None not in log.filtered.values():

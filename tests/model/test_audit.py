@@ -9,10 +9,11 @@ After each message the test asks the real code of the audit which buckets are co
 A bucket is a time window of a topic, and a delta is a message with counts. A seal's W is the time
 up to which the seal says that the agent's counts are final. The lateness is a setting: the time for
 which the audit waits for late lines after the end of a bucket. A bucket is due when this time has
-passed. A last word is the final seal that an agent sends when it leaves. The test checks each
-bucket that the audit reports as complete. The bucket may not be of the kind D3 in the following
-list. The other kinds are kinds of lines: each line of the bucket that is of the kind D0, D1, D2, D4
-or D5 must have its row, and the lines of the kind D6 must be shown as the list says:
+passed. A last word is the final seal that an agent sends when it leaves.
+
+The test checks each bucket that the audit reports as complete. Such a bucket must be over, so D3
+below must not be true of it. Each of its lines that D0, D1, D2, D4 or D5 describes must have a row.
+Its lines that D6 describes must be shown in the verdict, as D6 says:
 
     D0  a line whose row the loader lost
     D1  a line that was in a file when the agent noted the W of the newest received seal
@@ -399,10 +400,10 @@ class World:
 
     def beyond_assumption(self, line: Line) -> bool:
         """Returns whether the audit may call the line's bucket complete although the line vanished
-        unread. It may do so only under two conditions. First, the line is older than the last
-        seal's time W by more than the lateness. (If the agent and the audit have different settings
-        for the lateness, the larger one counts.) Second, no delta since that seal has counts of the
-        line's bucket.
+        unread. It may do so only under two conditions. First, the bucket ended before the last
+        seal's time W, and at least the lateness before it. (If the agent and the audit have
+        different settings for the lateness, the larger one counts.) Second, no delta since that
+        seal has counts of the bucket.
         """
         if self.last_seal is None:
             return False
@@ -656,8 +657,8 @@ class World:
 
     def finish(self) -> set[int]:
         """Runs the model until every line is read, counted and loaded, and every message is
-        delivered. A clock that was wrong during the whole run stays wrong, and a clock that was set
-        during the run is now right. Returns the buckets that the audit then reports as complete."""
+        delivered. If the host's clock could be set during the run, sets it to the right time at the
+        start. Returns the buckets that the audit reports as complete at the end."""
         if self.faults.clock_steps:
             self.skew = 0
         self.is_retired = False

@@ -515,9 +515,9 @@ class World:
         return None
 
     def is_sealed(self, bucket: int) -> bool:
-        """Returns whether the collector has received a seal that declares the bucket's counts
-        final, from the agent that began last. Ignores agents from which the collector has received
-        no message."""
+        """Returns whether the newest agent has declared the bucket's counts final in a seal that
+        the collector has received. The newest agent is the one that began last, among the agents
+        from which the collector has received a message other than a heartbeat."""
         heard = [x for x in self.delivered if not isinstance(x, Heartbeat)]
         last = next(x for x in reversed(self.agents) if any(_is_of(y, [x]) for y in heard))
         seals = [x for x in self.delivered if isinstance(x, Seal) and _is_of(x, [last])]
@@ -573,13 +573,13 @@ class World:
         return self.judge()
 
     def expected_complete(self) -> set[int]:
-        """Returns the buckets that began after the newest agent had sent a certain seal: its first
-        seal whose time is later than the last message of every other agent, and later than every
-        time that `may_double` yields.
+        """Finds the first seal of the newest agent whose time is later than the last message of
+        every other agent, and later than every time that `may_double` yields. Returns the buckets
+        that began after the newest agent had sent this seal.
 
-        An agent seals in two steps. First it notes the seal. When it has read all lines that were
-        in the files at that time, it sends the seal. Deltas before the seal count the lines that
-        the agent delivers between these two steps, so these lines may be doubled too.
+        An agent seals in two steps. First it notes the time of the seal. When it has read all lines
+        that were in the files at that time, it sends the seal. The lines that the agent delivers
+        between the two steps may be doubled, so the time of the second step decides.
         """
         last = self.agents[-1]
         others = [x for x in self.agents if x is not last]
@@ -590,9 +590,10 @@ class World:
 
     def may_double(self, last: Agent, others: list[Agent], heard: int) -> Iterator[int]:
         """Yields the times at which the agent `last` announced content that the other agents may
-        also have read. There are two kinds of such content. First, content that the other agents
-        announced. Second, content of a file that the other agents knew, if `last` has not yet
-        announced and read other content of this file after the time `heard`."""
+        also have read. There are two kinds of such content. First, the other agents announced the
+        same content. Second, the other agents announced an earlier content of the same inode. The
+        second kind ends when `last` announces content of this inode after the time `heard`, and
+        reads a part of it."""
         contents = {file for x in others for file in x.announced}
         files = {self.inodes[file] for file in contents}
         met: set[Inode] = set()
@@ -707,8 +708,9 @@ def _change(evidence: Evidence, **changes: object) -> None:
 
 
 def _blind_to_last_words(evidence: Evidence) -> None:
-    """Makes the audit ignore the time of the old agent's last message. The audit then assumes that
-    no bucket after the new agent's first seal contains a line twice.
+    """Makes the audit ignore the time of the old agent's last message. The audit then trusts every
+    bucket after the new agent's first seal, although the old agent may have sent lines of this
+    bucket, too.
     """
     _change(evidence, until_ms=0)
 

@@ -579,8 +579,8 @@ def test_answers_of_the_commit_lost() -> None:
 def test_files_are_rewritten_beside_a_load(local: bool) -> None:
     """If one run rewrites files (replaces them by a new file with the same rows) while another run
     loads, a reader of the manifests always finds every row once. This is so even if one of the two
-    runs is killed at any point. A reader of the directories never finds a row twice, and after the
-    next start it finds every row."""
+    runs is killed at any point. A reader of the directories never finds a row twice. It finds every
+    row as soon as a further run has started."""
     assert Search(offsets=1, sessions=2, crashes=1, local=local, rewrites=[2]).run() > 1000
 
 
@@ -659,9 +659,9 @@ def test_answers_of_a_reload_are_lost() -> None:
 @pytest.mark.slow
 @KINDS
 def test_files_are_rewritten_twice(local: bool) -> None:
-    """There are three runs, each of which loads records or rewrites files (replaces them by a new
-    file with the same rows). Every row exists once if two of them rewrite files, and also if one of
-    them does so and the answer to a commit is lost."""
+    """Every row exists once after three runs of which two rewrite files, that is, replace them by a
+    new file with the same rows. Every row also exists once if only one of the three runs rewrites
+    files, and the answer to a commit is lost. The other runs load records."""
     assert Search(offsets=1, sessions=3, local=local, rewrites=[2, 3]).run() > 1000
     assert Search(offsets=2, sessions=3, unclear=1, local=local, rewrites=[2]).run() > 1000
 

@@ -29,9 +29,9 @@ Kept = list[tuple[int, int, int, int]]
 
 def sequential(records: list[Record], marks: dict[FileKey, int]) -> tuple[Kept, Kept]:
     """Drops each record that ends at or before its file's mark (the position up to which the file
-    is loaded), as docs/delivery.md, section 5, says. Every other record moves the mark to its end.
-    Returns the rows and the straddles. A straddle is a record that begins before its file's mark
-    and ends after this mark."""
+    is loaded), as docs/delivery.md, section 5, says. For every other record, moves the mark to the
+    record's end. Returns the rows and the straddles. A straddle is a record that begins before its
+    file's mark and ends after this mark."""
     rows: Kept = []
     straddles: Kept = []
     for offset, record in enumerate(records):

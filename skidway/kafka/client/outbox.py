@@ -260,8 +260,9 @@ class Outbox:
         entry.state, self._is_known = BatchState.UNSENT, False
 
     def settle(self) -> list[Delivery]:
-        """Returns the deliveries for the user of the producer: the acknowledged batches at the
-        front, then the batches that are returned without an acknowledgement."""
+        """Returns the deliveries for the user of the producer. First come the acknowledged batches
+        that no unacknowledged batch precedes. Then come the batches that are given back without an
+        acknowledgement."""
         found: list[Delivery] = []
         while self._flight and self._flight[0].state is BatchState.ACKED:
             entry = self._flight.popleft()
