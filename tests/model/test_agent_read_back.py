@@ -66,8 +66,8 @@ class Upgrades(Schedule):
         super().__init__(seed, partitioning, faults, World(configured, partitions=2), kills=5)
         self.version = 0
         self.started_at = 0.0
-        # when the oldest connection broke whose batches may still arrive late; None if there is
-        # none
+        # Batches may arrive after their connection broke. This is the time at which the first
+        # connection with such batches broke. It is None if all these batches have arrived.
         self.interrupted_at: float | None = None
         self.refused: set[int] = set()
         self.losses: list[Loss] = []

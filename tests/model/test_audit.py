@@ -329,8 +329,8 @@ class World:
         self.last_word = noted if final else None
 
     def drain(self) -> None:
-        """Stops the agent cleanly. The agent sends its last word (a final seal of its counts) if
-        there is no unread line at that moment."""
+        """Stops the agent cleanly. The agent sends its last word (a final seal of its counts),
+        unless a file has unread lines."""
         self.commit()
         self.look_and_leave()
 
@@ -400,10 +400,10 @@ class World:
 
     def beyond_assumption(self, line: Line) -> bool:
         """Returns whether the audit may call the line's bucket complete although the line vanished
-        unread. It may do so only under two conditions. First, the bucket ended before the last
-        seal's time W, and at least the lateness before it. (If the agent and the audit have
-        different settings for the lateness, the larger one counts.) Second, no delta since that
-        seal has counts of the bucket.
+        unread. It may do so only under two conditions. First, the last seal's time W is later than
+        the end of the bucket by at least the lateness. (If the agent and the audit have different
+        settings for the lateness, the larger one counts.) Second, no delta since that seal has
+        counts of the bucket.
         """
         if self.last_seal is None:
             return False
@@ -521,8 +521,8 @@ class World:
     def fold(self, messages: list[Message]) -> Evidence:
         """Returns the evidence that the messages contain. If `messages` is `self.delivered`, this
         is the evidence of the running collector. Otherwise it is the evidence of a collector that
-        is rebuilt from the topic: for this collector, no message counts as live (as read soon after
-        it was sent).
+        is rebuilt from the topic. For a rebuilt collector no message counts as live, that is, as
+        read soon after it was sent.
         """
         if not self.faults.clocks:
             return Fold(messages).evidence()
@@ -862,8 +862,8 @@ def _blind_to_touches(evidence: Evidence) -> None:
 
 
 def _blind_to_missing_rows(evidence: Evidence) -> None:
-    """Makes the audit accept that a tier has fewer records than the agent, if no more records are
-    missing than the rules have left out."""
+    """Makes the audit accept that records are missing in a tier, as long as their number is not
+    above the number of records that rules have left out."""
     for by_agent in evidence.topic(LOGS).tallies.values():
         tallies = by_agent.get(AGENT, {})
         agents = [x for key, x in tallies.items() if key.tier is Tier.AGENT]

@@ -308,10 +308,10 @@ class World:
         self.announce(agent, file, **before)
 
     def before(self, agent: Agent, file: int) -> dict[str, int]:
-        """Returns the fields of the file's announcement about its predecessor. The predecessor is
-        an id that this agent gave earlier to the same content, or to an earlier content of the same
-        inode. If there is no such id, and the fault `succeeds` (announcements name predecessors) is
-        set, the predecessor is an id that does not exist."""
+        """Returns the fields with which the file's announcement names a predecessor, or no fields.
+        The predecessor is an id that this agent has given to the same content, or to an earlier
+        content of the same inode. With the fault `succeeds`, an announcement without such an id
+        names an id that does not exist."""
         if file in agent.ended:
             end = agent.position[file] * 10
             return {"predecessor": agent.ended[file], "predecessor_position": end, "begin": end}
@@ -770,8 +770,8 @@ def _blind_to_order(evidence: Evidence) -> None:
 def test_the_schedules_reach_what_each_part_of_the_rule_forbids(faults: Faults) -> None:
     """The schedules are able to find errors: if the audit leaves out one part of its rule about
     agents that read lines again, some schedules lead to a false verdict "complete". The model
-    notices this, because the bucket contains a line twice, or because the agent that began last has
-    not sealed it."""
+    notices the false verdict: the bucket contains a line twice, or the newest agent has not sealed
+    the bucket."""
     with pytest.raises(AssertionError, match="seed"):
         _run_all(range(2_000), faults)
 
