@@ -573,7 +573,7 @@ class World:
         return self.judge()
 
     def expected_complete(self) -> set[int]:
-        """Finds the first seal of the newest agent whose time is later than the last message of
+        """Finds the newest agent's first seal with a time that is later than the last message of
         every other agent, and later than every time that `may_double` yields. Returns the buckets
         that began after the newest agent had sent this seal.
 
@@ -591,7 +591,7 @@ class World:
     def may_double(self, last: Agent, others: list[Agent], heard: int) -> Iterator[int]:
         """Yields the times at which the agent `last` announced content that the other agents may
         also have read. There are two kinds of such content. First, the other agents announced the
-        same content. Second, the other agents announced an earlier content of the same inode. The
+        same content. Second, the other agents announced another content of the same inode. The
         second kind ends when `last` announces content of this inode after the time `heard`, and
         reads a part of it."""
         contents = {file for x in others for file in x.announced}

@@ -86,8 +86,8 @@ def test_links_as_kubelet_lays_them_out(
 def test_rotations_to_any_name_while_the_agent_is_down(
     tmp_path: Path, agent: Make, own_broker: SkidwayBroker, name: str
 ) -> None:
-    """A log is rotated twice while the agent is down. When the agent runs again, it reads the file
-    that it had begun to read to its end. It also reads the other rotated file, which was written
+    """A log is rotated twice while the agent is down. When the agent runs again, it reads the rest
+    of the file that it had begun to read. It also reads the other rotated file, which was written
     while the agent was down."""
     (tmp_path / "log").mkdir()
     log, writer = tmp_path / "log" / "app.log", Writer()
