@@ -126,9 +126,9 @@ def test_what_is_not_noted_is_forgotten_with_its_time(
 
 
 def test_files_that_appeared_later_were_written_later(world: Counting) -> None:
-    """A look is one scan of the log directories. If the agent finds a new file in a later look than
-    its first one, the notes say that all the file's lines were written after the previous look. For
-    files of the first look the notes give no such time."""
+    """A look is one scan of the log directories. If a look finds a new file, the notes say that all
+    the file's lines were written after the look before it. Nothing came before the first look, so
+    for its files the notes give no such time."""
     world.write("a")
     world.turn()
     looked_ms = world.clock.time_ms()

@@ -59,9 +59,9 @@ def test_what_an_earlier_attempt_brought_is_acknowledged(world: World) -> None:
 
 def test_what_arrived_below_others_that_were_sent_again_is_found(world: World) -> None:
     """The agent also searches below the last acknowledged offset for a refused record. In this
-    test, the producer gets a new producer id and sends all batches again. The first batch arrives
-    twice. The refused record arrived only at the first attempt, so its offset is lower than the
-    acknowledged offset of the first batch's second copy."""
+    test, two batches arrive, and then the producer gets a new producer id and sends both again. The
+    first batch arrives a second time, and only this copy is acknowledged. The broker refuses a
+    record of the second batch, so the only copy of this record is below the acknowledged offset."""
     world.producer.arrive(FIRST)
     world.producer.arrive(FIRST)
     world.producer.interrupt(FIRST, is_known=False)

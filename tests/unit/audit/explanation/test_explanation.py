@@ -417,10 +417,10 @@ def test_differences_that_no_list_has_leave_no_bucket_complete() -> None:
 
 @promise("6 content")
 def test_lines_of_unknown_event_times_leave_no_bucket_complete() -> None:
-    """A comparison of samples with rows may list all differences without knowing the event times of
-    their lines for certain. Its result then gives a range of times, and each bucket in this range
-    is unknown. A bucket of a listed difference is incomplete instead, and is explained only by the
-    listed difference."""
+    """A comparison of samples with rows may list all differences, but not know for certain which
+    event times their lines have. Its result then also gives a range of times. Each bucket in this
+    range is unknown, except the buckets to which the list assigns a difference. These are
+    incomplete, and only the listed difference explains them."""
     elsewhere = replace(CHANGED, time_ms=START + SIZE)
     unsure = replace(
         DIFFERS, differences=(elsewhere,), unlisted_least=START - 5, unlisted_greatest=START + SIZE

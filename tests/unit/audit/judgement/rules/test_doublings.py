@@ -77,9 +77,9 @@ AFTERWARDS = [*counted(SECOND, 3, LATER), seal(SECOND, 4, LATER + SIZE)]
 
 
 def part(said: list[Message], sender: Sender, bucket: int) -> AgentVerdict:
-    """Returns the verdict on one agent's part of a bucket, after the messages `said`, if the broker
-    tier has counted everything that the agents have counted. Checks that the fold (the evidence in
-    memory) and the ledger (the evidence in SQLite) give the same verdict."""
+    """Adds messages to `said` in which the broker tier counts everything that the agents have
+    counted. Returns the verdict that then applies to one agent's part of a bucket. Checks that the
+    fold (the evidence in memory) and the ledger (the evidence in SQLite) give the same verdict."""
     of_agents = [x for x in said if isinstance(x, Delta) and x.counts and x.sender != BROKER]
     said = said + [
         Delta(BROKER, number, NOW, (Range(LOGS, 0, number, number + 1),), x.counts)
@@ -103,7 +103,7 @@ def test_what_a_new_agent_counted_while_it_read_again_is_in_doubt() -> None:
         Status.UNKNOWN,
         (f"{WORDS}: its lines may count twice",),
     )
-    [doubt] = found.findings  # findings are accepted by name; the name has count and checksum
+    [doubt] = found.findings  # a finding is accepted by its name, which has count and checksum
     assert doubt.name == f"{WORDS}: its lines may count twice (5, 99)"
 
 
@@ -281,10 +281,10 @@ def test_what_was_set_apart_before_and_is_found_again_is_in_doubt() -> None:
 
 
 def test_what_a_new_id_of_an_equal_file_throws_into_doubt_ends_with_the_next_seal() -> None:
-    """If an agent gives a new file id to a file whose inode and first bytes are those of a file
-    that both agents of the host have read, the lines that it counts up to its next seal are in
-    doubt (may be doubled), and later lines are not. The file may be another one: for example, each
-    rotation may write the same header into a new file, and reuse the inode."""
+    """Both agents of a host have read a file. Later one of them gives a new file id to a file with
+    the same inode and the same first bytes. The lines that this agent counts up to its next seal
+    are in doubt (may be doubled); later lines are not, because the file may be another one. For
+    example, each rotation may write the same header into a new file, and reuse the inode."""
     more = [*OF_FIRST, *OF_SECOND, announced(SECOND, NEW + 2 * SIZE, file=9, predecessor=8)]
     more += [seal(SECOND, 3, NEW + 3 * SIZE), *counted(SECOND, 4, LATER)]
     assert part([*more, seal(SECOND, 5, LATER + SIZE)], SECOND, LATER).status is Status.COMPLETE
