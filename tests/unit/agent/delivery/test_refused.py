@@ -278,9 +278,9 @@ def test_with_many_undecided_nothing_is_read(world: World, monkeypatch: pytest.M
 
 def test_a_record_is_there_where_readers_keep_it(world: World) -> None:
     """A refused record counts as found if the log has a record with the same agent, file id and
-    byte range. But no record of later lines of the file may come before this record in the log. If
-    a part of the log has expired, records of later lines may come first, because an expired copy of
-    the record may have come before them."""
+    byte range. There is a second condition: no record of later lines of the file comes before this
+    record in the log. If a part of the log has expired, the second condition does not apply,
+    because an expired copy of the record may have come before the later lines."""
     world.brokers.refuses = is_two
     refusals = []
     for _ in range(4):

@@ -168,10 +168,10 @@ def test_without_a_seal_that_vouches_later_buckets_stay_in_doubt(change: Message
 
 
 def test_a_seal_behind_bytes_that_were_set_apart_vouches_for_nothing() -> None:
-    """A host's new agent may send lines of the old agent again, so its lines are in doubt (may be
-    doubled) until its next seal. If it declares bytes of a file lost, because no pattern in its
-    settings matches the file, this seal does not end the doubt: the agent may read these bytes
-    later, when a pattern matches the file again."""
+    """A host's new agent may send lines of the old agent again. So the new agent's lines are in
+    doubt (may be doubled), normally until its next seal. But if it declares bytes of a file lost,
+    because no pattern in its settings matches the file, the next seal does not end the doubt. The
+    agent may read these bytes later, when a pattern matches the file again."""
     loss = Loss(LOGS, 8, 8, 0, 9, Certainty.LOST, "no source means it", 0, 0)
     afterwards = [*counted(SECOND, 4, LATER), seal(SECOND, 5, LATER + SIZE)]
     for losses, status in [((), Status.COMPLETE), ((loss,), Status.UNKNOWN)]:
@@ -340,9 +340,9 @@ def test_without_births_first_bytes_decide(births: tuple[int | None, int | None]
 
 
 def test_an_agent_that_is_upgraded_says_the_birth_of_the_same_id() -> None:
-    """If an agent of an older version announced a file without its birth time, and the upgraded
-    agent announces the same file id with the birth time, the audit uses this birth time for the
-    earlier announcement, too."""
+    """An agent of an older version has announced a file without its birth time. After the upgrade,
+    the agent announces the same file id with the birth time. The audit then uses this birth time
+    for both announcements."""
     untold = [*OF_FIRST, *born(OF_SECOND, 6)]
     assert part(untold, SECOND, NEW).status is Status.UNKNOWN
     for told, status in [(5, Status.COMPLETE), (6, Status.UNKNOWN)]:
