@@ -266,7 +266,7 @@ def expected(world: World) -> set[BucketName]:
     For each of these buckets, the following holds. All tiers counted the same lines, all agents
     sealed the bucket afterwards, and no loss is declared. If the topic has records without origin,
     it has no gap and was not created again. If a counter or the loader began a new epoch, it has
-    since counted in all partitions in which it counted before.
+    counted in all partitions in which it counted in the old epoch.
     """
     heard, found = world.collectors[0].heard, set()
     told = told_by(world, heard)

@@ -182,9 +182,9 @@ def _add_alarms(found: Truth, words: _Words, wrong: Set[Bucket]) -> None:
 
 
 class _Words:
-    """The audit's verdict on every bucket. For each bucket, `gravest` contains the gravest verdict
-    (see ORDER) among all topics that had this name and their topics of rejects, and the reasons of
-    that verdict.
+    """The audit's verdict on every bucket. Several topics may have had the same name, and each has
+    a topic of rejects. For each name and bucket, `gravest` contains the gravest verdict (see ORDER)
+    of all these topics, with its reasons.
 
     The audit does not list a bucket in which nothing was counted. If all lines of a bucket were
     lost, the audit shows the loss in a later bucket: that of the time at which the loss was

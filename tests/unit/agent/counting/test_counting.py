@@ -279,8 +279,8 @@ def test_a_torn_log_of_the_database_neither_loses_nor_doubles_a_line(
     world: Counting, seed: int
 ) -> None:
     """If a power loss cuts the database's write-ahead log at any byte, the notes still agree with
-    the agent's positions in the log files. The restarted agent reads the lines whose notes are lost
-    again, and each line is noted once."""
+    the agent's positions in the log files. If notes are lost, the restarted agent reads their lines
+    again. In the end, each line is noted once."""
     chance = random.Random(seed)
     written = [f"line {n} {chance.random()}" for n in range(300)]
     for at in range(0, 300, 30):

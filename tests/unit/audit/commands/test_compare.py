@@ -64,10 +64,10 @@ def test_all_records_are_read_without_a_time() -> None:
 def test_the_time_since_which_no_record_has_expired(
     expired: tuple[int, int], firsts: dict[TopicPartition, int], expected: int
 ) -> None:
-    """`certain_after` returns a time since which no record of the topic has expired. In a partition
-    whose oldest records have expired, this is the time of the first record that is left; of several
-    such partitions, the latest time counts. A topic with one partition needs no such time, because
-    its records are in order."""
+    """`certain_after` returns a time since which no record of the topic has expired. For each
+    partition whose oldest records have expired, it takes the time of the first record that is
+    left. It returns the latest of these times. A topic with one partition needs no such time,
+    because its records are in order."""
     first = {TP: listed(expired[0]), OTHER: listed(expired[1])}
     found = reach(first, first, {TP: listed(9), OTHER: listed(9)}, None)
     assert certain_after(found, firsts) == expected
