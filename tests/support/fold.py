@@ -215,8 +215,8 @@ def _add(
     taken_ms: int = NEVER_AHEAD_MS,
 ) -> None:
     """Adds one message to the evidence. If `counted` is false, the evidence already has another
-    message with the same sender and number. Of the new message, the function then adds only the
-    names of buckets, and ignores the counts.
+    message with the same sender and number. In this case the function adds only the buckets that
+    the new message names, and ignores the counts.
     """
     for source, agent in agents_in(message):
         found.topic(source).agents.add(agent)

@@ -271,9 +271,8 @@ class World:
         """Makes a counter count all records of all its logs."""
         for name in self.names:
             for partition in PARTITIONS:
-                # The first call of `fetch` may do no more than skip a gap of offsets, and the
-                # second no more than compare the last counted batch with the state. The third call
-                # counts the rest.
+                # The first call of `fetch` may only skip a gap of offsets. The second call may only
+                # compare the last counted batch with the state. The third call counts the rest.
                 for _ in range(3):
                     counter.fetch(name, partition, 10_000)
 

@@ -208,8 +208,8 @@ def test_the_judge_says_when_buckets_become_due(monkeypatch: pytest.MonkeyPatch)
 
 def test_what_is_due_is_judged_before_what_is_young(monkeypatch: pytest.MonkeyPatch) -> None:
     """If a step of judging has no time for all buckets, it judges the buckets that are due (old
-    enough to be complete), and leaves younger buckets for the next step. Verdicts on younger
-    buckets matter less, because they change when more messages arrive."""
+    enough to be complete), and leaves younger buckets for the next step. The verdicts on younger
+    buckets will change anyway when more messages arrive."""
     site = Site()
     young = site.clock.time_ms() // SIZE + 5
     for index in (0, 1, young):

@@ -30,9 +30,9 @@ def listed(offset: int, timestamp: int = -1) -> ListedOffset:
 def test_expired_records_are_not_missed(
     first: ListedOffset, begin: ListedOffset, expected: int | None
 ) -> None:
-    """The records that have expired may be newer than the time in --since. In this case `skidway
-    audit compare` compares only lines that are newer than the oldest record that is left. It does
-    not call older lines missing."""
+    """Some of the expired records may be newer than the time in --since. Then `skidway audit
+    compare` compares only lines that are newer than the oldest record that is left. It does not
+    call older lines missing."""
     found = reach(
         {TP: first, OTHER: listed(0)},
         {TP: begin, OTHER: listed(7, 6_000)},

@@ -34,7 +34,8 @@ def _walk(chosen: list[Record], known: dict[FileKey, int]) -> Walked:
 
 def _sequential(chosen: list[Record], known: dict[FileKey, int]) -> tuple[str, dict[FileKey, int]]:
     """The rule in the module's docstring, which processes one record after another. Returns a
-    letter for each record (k: new, r: repeat, s: straddle), and the marks afterwards."""
+    letter for each record (k: new, r: repeat, s: only partly a repeat), and the marks
+    afterwards."""
     current = dict(known)
     kinds = ""
     for agent, file, first, length in chosen:
