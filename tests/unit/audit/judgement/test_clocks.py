@@ -85,8 +85,8 @@ class Site:
             stamp_append_time(log.batches[-1], 0, read_header(log.batches[-1]), self.now_ms)
 
     def say(self, sender: Sender, ahead_ms: int = 0, waited_ms: int = 0) -> None:
-        """Sends a heartbeat now. The sender's clock is ahead by `ahead_ms`, and the sender made the
-        message `waited_ms` before it sends it."""
+        """Sends a heartbeat now. The sender's clock is ahead by `ahead_ms`. The message was made
+        `waited_ms` ago."""
         sent_ms = self.now_ms + ahead_ms
         self.send(Heartbeat(sender, 0, sent_ms - waited_ms), sent_ms)
 

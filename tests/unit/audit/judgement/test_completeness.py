@@ -162,8 +162,8 @@ CASES = [
 @promise("6 complete before a time")
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_what_may_still_come_keeps_a_topic_from_being_complete(case: Case) -> None:
-    """As long as records of a topic may still arrive that no message has mentioned yet, the topic
-    is not complete. The audit gives the reason."""
+    """A topic is not complete as long as it may still get records of which no message has said
+    anything yet. The audit gives the reason."""
     messages = [x for i, x in enumerate(day()) if i not in case.drop] + case.add
     found = asked(messages, case.policy, case.now, case.about)
     assert any(x.is_short for x in found)
@@ -336,7 +336,7 @@ def test_an_accepted_loss_is_accepted_in_empty_buckets_too() -> None:
 def test_another_finding_is_accepted_in_empty_buckets_only_between_accepted_ones() -> None:
     """A finding is a reason in a verdict. A finding other than a loss, such as a silent agent, may
     concern an empty bucket. The finding counts as accepted in the empty bucket only if a person
-    accepted the finding both in an earlier and in a later bucket."""
+    accepted it both in a bucket before the empty bucket and in a bucket after it."""
     parts = (count(), count(bucket=BEFORE))
     tiers = [delta(x, 1, *parts) for x in (AGENT, BROKER, MIRROR, HDFS)]
     silent = [*tiers, seal(AGENT, 2, BEFORE - SIZE, 1), Heartbeat(BROKER, 1, NOW + 200_000)]

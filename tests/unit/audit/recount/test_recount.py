@@ -66,7 +66,8 @@ class Output:
     ) -> str:  # fmt: skip
         """Makes a committed load of one file with `count` rows (or rejects, as `kind` says), and
         returns the file's final path. If `moved` is false, the file is still in the staging
-        directory. said: how many records the tiers report; by default as many as the file has."""
+        directory. `said` is how many records the tiers report: by default, as many as the file
+        has."""
         self.loads += 1
         begin = hour * HOUR_MS + 5 * MINUTE
         origins, times = _origins(first, count), np.full(count, begin + first, np.int64)

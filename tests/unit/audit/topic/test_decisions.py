@@ -99,8 +99,8 @@ def test_an_accepted_loss_stays_a_loss_and_holds_nothing_back() -> None:
 
 @promise("6 acceptance")
 def test_what_comes_later_is_not_covered() -> None:
-    """An acceptance does not include findings (reasons in a verdict) that come later, such as
-    another loss in the same bucket, or a tier that lacks records later."""
+    """An acceptance does not include findings (reasons in a verdict) that come after it. Examples
+    are another loss in the same bucket, and missing records in a tier that lacked none before."""
     seen = said(5, None, LOSS)
     [acceptance] = acceptances.acceptances([bucket(seen)], SIGNED)
     other = replace(LOSS, first=200, end=300)
@@ -440,8 +440,8 @@ def test_of_a_broken_chain_the_acceptance_is_of_what_was_counted_then() -> None:
 
 def test_a_place_is_retired_by_a_message_and_taken_back() -> None:
     """A message on the audit topic can retire a place (a tier of one cluster, or an output), as the
-    setting `retired.places` can. The place stays retired until the retirement is revoked. It does
-    not matter which span of time the audit judges."""
+    setting `retired.places` can. The place stays retired, for every span of time that the audit
+    judges, until the retirement is revoked."""
     known = [Place(Tier.HDFS, "/old/dc1.logs", is_retired=True)]
     retired = acceptances.retirement("hdfs /old", known, SIGNED)
     assert bucket([*said(3, 5), retired]).status is Status.COMPLETE

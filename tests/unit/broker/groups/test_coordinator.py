@@ -411,8 +411,9 @@ def test_a_former_coordinator_sends_the_members_away() -> None:
 
 
 def test_a_former_coordinator_stores_nothing() -> None:
-    """A broker that has not yet forgotten its groups, although another broker coordinates them,
-    stores no generation when their members become silent."""
+    """When another broker becomes the coordinator, the former coordinator may still have groups in
+    memory. If members of such a group become silent there, the former coordinator stores no new
+    generation."""
     world = World()
     world.stable()
     world.controller = 2

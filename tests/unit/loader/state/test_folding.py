@@ -120,8 +120,8 @@ def test_a_reader_does_not_take_a_folded_manifest() -> None:
 @promise("5 checkpoint")
 def test_a_staging_directory_of_a_folded_load_is_deleted() -> None:
     """When a load's manifest is folded (replaced by a checkpoint), all files of the load are at
-    their final paths. So the next start of a loader deletes every staging directory of a load with
-    this number."""
+    their final paths. So the next start of a loader deletes every staging directory that has this
+    load's number."""
     store = MemoryStore()
     store.put(f"{layout.staging(TOPIC, 2, 'b' * 32)}/owner", b"x")
     newest = loads(store, 11)

@@ -120,8 +120,8 @@ def test_the_verdict_waits_until_the_bytes_have_their_fates() -> None:
 
 
 def test_the_last_judged_bucket_has_the_records_of_all_bytes() -> None:
-    """The audit is asked for its verdict up to the end of the bucket that contains the moment at
-    which the agent had acknowledged the last byte up to the cut-off."""
+    """At some moment, all bytes up to the cut-off are acknowledged. The demo asks the audit for its
+    verdict on all buckets up to the one that contains this moment."""
     assert flow.bucket_end_ms(20.0, 10_000) == flow.bucket_end_ms(29.999, 10_000) == UNTIL_MS
     assert flow.bucket_end_ms(30.0, 10_000) == UNTIL_MS + 10_000
 
