@@ -97,7 +97,7 @@ class Site:
     def live(self, ahead: dict[Sender, int], rounds: int = 14) -> Clocks:
         """Lets `rounds` half minutes pass, and returns what the audit then says about the clocks.
         In each half minute, every sender in `ahead` sends a message, which the collector receives
-        at once. ahead: by how many ms each sender's clock is ahead of the audit's clock."""
+        at once. `ahead` says by how many ms each sender's clock is ahead of the audit's clock."""
         for _ in range(rounds):
             self.pass_on(29)
             self.collection.turn(0)

@@ -56,9 +56,9 @@ def question(since: int = BEFORE, until: int = END, name: str = "logs") -> Quest
 
 
 def day() -> list[Message]:
-    """Messages about three successive buckets. The first two are empty; every tier counted the same
-    records of the third. The agent has sealed all three buckets, and a message of the broker's
-    counter has arrived after their end."""
+    """Returns messages about three successive buckets. The first two buckets are empty. Of the
+    third bucket, every tier counted the same records. The agent has sealed all three buckets, and a
+    message of the broker's counter has arrived after their end."""
     return [*good(), HEARD]
 
 

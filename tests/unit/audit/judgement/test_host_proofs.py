@@ -337,10 +337,10 @@ def worlds(draw: st.DrawFn) -> list[Message]:
 def test_a_host_is_never_proven_wrongly(
     messages: list[Message], now: int, topics: tuple[str, ...] | None
 ) -> None:
-    """Whatever the messages are: if a host is proven healthy since a given time, its newest agent
-    has sealed each topic for a time after the end of the bucket that contains the given time. In
-    each later bucket that is due (old enough to be judged), the host's records are complete, or
-    only a seal for a time after the bucket's end is missing."""
+    """If a host is proven healthy since a given time, two things are true, whatever the messages
+    are. First, its newest agent has sealed each topic for a time after the end of the bucket that
+    contains the given time. Second, in each later bucket that is due (old enough to be judged), the
+    host lacks no records. Only a seal for a time after the bucket's end may still be missing."""
     entries = (
         []
         if topics is None

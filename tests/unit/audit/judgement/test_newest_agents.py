@@ -189,10 +189,11 @@ def test_where_no_log_tells_the_order_both_are_waited_for() -> None:
 
 @promise("clocks replaced agent")
 def test_what_a_replaced_agent_had_unread_was_written_before_the_next_began() -> None:
-    """Lines that a replaced agent left unread have times before the beginning of the next agent,
-    which reads all later lines. If the clock was set back between the two agents, the lines may
-    have later times: up to the time in the old agent's last message plus the time after which an
-    agent without messages counts as silent."""
+    """The lines that a replaced agent left unread were written before the next agent began, because
+    the next agent reads all later lines. So they have earlier times than the beginning of the next
+    agent. If the clock was set back between the two agents, the lines may also have later times.
+    The limit is then the time in the old agent's last message, plus the time after which an agent
+    without messages counts as silent."""
     old = [beat(OLD, NOW - HOUR), beat(OLD, NOW - HOUR + MINUTE)]
     evidence = folded([*old, beat(NEW, NOW - 10)])
     assert unread_until(evidence, 1, [1, 2], SILENCE) == NOW - 10

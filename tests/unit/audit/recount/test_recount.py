@@ -641,8 +641,8 @@ def test_a_removed_file_that_is_there_does_not_hide_a_lost_replacement(output: O
 
 
 def test_a_load_can_only_remove_what_belongs_to_the_output(output: Output) -> None:
-    """A manifest can only remove files that earlier manifests added and that no earlier manifest
-    removed. So it cannot remove a file that it adds itself. If a manifest removes any other file,
+    """A manifest may remove only files that earlier manifests added and that no earlier manifest
+    removed. So it may not remove a file that it adds itself. If a manifest removes any other file,
     the recount reports the file and the loads whose manifests removed it."""
     path = output.load(0, 10)
     again = output.rewrite(path)
@@ -692,7 +692,7 @@ def test_a_removed_file_that_is_still_there_is_named(output: Output) -> None:
 def test_a_removal_that_is_not_finished_is_no_fault(output: Output) -> None:
     """If a file that a load's manifest removes is still in the directory, and this load still has
     files in the staging directory, the recount reports no fault, because the next load will finish
-    the removal. If only other loads have files there, it reports a fault."""
+    the removal. If only other loads have files in the staging directory, it reports a fault."""
     path = output.load(0, 10)
     output.rewrite(path, moved=False, deleted=False)
     found = output.recount()

@@ -311,8 +311,8 @@ def test_samples_of_one_agent_do_not_stand_for_those_of_another() -> None:
 @promise("6 content")
 def test_a_result_says_when_the_lines_were_that_it_does_not_list(world: LineWorld) -> None:
     """A result of `skidway audit sample` lists at most 100 differences. For all further differences
-    together it gives the least and the greatest event time. These include differences that an
-    earlier result counted but did not list, if their lines were not compared again."""
+    together it gives the least and the greatest event time. The further differences include those
+    that an earlier result counted but did not list, if their lines were not compared again."""
     world.append(batch(VALUES))
     load(world, *TEXTS)
     partly = surveyed(world)

@@ -169,8 +169,7 @@ def _with_checksum(message: Message, checksum: int) -> Message:
 def test_of_a_place_that_counted_nothing_the_acceptance_is_of_what_others_had() -> None:
     """If a person accepts that a place (a tier of one cluster, or an output) has counted nothing,
     the acceptance covers only the records that other places had counted at that time. It does not
-    cover records that the other places count later, although the accepted place lacks these records
-    as well."""
+    cover records that the other places count later."""
     early = said(None)
     assert "tier hdfs never reported this topic" in bucket(early).reasons[0]
     [acceptance] = acceptances.acceptances([bucket(early)], SIGNED)
