@@ -83,9 +83,9 @@ def reasons(found: list[Completeness]) -> str:
 
 @promise("6 complete before a time")
 def test_a_day_that_is_sealed_and_counted_is_complete() -> None:
-    """A topic is complete up to a time if three things hold: all tiers counted the same records
-    before this time, the agents have sealed the time, and a message of the counter has arrived
-    after this time. The same rules apply to buckets without records."""
+    """A topic is complete up to a time if three things hold: all tiers have the same counts for the
+    buckets before this time, the agents have sealed the time, and a message of the counter has
+    arrived after this time. The same rules apply to buckets without records."""
     found = only(day())
     assert [(x.bucket, x.status) for x in found.verdicts] == [
         (BEFORE, Status.COMPLETE),

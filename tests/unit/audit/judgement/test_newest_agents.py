@@ -218,8 +218,8 @@ def _host_whose_clock_was_ahead(*of_new: Message) -> list[Said]:
 
 @promise("6 expected hosts")
 def test_a_bucket_waits_for_the_agent_that_began_last_and_died_too() -> None:
-    """A bucket is not complete until the agent that began last has sealed it, even if this agent,
-    like the one before it, has ended. The seals of the previous agent, whose clock was ahead, prove
+    """A host may have had two agents, which have both ended. A bucket is complete only if the agent
+    that began last has sealed it. The seals of the previous agent, whose clock was ahead, prove
     nothing about the last agent's lines."""
     early = (SealedTopic(LOGS, NOW - 2 * SILENCE - 1, 0),)
     said = _host_whose_clock_was_ahead(Seal(NEW, 1, NOW - 2 * SILENCE, early))

@@ -1038,9 +1038,9 @@ def test_the_collector_is_told_what_a_night_s_recount_found(
 
 
 def test_a_file_of_a_reload_shows_no_offsets() -> None:
-    """A load that only replaced files read no records of the topic, and the counts in its manifest,
-    if any, only correct earlier counts. So this manifest does not tell the recount which offsets
-    and agents the rows of the load's files have.
+    """A load that only replaced files has read no records of the topic. If its manifest has counts,
+    these only correct earlier counts. So this manifest does not tell the recount which offsets and
+    agents the rows of the load's files have.
     """
     path = f"{TOPIC}/dt=1970-01-01/hour=00/part-3-1-20.parquet"
     manifest = {"removed": ["x"], "audit": {}, "partitions": [{"partition": 1, "end": 90}]}

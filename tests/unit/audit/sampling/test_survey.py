@@ -130,8 +130,8 @@ def test_a_row_with_another_path_is_named_with_its_path(world: LineWorld) -> Non
 
 @promise("6 content")
 def test_lines_without_a_row_are_compared_with_records(world: LineWorld) -> None:
-    """As long as the sampled lines have no rows, because they are not loaded yet, their records in
-    the log are compared with the sample, whichever batches they are in. Records of other agents are
+    """Sampled lines that are not loaded yet have no rows. Their records in the log are then
+    compared with the sample, whichever batches the records are in. Records of other agents are
     ignored. A line whose record has expired is not compared."""
     world.append(batch([b"x"] * 3, agent=OTHER_AGENT, producer_id=8))
     world.append(batch(VALUES[:2], producer_id=9))
@@ -198,7 +198,7 @@ def test_a_row_without_a_line_counts_until_it_is_removed(world: LineWorld) -> No
     """If a run of `skidway audit sample` finds a row for which there is no line, the row counts as
     a difference. A later run removes the difference only if it has read the same sampled bytes and
     all files, and has found no such row. If a run finds a record for which there is no line, later
-    runs always keep this difference, because a run may not look for records."""
+    runs always keep this difference, because not every run looks for records."""
     world.append(batch(VALUES))
     path = world.root / world.load(*placeholders(), (FIRSTS[1] + 1, b"x"), offset=0)
     pq.write_table(_with_messages(path, [*TEXTS, "extra"]), path)
@@ -249,11 +249,12 @@ def test_a_run_that_left_rows_out_takes_nothing_back(world: LineWorld) -> None:
 
 @promise("6 content")
 def test_unlisted_differences_stay_until_their_lines_were_compared(world: LineWorld) -> None:
-    """A result of `skidway audit sample` does not say which lines were compared. So differences
-    that an earlier result counted but did not list stay if a later run has compared fewer lines, or
-    if samples of the day may be missing, damaged, left out or expired. As long as these differences
-    stay, the result's number of compared lines does not become smaller. The number of unlisted
-    differences does not grow, because they may be about the same lines in each run."""
+    """A result of `skidway audit sample` does not say which lines were compared. So if an earlier
+    result counted differences that it did not list, nobody knows whether a later run has compared
+    their lines. These differences stay if the later run has compared fewer lines, or if samples of
+    the day may be missing, damaged, left out or expired. As long as these differences stay, the
+    result's number of compared lines does not become smaller. The number of unlisted differences
+    does not grow, because they may be about the same lines in each run."""
     world.append(batch(VALUES))
     path, output = load(world, "first", "2nd", "third"), str(world.root)
     (first,) = sample_report.results([surveyed(world)], Told(), [], 1, "l1", output)

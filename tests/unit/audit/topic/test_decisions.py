@@ -201,9 +201,10 @@ def test_of_lines_in_doubt_the_acceptance_is_of_those_that_were_there() -> None:
 
 
 def test_what_is_not_there_cannot_be_accepted() -> None:
-    """A person cannot accept a bucket that does not exist, that is complete or already accepted,
-    that is not yet due (too recent to be judged), or that is only open (nothing is wrong, but
-    records or messages are still to come). The error gives the reason in one sentence."""
+    """A person cannot accept a bucket that does not exist, is complete, is already accepted, or is
+    not yet due (too recent to be judged). A bucket that is only open cannot be accepted either:
+    nothing in it is wrong, but records or messages are still to come. The error gives the reason in
+    one sentence."""
     lost = said(5, None, LOSS)
     for found, words in (
         ([], "No bucket"),

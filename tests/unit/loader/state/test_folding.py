@@ -219,7 +219,7 @@ def test_few_loads_have_no_checkpoint() -> None:
 def test_who_keeps_few_manifests_folds_them_early(keep: int, every: int) -> None:
     """The loader writes a checkpoint (a file that replaces old manifests) after every hundred
     loads. If it keeps fewer than a hundred manifests (`keep`), it writes a checkpoint after every
-    `keep` loads, but never after fewer than ten."""
+    `keep` loads. If it keeps fewer than ten, it writes one after every ten loads."""
     store = MemoryStore()
     for number in range(1, 2 * every + 1):
         newest = loaded(store, load(number), keep=10_000, every=10_000)
