@@ -109,8 +109,8 @@ def test_what_is_declared_is_counted_apart() -> None:
 def test_where_nothing_was_counted_the_next_bucket_speaks_for_a_while() -> None:
     """The audit's report does not list a bucket that lost all its lines. It shows this loss in the
     later bucket in which the agent declared it. So if the report does not list a line's bucket, the
-    verdict of the next listed bucket applies to the line, if that bucket is less than ten minutes
-    later."""
+    next listed bucket decides. If it is less than ten minutes later, and its verdict is "lost" or
+    "unknown", this verdict applies to the line."""
     for word, bucket, lost in (
         ("lost", 90_000, []),
         ("complete", 90_000, [3]),
@@ -188,8 +188,8 @@ def test_a_copied_line_may_be_there_as_one_of_the_copy(copies: int) -> None:
 
 def test_of_a_topic_made_again_the_gravest_word_counts() -> None:
     """If a topic was deleted and created again, the verdicts on the old and on the new topic both
-    apply to a line, and the gravest one counts. A later verdict on the old topic applies even to a
-    bucket that the report lists only for the new topic."""
+    apply to a line, and the graver one counts. If the report does not list the line's bucket for
+    the old topic, the verdict on the next listed bucket of the old topic applies."""
     lines = _lines(1, 2, topic=GONE)
     new = _bucket("complete", topic=GONE, topic_id="1")
     for word in ("lost", "incomplete"):
@@ -205,7 +205,7 @@ def test_alarms_and_buckets_that_do_not_heal_have_their_reasons() -> None:
     the result lists the bucket with the first reason of its verdict. A bucket that is "open" or
     "incomplete", or whose rejects are, is in the list `unhealed`. A bucket that is "lost" or
     "unknown" is in the list `false_alarms`. But if the audit gives the same reason for a bucket in
-    which lines are really missing, the bucket is in the list `beside` instead."""
+    which lines are really missing or doubled, the bucket is in the list `beside` instead."""
     lines = [*_lines(1), *_lines(2, time_ms=12_000), *_lines(3, time_ms=17_000)]
     verdicts = [
         _bucket("lost", "a", "b"),

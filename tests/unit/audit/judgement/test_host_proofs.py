@@ -289,7 +289,7 @@ def test_a_host_of_two_clusters_must_be_proven_in_both() -> None:
     assert reasons([*good(), moved]) == ""
 
 
-# The following test uses random messages of these agents, buckets and times.
+# The last test uses random messages, with the agents, buckets and times that follow here.
 
 
 AGENTS = [APP1, replace(APP1, producer="9"), replace(APP1, epoch=2), APP2]

@@ -473,7 +473,7 @@ def test_what_has_no_manifest_is_told_to_the_audit_by_who_counted_it(
 ) -> None:
     """If a topic has no manifests, the recount learns from the audit's counts that the topic was
     loaded, and into which output. It sends its result under the name of this output. It finds the
-    name even if the topic has counts only for hours before those that are recounted."""
+    name even if the topic's only counts are for earlier hours than the recounted ones."""
     output.load(0, 10)
     ledger = Ledger()
     ledger.take(encode(_of_output(each, output.root)) for each in output.messages())

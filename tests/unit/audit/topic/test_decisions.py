@@ -168,8 +168,8 @@ def _with_checksum(message: Message, checksum: int) -> Message:
 
 def test_of_a_place_that_counted_nothing_the_acceptance_is_of_what_others_had() -> None:
     """If a person accepts that a place (a tier of one cluster, or an output) has counted nothing,
-    the acceptance covers only the records that other places had counted at that time. It does not
-    cover records that the other places count later."""
+    the acceptance covers only the records that other places have already counted. It does not cover
+    records that they count after the acceptance."""
     early = said(None)
     assert "tier hdfs never reported this topic" in bucket(early).reasons[0]
     [acceptance] = acceptances.acceptances([bucket(early)], SIGNED)
@@ -184,8 +184,8 @@ def test_of_a_place_that_counted_nothing_the_acceptance_is_of_what_others_had() 
 @promise("6 acceptance")
 def test_of_lines_in_doubt_the_acceptance_is_of_those_that_were_there() -> None:
     """Lines are in doubt if two agents of a host may both have delivered them. An acceptance of
-    such lines applies only to the lines that were in doubt at that time. It does not apply to lines
-    that become doubtful later for the same reason."""
+    such lines applies only to the lines that are already in doubt. It does not apply to lines that
+    become doubtful after the acceptance, for the same reason."""
     new = replace(AGENT, epoch=2)
     early = [*said(), delta(new, 5), delta(BROKER, 5, 2), delta(OLD, 5, 2)]
     doubted = "before its first seal"

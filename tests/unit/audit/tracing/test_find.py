@@ -106,9 +106,8 @@ def test_a_text_that_a_parser_has_cut_apart(world: LineWorld, tmp_path: Path) ->
 
 
 def test_a_file_without_an_agents_state(world: LineWorld, tmp_path: Path) -> None:
-    """An option of `skidway audit find` names a file to search. This also works on a machine
-    without an agent. It looks for each line of the file under every file id that the path has
-    had."""
+    """`skidway audit find` can search a file that an option names, also on a machine without an
+    agent. The command looks for each line of the file under every file id that the path has had."""
     log = tmp_path / "app.log"
     world.announce(file=4, path=str(log))
     world.append(batch([b"0", b"1"], file=4))

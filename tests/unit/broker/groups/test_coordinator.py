@@ -344,8 +344,8 @@ def test_a_generation_that_our_own_consumers_forestall_is_disbanded() -> None:
 
 
 def test_a_commit_is_of_the_topic_that_had_the_name_when_it_came() -> None:
-    """A commit names a topic. It belongs to the topic that has this name when the commit arrives,
-    even if the topic is deleted and created again while the commit waits until its group is read.
+    """A commit names a topic, and waits until its group is read. Meanwhile the topic may be deleted
+    and created again. The commit belongs to the topic that had the name when the commit arrived.
     The broker also caches the committed offset for the old topic, not for the new topic of the same
     name."""
     world = World()

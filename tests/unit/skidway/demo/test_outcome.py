@@ -128,7 +128,7 @@ def test_the_last_judged_bucket_has_the_records_of_all_bytes() -> None:
 
 def test_what_an_id_before_has_accounted_for_is_accounted_for() -> None:
     """If a file grows after the agent has closed it, the file gets a new id. The new id begins
-    where the old id ended, so all bytes before this position are accounted for. They still count if
+    where the old id ended, so all bytes before this position are accounted for. This is so even if
     the agent's list of its files no longer has the old id."""
     grown = FILE | {"begin": 100, "acknowledged": 40, "rejected": 0}
     assert outcome(sizes={Path("/w/a.log"): 140}, ledger=[grown]).is_complete
