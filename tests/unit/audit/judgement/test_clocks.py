@@ -183,8 +183,8 @@ def test_who_is_not_heard_any_more_has_no_clock() -> None:
 def test_of_a_window_the_least_lag_counts() -> None:
     """The lag of a message is the time from its sending until the audit received it. In each window
     of two minutes, only the smallest lag counts, because messages may wait on their way. If the
-    audit's own clock is set back, so that an earlier window begins again, the lags of all other
-    windows are forgotten."""
+    audit's own clock is set back into an earlier window, the lags of all other windows are
+    forgotten."""
     known = then(then(None, Reading(5, 10)), Reading(5, 3_000))
     assert known == Reading(5, 10)
     known = then(then(known, Reading(6, 20)), Reading(7, 30))

@@ -162,8 +162,8 @@ CASES = [
 @promise("6 complete before a time")
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_what_may_still_come_keeps_a_topic_from_being_complete(case: Case) -> None:
-    """A topic is not complete as long as it may still get records of which no message has said
-    anything yet. The audit gives the reason."""
+    """A topic is not complete as long as it may still get records that no message has mentioned.
+    The audit gives the reason."""
     messages = [x for i, x in enumerate(day()) if i not in case.drop] + case.add
     found = asked(messages, case.policy, case.now, case.about)
     assert any(x.is_short for x in found)
