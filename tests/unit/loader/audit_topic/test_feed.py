@@ -128,8 +128,8 @@ def seal(number: int, offset: int, *, tier: Tier = Tier.AGENT, source: Source = 
 def test_the_newest_seal_counts_from_where_it_was_first_read() -> None:
     """A seal is a message which says that all lines up to a time have arrived. After a crash, an
     agent may send its newest seal again. Between the two copies it may have sent the closure of a
-    file (a message that the file was closed), which the seal does not include. So for the loader
-    the seal is where its first copy is in the audit topic: before this closure."""
+    file (a message that the file was closed), which the seal does not include. So the loader uses
+    the position of the first copy in the audit topic, which is before this closure."""
     feed = Feed()
     messages = [seal(4, 10), seal(5, 20), announce(1, "/a", length=9), seal(4, 10), seal(5, 20)]
     for offset, message in enumerate(messages):
