@@ -124,6 +124,8 @@ def _parsed(kind: type[Any], text: str) -> Any:
         if kind is float:
             number = float(text)
             return number if math.isfinite(number) else None
+        if kind is str:
+            text.encode()  # half of a surrogate pair cannot be encoded: UnicodeEncodeError
         return int(text) if kind is int else Path(text) if kind is Path else text
     except ValueError:
         return None
@@ -137,6 +139,7 @@ def _noun(shape: Shape) -> str:
         int: "a whole number",
         float: "a number",
         Path: "a path",
+        str: "text in UTF-8",
     }.get(shape.type, "one value")
 
 

@@ -6,6 +6,13 @@ from mutants.mutant import Mutant
 
 MUTANTS = (
     Mutant(
+        "a setting may have half of a surrogate pair",
+        "skidway/settings/conversion.py",
+        "            text.encode()  #",
+        "            pass  #",
+        ("tests/unit/skidway/settings/test_settings.py::test_bad_override_is_one_sentence",),
+    ),
+    Mutant(
         "an agent begins anew if the disk of its database is not mounted",
         "agent/state/database.py",
         "    is_new = not os.path.lexists(path)\n",

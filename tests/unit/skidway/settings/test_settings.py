@@ -176,6 +176,7 @@ def test_type_of_the_setting_decides_what_is_meant(override: str, name: str, val
         ("sources=[{topic: t, paths: [a], parser.tpye: raw}]", "'sources[0].parser.type'"),
         ("sources=[{topic: t, paths: a, parser: {type: regex}}]", "needs a pattern"),
         ("sources=[{topic: t, paths: a, parser: regex}]", "parser must be a section with keys"),
+        ('sources=[{topic: t, paths: ["a\\udce9"]}]', "paths[0] must be text in UTF-8, not 'a"),
         ("topic={a: [1]}", "topic.a must be one value"),
         ("topic=x", "topic must be a section"),
         ("cluster=x", "unknown key 'cluster'"),
