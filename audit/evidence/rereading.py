@@ -34,10 +34,10 @@ the file had at the time of O's last message (`until_ms`). R's seals say when R 
 An agent may have several ids for one file, for instance one after each truncation. Until R has
 announced all of its ids for the file, there may be bytes that O has read and R has not. So
 `until_ms` is not earlier than these announcements. The audit ignores ids of R whose content came
-after O's last message. This is safe: if R announced an inode after O's last message, R has seen all
-content that O can have read in this inode. R may later give that inode another id. If the content
-of this new id does not continue the earlier content, it consists of newer lines, or of lines that R
-itself has delivered.
+after O's last message. This is safe. Suppose that R announced an inode after O's last message. Then
+R has seen all content that O can have read in this inode. If R later gives the inode a new id, for
+content that does not continue the earlier content, this content consists of newer lines, or of
+lines that R itself has delivered.
 """
 
 from __future__ import annotations
@@ -186,8 +186,8 @@ class _Reader(NamedTuple):
         return self.notes[-1].path
 
     def announced_ms(self, heard_ms: int) -> int:
-        """Returns the time of the agent's last announcement of one of its ids for the file. Leaves
-        out ids whose content came into the inode after `heard_ms`.
+        """The agent may have several ids for the file. Returns the time at which it announced the
+        last of them. Leaves out an id if its content may have come into the inode after `heard_ms`.
         """
         first, *others = self.notes
         counting = [x for x in others if x.replaced_ms is None or x.replaced_ms <= heard_ms]

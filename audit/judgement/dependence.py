@@ -200,8 +200,9 @@ class Dependence:
 
     @cached_property
     def _sums(self) -> UInt64s:
-        """Returns an array of sums of the agents' hashes in `_states`. Element n is the sum for the
-        first n agents, in ascending order of the times up to which their newest seals vouch.
+        """Returns an array of sums of the agents' hashes in `_states`. The agents are sorted by the
+        times up to which their newest seals vouch, the earliest first. Element n of the array is
+        the sum of the first n hashes.
         """
         ordered = self._states[self._order]
         return np.concatenate(([np.uint64(0)], np.cumsum(ordered, dtype=np.uint64)))

@@ -468,9 +468,9 @@ class TopicJudgement:
     def _content_findings(self, bucket: BucketId) -> Iterator[Finding]:
         """Yields findings from the comparisons of samples, which find lines whose row or record has
         other content than the line. There is a finding for each listed line of the bucket. A
-        comparison may have found more lines than it lists, or may not know their event times. If
-        some of them may be in the bucket, there is one finding for the comparison. These findings
-        do not depend on the counts: equal counts do not show that contents are equal."""
+        comparison may also have found lines that it does not list, or whose event times it does not
+        know. If such a line may be in the bucket, there is one finding for the comparison. These
+        findings do not depend on the counts: equal counts do not show that contents are equal."""
         start, size = bucket
         for result in self._facts.topic.samples:
             listed = [x for x in result.differences if start <= x.time_ms < start + size]

@@ -181,8 +181,9 @@ def _result(
 
 
 def _unproven_times(compared: Compared) -> list[int]:
-    """Returns the least and the greatest event time (ms) that the line can have, for each
-    difference whose row or record may have another event time than its line.
+    """Some differing rows and records may have another event time than their lines. Returns, for
+    each of these rows and records, the least and the greatest event time (ms) that its line can
+    have.
     """
     parts = [x.wanted.part for x in compared.differing if not x.is_time_proven]
     return [ms for part in parts for ms in (part.least_ms, part.greatest_ms)]

@@ -80,7 +80,8 @@ class Told:
 
 def _missing_of(samples: Iterable[Sample]) -> int:
     """How many ranges are missing. Each sample says how many ranges its agent chose in the sample's
-    period. So nothing is known, and nothing is counted, if an agent has no sample of a period here.
+    period. If `samples` has no sample of an agent for a period, nobody knows how many ranges the
+    agent chose in that period, and none of them is counted as missing.
     """
     found: Counter[tuple[int, int]] = Counter()
     chosen: dict[tuple[int, int], int] = {}

@@ -86,8 +86,9 @@ def _sealed_usably(facts: TopicFacts, key: SenderKey, bucket: BucketId) -> bool:
 
 
 def _overcome(facts: TopicFacts, key: SenderKey, start: int) -> bool:
-    """Whether a seal from a later epoch of an agent proves that no message of an earlier epoch
-    counts records of the bucket that begins at `start`. key: the agent and the earlier epoch."""
+    """Takes an agent and one of its epochs (`key`). Returns whether a seal of a later epoch proves
+    that no message of this epoch counts records of the bucket that begins at `start`.
+    """
     if key.tier is not Tier.AGENT:
         return False
     later = [x for x in facts.seals.get(agent_named(key.producer), ()) if x.epoch > key.epoch]
