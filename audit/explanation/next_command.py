@@ -76,8 +76,8 @@ class Access:
 class Where:
     """The facts from which a command is made. host: the host of the cause. place: the cluster or
     output. access: the addresses and options that the command needs. is_mirrored: whether the
-    brokers whose audit topics were read have the topic as a mirror. mirror_host: the host of the
-    mirror's counter. last: the last bucket that an acceptance covers, if it covers several."""
+    brokers in `access` have the topic as a mirror topic. mirror_host: the host of the mirror's
+    counter. last: the last bucket that an acceptance covers, if it covers several."""
 
     tier: Tier | None = None
     host: str = ""

@@ -197,7 +197,8 @@ class _Survey:
 
     def _topics(self, cluster: str | None, host: str, agent: int) -> dict[str, int | None]:
         """Returns the agent's topics in the form of `AgentState.topics`. If a topic was deleted and
-        created again, both topics have one entry, with the newest of their seals.
+        created again, the old and the new topic share one entry, which has the newest of their
+        seals.
         """
         roster = self._policy.roster
         groups, listed = self._speaks_of.get(agent, ()), roster.topics(cluster, host)

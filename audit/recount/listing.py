@@ -21,8 +21,9 @@ from skidway.audit.recount.manifests import STATE
 from skidway.audit.recount.named_files import NamedFile, NamedFiles
 
 LIKE_MAX: Final = 10
-"""To find out whether a file that no manifest names is a copy, the recount compares it with at most
-this many files that manifests name and that have the same length."""
+"""A file that no manifest names may be a copy of a file that a manifest names. To find this out,
+the recount compares the file with at most this many named files of the same length.
+"""
 
 _UNFINISHED: Final = "._COPYING_"
 """While Hadoop's own tools copy a file, the name of the copy has this ending."""

@@ -136,8 +136,8 @@ def results(
     these statements are true: This run has read all files and compared all lines of the samples. No
     sample of the day is known to be missing (see Told.has_all_of). This run has compared at least
     as many lines as the earlier result. If the differences still count, `compared` of the new
-    result is the number of lines that this run or the earlier result compared, whichever is
-    greater, so that the next run must compare at least that many lines. One mistake remains
+    result is not smaller than `compared` of the earlier result, even if this run has compared fewer
+    lines. So the next run must compare at least that many lines. One mistake remains
     possible: no sample of one agent was read, because an audit topic was not read or a mirror lags,
     but new samples of other agents have at least as many lines.
 
@@ -210,11 +210,11 @@ def _with_differences(
     """Returns the result `made` with the given differences, and with a count of differences that
     are not listed.
 
-    Lists the first DIFFERENCES_MAX of the given differences. The others may be the same as those
-    that `earlier` counts but does not list. So the result counts as unlisted the number of these
-    others, or the number that `earlier` counts but does not list, whichever is greater, and not
-    their sum. times_ms: lines with differences may have any event time between the least and the
-    greatest of these times."""
+    Lists the first DIFFERENCES_MAX of the given differences. Suppose that M given differences are
+    left over, and that a result in `earlier` counts N differences that it does not list. The M
+    differences may be some of the N. So the new result counts M or N differences as unlisted,
+    whichever is greater, and not their sum. times_ms: lines with differences may have any event
+    time between the least and the greatest of these times."""
     listed, others = differences[:DIFFERENCES_MAX], differences[DIFFERENCES_MAX:]
     times = [*times_ms, *(x.time_ms for x in others)]
     return replace(

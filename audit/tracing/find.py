@@ -171,10 +171,9 @@ class _SourceSearch:
     def _take_host_lines(
         self, host_lines: Iterable[_HostLine], matched: Mapping[Point, Point]
     ) -> None:
-        """Adds the lines that were found in the host's files, but of which no record was found. If
-        a record was found, only adds the text to its line, which was added before. matched: for
-        each point (byte of a file) for which a record was found, the point of the record's first
-        byte.
+        """Adds the lines that were found in the host's files. If a line's record was found, the
+        line was added before, so only its text is added. matched: each key is a point (a byte of a
+        file) for which a record was found; the value is the point of the record's first byte.
         """
         for line in host_lines:
             known = next((matched[x] for x in line.points if x in matched), None)

@@ -123,9 +123,10 @@ class ZooKeeperSession:
     @property
     def is_doubtful(self) -> bool:
         """Whether ZooKeeper may have ended the session, so that another broker may be the
-        controller. kazoo notices a broken connection within two thirds of the session's timeout, so
-        in the last third the session still exists and the result is False. After that, the result
-        is True until the catalog has been read again."""
+        controller. kazoo notices a broken connection within two thirds of the session's timeout. So
+        when kazoo notices it, the session exists for at least another third of the timeout, and for
+        this time the result is False. Then the result is True until the catalog has been read
+        again."""
         at = self._interrupted_at
         return at is not None and self._clock.monotonic() - at >= self._doubtful_after_s
 

@@ -21,10 +21,11 @@ from skidway.audit.topic.messages import Tier
 def findings(
     facts: TopicFacts, agent: int, bucket: BucketId, tallies: Tallies
 ) -> Iterator[Finding]:
-    """Yields findings about the agent, in all of its epochs, and about all other senders whose
-    counts the verdict uses: if a message of the sender is missing or has expired, or if two
-    messages with the same number have different contents. There is no finding if such a message
-    cannot have counted records of the bucket. Also yields the findings of `counting_places`."""
+    """Yields findings about missing, expired and cloned messages. (Cloned messages are two messages
+    with the same number and different contents.) Looks at the messages of the agent, in all of its
+    epochs, and of all other senders whose counts the verdict uses. Leaves out messages that cannot
+    have counted records of the bucket. Also yields the findings of `counting_places`.
+    """
     for key in facts.epochs.get(agent, ()):
         yield from _of_sender(facts, key, bucket, tallies)
     for counting in facts.doubtful_places:
