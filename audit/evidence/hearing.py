@@ -18,8 +18,8 @@ nearest to the difference of the clocks. A lag below zero always counts: no reco
 was read, so the sender's clock must be ahead. A lag above zero counts only if the record came live:
 it arrived while we were at the end of its log. Otherwise the record was in a backlog, or we are
 reading the topic again from its beginning. We also keep the readings of the two windows before the
-newest window. One window is not enough: if records wait in a mirror or for a broker, their sender's
-clock looks slow in that window.
+newest window. One window is not enough: if records wait in a mirror or for a broker during a
+window, their sender's clock looks slow in this window.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Reads from the ledger the seals that a judgement can use.
 
-For each agent, epoch and topic, these are the first and the newest seal, the last seal before a
-clone (a message that has the number of another message), the last seal before each loss, and the
-two seals around each rereading (a time in which the agent may have read what another agent had read
-already).
+For each agent, epoch and topic, these are the first and the newest seal; the last seal before a
+clone (a message that has the number of another message); the last seal before each loss; and for
+each rereading (a time in which the agent may have read what another agent had read already) the
+last seal before it and the first seal after it.
 """
 
 from __future__ import annotations

@@ -92,10 +92,12 @@ class Rereading:
 
 @dataclass(frozen=True, slots=True)
 class Rereadings:
-    """The rereadings of one agent. of_earlier: when it may have read lines that agents that began
-    earlier had delivered. of_later: when it may have read lines that agents that began later had
-    delivered; this happens if its state was restored, or if both agents ran at once. group: the
-    least id among the agents that share files with this agent, directly or through other agents."""
+    """The rereadings of one agent. of_earlier: when the agent may have read lines that older agents
+    had delivered (agents that began before it). of_later: when the agent may have read lines that
+    younger agents had delivered; this happens if its state was restored, or if both agents ran at
+    once. group: the name of the agent's group. Agents that share files, directly or through other
+    agents, are one group, and the least of their ids is its name.
+    """
 
     of_earlier: Rereading | None
     of_later: Rereading | None
@@ -140,8 +142,8 @@ def replaced_by(message: Announcement) -> int | None:
 
 
 def is_untold(notes: Iterable[FileNote]) -> bool:
-    """Returns whether one of the notes has no time of birth, so that times of birth do not show
-    which of these notes belong to the same file. All of the notes have the same first bytes.
+    """Returns whether one of the notes has no time of birth. If so, times of birth do not show
+    which of the notes belong to the same file. All of the notes have the same first bytes.
     """
     return any(note.born_ns is None for note in notes)
 

@@ -227,9 +227,10 @@ def read(
 
 def _table_of(told: Sequence[_Told]) -> Int64s:
     """Returns an array with a column for each count of these deltas. Its row `source` has the
-    ledger's ids. It has three rows more than the counts: the delta's number, the delta's sender,
-    and 1 if the delta's counts are added, or 0 if the delta is a clone (another delta with the same
-    number arrived before), whose counts are not added.
+    ledger's ids. It has three rows more than the counts. The first two are the number and the
+    sender of the delta. The third is 1 if the counts of the delta are added. It is 0 if the delta
+    is a clone (another delta with the same number arrived before), because the counts of clones are
+    not added.
     """
     lengths = [len(x.counts) for x in told]
     table = np.empty((len(COLUMNS) + _OF_DELTAS, sum(lengths)), np.int64)

@@ -137,14 +137,16 @@ def results(
     sample of the day is known to be missing (see Told.has_all_of). This run has compared at least
     as many lines as the earlier result. If the differences still count, `compared` of the new
     result is not smaller than `compared` of the earlier result, even if this run has compared fewer
-    lines. So the next run must compare at least that many lines. One mistake remains
-    possible: no sample of one agent was read, because an audit topic was not read or a mirror lags,
-    but new samples of other agents have at least as many lines.
+    lines. So the next run must compare at least that many lines. One mistake remains possible.
+    Suppose that this run has read no sample of one agent, because it did not read an audit topic or
+    because a mirror lags. If new samples of other agents have at least as many lines, the run does
+    not notice this.
 
     If a row or record is not known to have its line's event time, the line may be in any bucket
     between the least and the greatest event time of its sample. The result has these two times in
     `unlisted_least` and `unlisted_greatest`, so that no bucket between them counts as complete.
-    Later results keep the times as long as they have one of the earlier differences.
+    Later results keep these two times as long as one of the differences of this result still
+    counts.
     """
     for each in found:
         for day, compared in sorted(each.by_day.items()):
@@ -192,8 +194,8 @@ def _unproven_times(compared: Compared) -> list[int]:
 def _is_removed(surveyed: Surveyed, earlier: ContentDifference) -> bool:
     """Whether the earlier difference was a row for which the agent makes no record, and this run
     would have found the row if it were still in the output. Always false if the earlier difference
-    was not a row but a record in the brokers: a run reads such records only for lines without a
-    row, so it need not have looked for this record.
+    was a record in the brokers. A run reads such records only for lines without a row, so perhaps
+    this run has not looked for the record.
     """
     if earlier.tier != Tier.HDFS or surveyed.unread or not surveyed.output:
         return False

@@ -24,10 +24,11 @@ class Told:
     messages on the audit topics. is_cut: whether the span has more than SAMPLES_MAX samples, so
     that some were left out.
 
-    Mirrors copy the partitions of audit topics. A partition is named by the cluster whose audit
-    topic it belongs to, and its number, so all its copies have the same name. expired: the
-    partitions with a copy from which messages of the span may have expired. kept: the partitions
-    with a copy that still has all messages of the span; a partition may be in both sets.
+    Mirrors copy the partitions of audit topics. The name of a partition has two parts: the cluster
+    whose audit topic it belongs to, and its number. So all copies of a partition have the same
+    name. expired: the partitions with a copy from which messages of the span may have expired.
+    kept: the partitions with a copy that still has all messages of the span; a partition may be in
+    both sets.
     """
 
     samples: dict[tuple[int, int, int, int], Sample] = field(default_factory=dict)

@@ -1,7 +1,7 @@
 """Finds, without I/O, missing messages of the senders whose counts the verdict uses. A missing
-message leaves a hole in the sender's message numbers. If it is a delta (a message with counts), it
-also leaves a hole in the chain of a bucket's deltas, because each delta names the previous delta of
-the same sender that has counts for the bucket.
+message leaves a hole in the sender's message numbers. The deltas (messages with counts) in which a
+sender counts records of one bucket form a chain: each names the one before it. So a missing delta
+also leaves a hole in a chain.
 """
 
 from __future__ import annotations
