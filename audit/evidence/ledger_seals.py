@@ -153,8 +153,8 @@ class LedgerSeals:
 
     def _around(self, whose: _Whose, clone: int, each: Rereading) -> Iterator[SealNote]:
         """In the time of a rereading, an agent may have delivered lines that another agent had
-        delivered already. Yields the agent's last seal before that time and its first seal after
-        that time, because the module rules.doublings needs both seals."""
+        delivered already. Yields the agent's last seal before the rereading and its first seal
+        after the rereading, because the module rules.doublings needs both seals."""
         behind = 0
         if each.since_ms is not None:
             for seal in self._last(whose, _Bounds(before=clone, until=each.since_ms)):

@@ -210,8 +210,10 @@ class _Explainer:
         )
 
     def _placed(self, finding: Finding, where: _Location) -> _Location:
-        """Returns `where` with more details about where the cause lies, if the finding's subject
-        shows them, and with a more precise cause, if the evidence shows one."""
+        """Returns `where` with additions. If the finding's subject shows more about where the cause
+        lies, adds these details. If the evidence shows a more precise cause, the result has this
+        cause.
+        """
         about = finding.about
         of_kind: dict[type[object], Callable[[Any, _Location], _Location]] = {
             LossNote: self._of_loss,

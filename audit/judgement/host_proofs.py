@@ -200,7 +200,9 @@ class _Asking:
 
     def _verdicts(self, agent: int, source: Source, each: BucketId) -> Iterator[AgentVerdict]:
         """Yields the verdict on the agent's part of the bucket, as if no late lines could come. The
-        usual verdict waits for late lines; if it is worse than OPEN, yields it as well."""
+        usual verdict waits for late lines; if the usual verdict is worse than OPEN, yields it as
+        well.
+        """
         if source not in self._judgements:
             self._judgements[source] = (
                 TopicJudgement(self._evidence, source, self._at_once, self._now_ms),

@@ -5,8 +5,8 @@ A state belongs to one host in one cluster. So a host that reports to two cluste
 and each state comes from the agents that report to that cluster. The state of a host is the state
 of its newest agents (see the module newest_agents). Normally a host has only one newest agent.
 
-An agent has sealed a topic until a time if it vouches that it has counted all lines that the
-topic's files had at that time. A host is heard when a message of its agent arrives.
+An agent has sealed a topic until time T if it vouches that it has counted all lines that the
+topic's files had at T. A host is heard when a message of its agent arrives.
 """
 
 from __future__ import annotations

@@ -305,8 +305,9 @@ class BucketVerdict:
     @property
     def word(self) -> str:
         """The status as reports print it. If accepted findings make the status graver, the text has
-        both statuses: for example `open (lost, accepted)`, or `lost, accepted` if the bucket is
-        complete except for accepted findings."""
+        both statuses, for example `open (lost, accepted)`. If the bucket is complete except for
+        accepted findings, the text is for example `lost, accepted`.
+        """
         accepted, left = f"{self.status.word}, accepted", self.residue
         if left is self.status:
             return left.word

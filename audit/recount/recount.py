@@ -344,8 +344,9 @@ def _counted(
 def _narrowed(
     sums: Mapping[tuple[BucketKey, int], Sums], evidence: Evidence, source: Source
 ) -> dict[tuple[BucketKey, int], Sums]:
-    """Returns `sums`, the sums of the rows. If the evidence has only the low 24 bits of a bucket's
-    checksums, the result has only these bits too.
+    """Returns the sums of the rows (`sums`) in the form in which they can be compared with the
+    evidence: if the evidence has only the low 24 bits of a bucket's checksums, the result also has
+    only the low 24 bits of this bucket's checksums.
     """
     tallies = evidence.topic(source).tallies.items()
     narrow = {

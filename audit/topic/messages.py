@@ -269,7 +269,7 @@ def encodings(message: Delta | Seal) -> list[bytes]:
     """The encodings of this message, one for each version of the schema that this version of
     Skidway has. Leaves out versions that cannot encode the whole message.
 
-    The caller needs all of them, because a program of another version may have sent the same
+    The caller needs all encodings, because a program of another version may have sent the same
     message in another encoding.
     """
     record = _audit_record(message)

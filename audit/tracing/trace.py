@@ -72,8 +72,8 @@ def trace_file(
     """Returns the stories (see the module's docstring) of the lines that contain `place.byte` of a
     file. A path may have had several file ids, for example because of rotation, and each of them
     may have such a line. Returns a story for each of these lines that has a record or a row. If
-    there are none, returns a story for each line that can be read on this host, or else a story for
-    the newest file id only.
+    there are none, returns a story for each line that can be read on this host. If there are no
+    such lines either, returns one story, for the newest file id.
 
     topics: only files of these topics; None for all. since_ms: the search in the logs begins with
     the records from this event time on; None stands for a time shortly before the file's

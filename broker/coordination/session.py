@@ -8,7 +8,7 @@ within the session's timeout, because every wait in `skidway.coordination` is bo
 
 If the session was lost, the broker waits for a new session. Then it registers again and reads the
 whole catalog, and repeats these two steps until both succeed. Jobs that the loop submitted in the
-lost session are not done any more, because another broker may be the controller since then.
+lost session are not done any more, because another broker may have become the controller meanwhile.
 """
 
 from __future__ import annotations

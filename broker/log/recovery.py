@@ -24,12 +24,12 @@ Recovery divides invalid bytes into three kinds:
                   nothing.
 
 A log that ends before its recovery point is also damaged: a file is missing or has lost its end.
-Recovery does not read segments that end before the recovery point, but each of them must end where
-the next segment begins. (If a segment ends exactly at the recovery point, recovery reads it,
-because its indexes may not be on disk yet.) In a mirror's log, offsets may be missing within a
-segment or between two segments, but only offsets that the topic's settings list as gaps. Recovery
-makes an index again if it is missing, partial or too short. Recovery also makes an index again if
-the index's last entry does not match its batch.
+Recovery does not read segments that end before the recovery point. It only checks that each of them
+ends where the next segment begins. (If a segment ends exactly at the recovery point, recovery reads
+it, because its indexes may not be on disk yet.) In a mirror's log, offsets may be missing within a
+segment or between two segments. This is no damage if the topic's settings list these offsets as
+gaps. Recovery makes an index again if it is missing, partial or too short. Recovery also makes an
+index again if the index's last entry does not match its batch.
 
 Recovery calls fsync for the valid batches before they count as flushed.
 """

@@ -35,8 +35,9 @@ memory until their connection is served.
 RECEIVE_BYTES_MIN: Final = 1 << 15
 LENGTH_BYTES: Final = 4
 EAGER_BYTES: Final = 1 << 13
-"""If a frame is at least this long, at least this many bytes are allocated for it, even if only a
-few of its bytes have arrived."""
+"""A frame that is at least this long gets at least this many bytes of memory, even if only a few of
+its bytes have arrived.
+"""
 GROWTH: Final = 4
 """If a frame has not arrived completely, it gets memory for at most this many times the number of
 bytes that have arrived. So a frame of 1 MiB needs no second allocation and copy if its first
