@@ -13,9 +13,9 @@ the block, by the sender's clock. The block comes first in the primary key. Send
 send about the same numbers, so the rows that they change are near to each other on disk.
 
 Full blocks of old messages are *settled*: the ledger deletes their digests, and only stores the
-number below which all numbers are settled, and the latest time of these messages. A message with a
-settled number counts as a repetition if its time is not later than the stored time, and otherwise
-as a clone.
+number below which all numbers are settled, and the latest time of these messages. If another
+message with a settled number arrives, its time decides. If its time is later than the stored time,
+the message counts as a clone; otherwise it counts as a repetition.
 """
 
 from __future__ import annotations

@@ -17,8 +17,8 @@ All other evidence that concerns every bucket is the *shape* of the topic. If th
 every bucket of the topic is judged again. The shape has no values that change regularly. It
 changes, for example, when a new host begins or when an agent declares a loss.
 
-A `Dependence` object has the evidence of one moment. If its methods return the same values for a
-bucket at two moments, the verdicts on the bucket at these two moments are equal.
+A `Dependence` object has the evidence of one moment. If the methods of two such objects return the
+same values for a bucket, the verdicts on the bucket at the two moments are equal.
 """
 
 from __future__ import annotations

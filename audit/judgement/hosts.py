@@ -65,9 +65,9 @@ class HostState:
     topics: the topics of all these agents and of the roster. Each has the time (ms) until which all
         agents that have the topic have sealed it, or None for never.
     expected: whether the audit waits for the host.
-    last_heard_ms: the time at which the host was last heard: by the agent's clock or, if it is
-        earlier, by the audit's clock; 0 for never. If there are namesakes, `last_heard_ms` is the
-        time of the namesake that has been silent longest.
+    last_heard_ms: the time at which the host was last heard, by the agent's clock or by the audit's
+        clock, whichever time is earlier; 0 for never. If there are namesakes, `last_heard_ms` is
+        the time of the namesake that has been silent longest.
     behind_ms: by how many ms the host is behind; 0 if it is not behind. A host is behind if its
         messages arrive, but the times in them are older than policy.silence_ms.
     namesakes: agents that were alive at the same time, for example on two machines with the same

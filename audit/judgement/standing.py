@@ -151,8 +151,9 @@ class Standing:
 
     @property
     def accepted(self) -> Mapping[Status, int]:
-        """The number of buckets that are complete except for accepted findings, by the status that
-        they would have if nobody had accepted these findings."""
+        """Counts the buckets that are complete except for accepted findings. The keys are the
+        statuses that these buckets would have if nobody had accepted anything.
+        """
         return _added(topic.accepted for topic in self.topics)
 
     @property

@@ -3,10 +3,10 @@ gets a fair share. Does no I/O.
 
 The method is start-time fair queueing (Goyal, Vin, Cheng 1996). Each connection has a *tag*: a
 number to which the cost of all work for the connection is added. The connection with the lowest tag
-is served next. If a connection was idle and sends requests again, and its tag is lower than the tag
-of the connection that is served now, it gets the tag of that connection. So a connection gets no
-additional time for having been idle. A connection that has used more than its share has a higher
-tag than the others, so the others are served first.
+is served next. Suppose that a connection was idle and sends requests again. If its tag is lower
+than the tag of the connection that is served now, it gets the higher of these two tags. So a
+connection gets no additional time for having been idle. A connection that has used more than its
+share has a higher tag than the others, so the others are served first.
 
 If two connections always have requests, each gets half of the time. The time is measured by the
 cost of the requests, not by their number. A connection that only sends a request now and then is
