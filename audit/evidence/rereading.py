@@ -11,14 +11,15 @@ file, both may have read it. Two announcements on one host belong to the same fi
 
 A time of birth in nanoseconds identifies a file well enough, so the audit does not compare device
 and file system id as well. Besides, device and file system id can both change when the agent's
-state is lost. The audit may by mistake treat two files as one file; in this case buckets are only
-`unknown` for a minute. The opposite mistake is worse: if the audit treated one file as two files, a
-bucket could be falsely `complete`. The audit always compares the host's name. Otherwise it could
-not distinguish machines that are made from one image. All these machines have the image's log files
-(perhaps emptied), with the same inode, birth and file system, and their agents run at the same
-time. If the audit did not compare names, no bucket of these machines would ever be complete. But
-because of this comparison the audit does not recognise every rereading: it misses a rereading if
-the host's name is lost together with the state, or if the disk moves to another host.
+state is lost. The audit may by mistake treat two files as one file. This does little harm: some
+buckets are `unknown` for a minute. The opposite mistake is worse: if the audit treated one file as
+two files, a bucket could be falsely `complete`. The audit always compares the host's name.
+Otherwise it could not distinguish machines that are made from one image. All these machines have
+the image's log files (perhaps emptied), with the same inode, birth and file system, and their
+agents run at the same time. If the audit did not compare names, no bucket of these machines would
+ever be complete. But because of this comparison the audit does not recognise every rereading: it
+misses a rereading if the host's name is lost together with the state, or if the disk moves to
+another host.
 
 Call two such agents R and O. If R delivered a line that O had delivered already, all three of these
 statements are true:

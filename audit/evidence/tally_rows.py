@@ -44,8 +44,8 @@ each)."""
 
 ADDITIONS_MAX: Final = 16
 """While the store is being rebuilt, a bucket has at most this many rows in the table
-`tally_additions`. At other times it gets no row there, because the collector judges each changed
-bucket, and reads all of the bucket's rows for this.
+`tally_additions`. At other times a bucket gets no rows there: the collector judges each changed
+bucket soon, and would have to read these rows, too.
 """
 
 AGENTS_KEPT_MAX: Final = 1 << 20

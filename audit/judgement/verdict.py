@@ -32,8 +32,8 @@ from skidway.audit.topic.sample_result import ContentDifference, SampleResult
 from skidway.kafka.source import Source
 
 AGENTS_SHOWN = 3
-"""A verdict on a bucket that does not contain the verdicts on all agents names at most this many
-agents.
+"""If the verdict on a bucket does not contain the verdicts on all agents, it names at most this
+many agents.
 """
 
 

@@ -143,8 +143,8 @@ class ProducerState:
 
     def go_on(self, later: ProducerState) -> None:
         """Adds the state `later`, which was computed from the batches after those of this state.
-        Because a producer's epoch never decreases, the result is the same as if `update` had been
-        called on this state for each of these batches.
+        The result is the same as if `update` had been called on this state for each of these
+        batches, because a producer's epoch never decreases.
         """
         for producer_id, each in later.producers.items():
             known = self.producers.get(producer_id)
