@@ -2,11 +2,11 @@
 
 The table `tallies` has a row for each bucket of each source topic, with packed tallies (see module
 tally_packing). While the store is being rebuilt, nobody reads the tallies, and it would be slow to
-pack a large bucket again for each few counts. So during a rebuild, new counts of a bucket that has
-a row are packed separately, into a row of the table `tally_additions`. The tallies of a bucket are
-the sum of its row and of its additions. If a bucket has ADDITIONS_MAX additions, the next counts
-and all rows of the bucket are added up into one row. The columns of the buckets that changed last
-stay in memory.
+pack a large bucket again whenever a few counts arrive. So during a rebuild, new counts of a bucket
+that has a row are packed separately, into a row of the table `tally_additions`. The tallies of a
+bucket are the sum of its row and of its additions. If a bucket has ADDITIONS_MAX additions, the
+next counts and all rows of the bucket are added up into one row. The columns of the buckets that
+changed last stay in memory.
 """
 
 from __future__ import annotations

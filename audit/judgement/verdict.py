@@ -55,9 +55,9 @@ class Status(IntEnum):
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One reason why a bucket is not complete; a finding with the status COMPLETE is only a remark.
-    key: the name by which acceptances refer to the finding; "" if the text of the reason is this
-    name, because the text never changes. acceptance: the decision of a person to accept the
-    finding. about: the subject of the finding, from which explanations are made."""
+    key: the name by which acceptances refer to the finding. If the text of the reason never
+    changes, the text itself is this name, and `key` is "". acceptance: the decision of a person to
+    accept the finding. about: the subject of the finding, from which explanations are made."""
 
     status: Status
     reason: str

@@ -39,9 +39,10 @@ EAGER_BYTES: Final = 1 << 13
 its bytes have arrived.
 """
 GROWTH: Final = 4
-"""If a frame has not arrived completely, it gets memory for at most this many times the number of
-bytes that have arrived. So a frame of 1 MiB needs no second allocation and copy if its first
-receive read RECEIVE_BYTES_MAX (256 KiB).
+"""Suppose that N bytes of a frame have arrived, and that the frame is not complete. Then it gets at
+most GROWTH times N bytes of memory. So if the first receive reads RECEIVE_BYTES_MAX (256 KiB), a
+frame of 1 MiB gets all of its memory at once, and its bytes need not be copied into a larger memory
+later.
 """
 
 _LENGTH = Struct(">i")
