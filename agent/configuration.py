@@ -45,7 +45,8 @@ class Configuration:
         return load(self.options, self.program)
 
     def files(self, sources_dir: Path | None) -> list[Path]:
-        """The files and the directory from which the settings are read. Some may not exist."""
+        """Returns the files and the directory from which the settings are read. Some may not
+        exist."""
         own = self.options.config or settings.DEFAULT_DIRECTORY / f"{self.program}.yml"
         further = [] if sources_dir is None else [sources_dir, *sorted(sources_dir.glob("*.yml"))]
         return [Path(own), *further]
@@ -75,8 +76,9 @@ def with_replays(given: AgentSettings) -> AgentSettings:
 
 
 def replay_source(source: SourceSettings, state_dir: Path) -> ReplaySource:
-    """The source that reads the files with repaired lines of `source`. The agent reads these files
-    from their beginnings, even if `source` skips old files or begins at the ends of files.
+    """Returns the source that reads the files with repaired lines of `source`. The agent reads
+    these files from their beginnings, even if `source` skips old files or begins at the ends of
+    files.
     """
     own = {each.name: getattr(source, each.name) for each in fields(source)}
     directory = escape(str(replay_directory(state_dir, source.topic).absolute()))
@@ -92,12 +94,12 @@ def replay_source(source: SourceSettings, state_dir: Path) -> ReplaySource:
 
 
 def replay_directory(state_dir: Path, topic: str) -> Path:
-    """The directory of the files with repaired lines of a topic."""
+    """Returns the directory of the files with repaired lines of a topic."""
     return state_dir / "replay" / topic
 
 
 def _sources_in(directory: Path) -> list[SourceSettings]:
-    """The sources of all files in a directory, in the order of the files' names."""
+    """Returns the sources of all files in a directory, in the order of the files' names."""
     if not directory.is_dir():
         raise ConfigurationRefused(f"sources.dir: {directory} is no directory")
     return [
@@ -124,8 +126,8 @@ def _beside(file: Path | None, sources: Sequence[SourceSettings]) -> list[Source
 
 
 def _file_of_sources(args: argparse.Namespace, program: str) -> Path | None:
-    """The configuration file that has the setting `sources`; None if `--set sources=...` gives the
-    sources, or if there is no file.
+    """Returns the configuration file that has the setting `sources`; None if `--set sources=...`
+    gives the sources, or if there is no file.
     """
     if any(each.partition("=")[0].strip() == "sources" for each in args.set):
         return None

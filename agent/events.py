@@ -195,8 +195,8 @@ def set_apart(range_: SetApart, lines: int | None = None) -> None:
 
 
 def _bytes_known(range_: SetApart) -> int:
-    """How many bytes a range has, as far as this is known. A range without an end has the bytes of
-    the file that the agent has seen and never read.
+    """Returns how many bytes a range has, as far as this is known. For a range without an end,
+    returns the number of the file's bytes that the agent has seen and never read.
     """
     if range_.end is None:
         return range_.tracked.lost_unread
@@ -229,8 +229,8 @@ def state_has_room() -> None:
 
 
 def brokers_silent(partitions: Sequence[str]) -> None:
-    """The leaders of these partitions acknowledge no batches. If no partitions are given, all
-    leaders acknowledge batches again.
+    """Logs that the leaders of these partitions acknowledge no batches or, if no partitions are
+    given, that all leaders acknowledge batches again.
     """
     if partitions:
         shown = list(partitions[:NAMES_MAX])
@@ -320,14 +320,14 @@ def no_sources(reason: str) -> None:
 
 
 def configuration_differs(since_ms: int | None) -> None:
-    """The configuration files differ from the settings with which the agent runs, since this time
-    (ms). None: they do not differ.
+    """Sets the metric that says since when (ms) the configuration files have differed from the
+    settings in use. since_ms: None if they do not differ.
     """
     _CONFIGURATION.set(0 if since_ms is None else since_ms / 1000)
 
 
 def reloaded(changes: Sequence[str]) -> None:
-    """The agent has taken the changed settings from its files."""
+    """Counts and logs that the agent has read its files again, and uses the changed settings."""
     _RELOADS.labels("taken").inc()
     _log.info("settings_reloaded", changes=list(changes))
 

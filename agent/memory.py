@@ -68,8 +68,8 @@ def give_back() -> None:
 
 
 def unchanged(smaps: Iterable[str]) -> Iterator[str]:
-    """The mappings that have only unchanged pages of libraries' files, each as its line in
-    /proc/self/maps. The kernel can read these pages again from the files.
+    """Yields, for each mapping that has only unchanged pages of a library's file, its line in
+    /proc/self/maps. The kernel can read these pages again from the file.
 
     smaps: the lines of /proc/self/smaps. A mapping is left out if this process may write to it, or
     if it has pages that the process has changed ("Anonymous"), because the file does not contain
@@ -97,7 +97,8 @@ class _LibraryPages:
         self._found: list[str] | None = None
 
     def now(self) -> list[tuple[int, int]]:
-        """The address ranges now; none if there is no /proc."""
+        """Returns the present address ranges of the libraries' unchanged pages; none if there is no
+        /proc."""
         try:
             if self._found is None:
                 with open("/proc/self/smaps") as lines:

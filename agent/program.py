@@ -88,7 +88,7 @@ class Status:
     pending: Callable[[], int] | None = None
 
     def answer(self) -> Health:
-        """The present health, with the number of bytes that are not settled now."""
+        """Returns the present health, to which it adds the number of bytes that are not settled."""
         health, pending = self.health, self.pending
         if pending is None:
             return health
@@ -241,9 +241,9 @@ def find(
 
 
 def newest_of(state: StateDatabase, client: Client, clock: Clock) -> Newest | None:
-    """The agent's newest message on the audit topic. None if this process has just made the agent's
-    id, which is random: then no message has this id, and the search is left out, because it would
-    read the whole topic.
+    """Returns the agent's newest message on the audit topic. Returns None if this process has just
+    made the agent's id, which is random: then no message has this id, and the search is left out,
+    because it would read the whole topic.
     """
     if state.is_new:
         return None
@@ -310,7 +310,7 @@ class RunningAgent:
         status: Status,
         found: Found,
     ) -> None:
-        """clients: the two clients of `connected`."""
+        """clients: the two clients that `connected` yields."""
         # There are seven arguments, because the caller makes these objects before the brokers
         # answer, and still uses them when it no longer uses this object.
         self._settings = settings
@@ -386,15 +386,16 @@ class RunningAgent:
         )
 
     def _pending(self) -> int:
-        """The number of bytes that are not settled (acknowledged, declared lost and so on). The
-        thread that answers requests for metrics calls this method. The loop does not, because
+        """Returns the number of bytes that are not settled (acknowledged, declared lost and so on).
+        The thread that answers requests for metrics calls this method. The loop does not, because
         adding up the bytes of many files is too slow for a turn.
         """
         return self._loop.pending_bytes
 
     def _settle(self) -> None:
-        """Reads no more bytes. For at most SETTLE_S seconds, settles and counts the bytes that have
-        an intent, and publishes the counts.
+        """Reads no more bytes. For at most SETTLE_S seconds, makes turns until all bytes that have
+        an intent are settled (acknowledged, declared lost and so on) and counted, and the counts
+        are published.
         """
         self._loop.is_stopping = True
         deadline = self._clock.monotonic() + SETTLE_S
@@ -554,8 +555,8 @@ def _patterns(settings: AgentSettings) -> list[Pattern]:
 
 
 def _of_schemas(before: Sequence[Destination], after: Sequence[Destination]) -> list[str]:
-    """Sentences that name the sources whose schema in the registry has changed. Leaves out sources
-    that are in only one of the two configurations.
+    """Returns sentences that name the sources whose schema in the registry has changed. Leaves out
+    sources that are in only one of the two configurations.
     """
     known = {each.data.topic: each.recipe.schema.id for each in before}
     said = (

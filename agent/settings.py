@@ -444,7 +444,7 @@ class SourceSettings:
 
     @property
     def label_fields(self) -> dict[str, str]:
-        """The fields that take labels, each with the name of the label."""
+        """The fields that take labels: by field, the name of the label."""
         return {} if self.labels is None else self.labels.fields
 
     @property

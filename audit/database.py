@@ -61,7 +61,7 @@ def open_database(
 
 @contextmanager
 def failures(path: Path | str) -> Iterator[None]:
-    """Raises StateRefused if SQLite reports in the block that the database is damaged, and
+    """Raises StateRefused if SQLite reports in the `with` block that the database is damaged, and
     DatabaseFailed if SQLite cannot use the disk, for example because it is full. Does not change
     other errors.
     """
@@ -80,8 +80,8 @@ def failures(path: Path | str) -> Iterator[None]:
 
 
 def storable(number: int) -> int:
-    """The number that SQLite can store (64 bits) and that is nearest to this number. Every number
-    of a message can be stored, but a sum or a difference of such numbers perhaps cannot."""
+    """Returns the number that SQLite can store (64 bits) and that is nearest to this number. Every
+    number of a message can be stored, but a sum or a difference of such numbers perhaps cannot."""
     return max(LEAST, min(number, GREATEST))
 
 

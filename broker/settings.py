@@ -389,10 +389,10 @@ class BrokerSettings:
         return [parse_endpoint(text, "listeners") for text in self.listeners]
 
     def advertised(self, port: int) -> Endpoint:
-        """Returns the address for clients. `port` is the port that the broker has bound. If
-        advertised.listeners is not set, the address is that of the first listener, but with this
-        machine's name if the listener has no host, and with 127.0.0.1 in place of `localhost`: for
-        `localhost`, clients may try ::1, on which the broker does not listen.
+        """Returns the address for clients: that of advertised.listeners, or else that of the first
+        listener. If the first listener has no host, clients get this machine's name. If its host is
+        `localhost`, they get 127.0.0.1, because for `localhost` they may try ::1, on which the
+        broker does not listen. `port` is the port that the broker has bound.
         """
         if self.advertised_listeners:
             told = parse_endpoint(self.advertised_listeners[0], "advertised.listeners")

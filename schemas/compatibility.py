@@ -188,8 +188,8 @@ class _Comparison:
     ends even if types contain themselves.
 
     The walk remembers the incompatibilities of each pair of types, with paths that begin at the
-    pair. If the pair occurs again, the walk puts the path at which it occurs before each of these
-    paths.
+    pair. Each time that the pair occurs, the walk reports these incompatibilities, and puts the
+    path of the occurrence before their paths.
     """
 
     def __init__(self) -> None:
@@ -289,8 +289,8 @@ class _Comparison:
 
 def _sources(field: Field, written: dict[str, int]) -> list[int]:
     """Returns the indexes of the writer's fields that match this field by name or alias. If several
-    fields match, Avro Java reads none of them. Other programs read one of them, but not all
-    programs the same one (the module `resolution` says which one Skidway reads)."""
+    fields match, Avro Java reads none of them. Other programs read one of the fields, but they
+    differ in which field they choose. (The module `resolution` says which field Skidway reads.)"""
     names = dict.fromkeys((field.name, *field.aliases))
     return [written[name] for name in names if name in written]
 

@@ -210,7 +210,7 @@ def _moved(before: list[str], after: list[str]) -> set[str]:
     """Returns the smallest set of names that must move so that the order `before` becomes the order
     `after`."""
     rank = {name: at for at, name in enumerate(before)}
-    ends: list[int] = []  # ends[n]: of all rising sequences of n + 1 ranks, the lowest last rank
+    ends: list[int] = []  # ends[n]: the lowest rank that can end a rising sequence of n + 1 ranks
     lengths: list[int] = []
     for name in after:
         length = bisect_left(ends, rank[name])

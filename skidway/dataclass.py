@@ -118,8 +118,8 @@ def _compiled(cls: type) -> Callable[..., None]:
 
 
 def _values(cls: type) -> Callable[[Any], Any]:
-    """Returns a function that returns, as a tuple, those values of an object by which two objects
-    are compared."""
+    """Returns a function that returns a tuple of the values by which an object is compared with
+    others."""
     names = [x.name for x in dataclasses.fields(cls) if x.compare]
     if len(names) > 1:
         return attrgetter(*names)

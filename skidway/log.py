@@ -119,8 +119,8 @@ class JsonLines(logging.Handler):
             self._put({**line, "suppressed": suppressed} if suppressed else line)
 
     def flush_suppressed(self, *, now: float | None = None, everything: bool = False) -> None:
-        """If the suppression of an error has ended and the error had repeats meanwhile, writes this
-        error once more, with the number of its repeats. With `everything`, the suppression of all
+        """Writes each error whose suppression has ended, with the number of the repeats that were
+        suppressed. Leaves out errors that had no repeats. With `everything`, the suppression of all
         errors ends now."""
         moment = time.monotonic() if now is None else now
         for line, count in self._repeats.expired(moment, everything=everything):

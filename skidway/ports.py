@@ -34,8 +34,8 @@ class Reservation:
     never get the same port. The socket then gets SO_REUSEADDR, and never listens. So a program that
     sets the same option before its own bind, as servers do, can listen on the port. If the program
     is killed and started again, it can listen on the port again. The kernel assigns a reserved port
-    neither to an outgoing connection nor to a bind to port 0. But another program that sets this
-    option can bind to the reserved port by its number.
+    neither to an outgoing connection nor to a bind to port 0. But any program that sets
+    SO_REUSEADDR can bind to the reserved port by its number.
 
     The sockets are closed on exec. So a port is free once this process has ended and the programs
     that it started have stopped listening.

@@ -179,10 +179,9 @@ def run(settings: ZookeeperSettings, shutdown: Shutdown) -> int:
 
 def _tell_ready(settings: ZookeeperSettings) -> bool:
     """If the server is ready, tells the service manager and returns True. A single server is ready
-    when it serves clients. A member of an ensemble is ready as soon as it answers `ruok`. It must
-    not wait until it serves clients: no member serves clients before a majority of the members
-    runs, and if members are started one after the other, each start may wait until the member is
-    ready."""
+    when it serves clients. A member of an ensemble is ready as soon as it answers `ruok`, even
+    though no member serves clients before a majority of the members runs. Operators may start one
+    member after the other, and wait until each member is ready before they start the next one."""
     if settings.servers:
         done = ask(settings.client_port_address, settings.client_port, b"ruok") == "imok"
     else:
@@ -308,8 +307,8 @@ class Server:
 
     def __init__(self, command: list[str]) -> None:
         ended, alive = os.pipe2(os.O_CLOEXEC)
-        # Once this process has closed `alive`, only the JVM has this end of the pipe open. So
-        # `ended` becomes readable when the JVM is gone.
+        # The JVM inherits `alive`, and this process closes it. Then only the JVM has this end of
+        # the pipe open, so `ended` becomes readable when the JVM is gone.
         self._ended = ended
         libc = ctypes.CDLL(None)
         ours = os.getpid()

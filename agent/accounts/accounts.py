@@ -164,8 +164,8 @@ class Accounts:
             self._declared = {each for each in self._declared if each[0] not in files}
 
     def _first_unsealed(self, topic: str) -> int | None:
-        """The bucket of the time up to which the topic is sealed; None if the topic has no seal.
-        Lines that the agent has not read yet can have event times that are earlier by up to
+        """Returns the bucket of the time up to which the topic is sealed; None if the topic has no
+        seal. Lines that the agent has not read yet can have event times that are earlier by up to
         `lateness.ms`. This method does not subtract `lateness.ms`; the audit does so later. Each
         audit message states the agent's `lateness.ms`. The audit subtracts that value or its own
         setting, whichever is larger.
@@ -174,9 +174,9 @@ class Accounts:
         return None if sealed_until is None else self._bucket(sealed_until)
 
     def _first_unseen(self, unseen: Unseen) -> int | None:
-        """The earlier of two buckets: the bucket of the topic's last seal, and the bucket of the
-        oldest line in files that the agent never read. This line can be earlier than the seal if
-        the clock was set back after the seal.
+        """Returns the earlier of two buckets: the bucket of the topic's last seal, and the bucket
+        of the oldest line in files that the agent never read. This line can be earlier than the
+        seal if the clock was set back after the seal.
         """
         first = self._first_unsealed(unseen.topic)
         if first is None or unseen.oldest_ms is None:
@@ -184,9 +184,9 @@ class Accounts:
         return min(first, self._bucket(unseen.oldest_ms))
 
     def _last_unsealed(self, topic: str, now_ms: int) -> int:
-        """The bucket of the latest time that an unread line can have. The latest time is the
-        maximum of three times: the present time, the greatest time that the clock showed before it
-        was set back, and the time of the last seal.
+        """Returns the bucket of the latest time that an unread line can have. The latest time is
+        the maximum of three times: the present time, the greatest time that the clock showed before
+        it was set back, and the time of the last seal.
         """
         latest_ms = self._set_backs.greatest(topic, now_ms)
         return self._bucket(max(latest_ms, self._topics.sealed_until(topic) or now_ms))

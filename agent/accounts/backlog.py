@@ -154,8 +154,8 @@ class Backlogs:
         return max(begin_ms + kept_ms, now_ms)
 
     def _kept_ms(self, topic: str, path: str) -> int | None:
-        """How long (ms) the agent expects a file at this path to exist after its birth; None if
-        neither a setting says this nor a file of the directory was deleted.
+        """Returns how long (ms) the agent expects a file at this path to exist after its birth;
+        None if neither a setting says this nor a file of the directory was deleted.
         """
         said = [
             each.deleted_after_ms
@@ -193,8 +193,8 @@ class Lives:
             self._found.popitem(last=False)
 
     def shortest(self, directory: str) -> int | None:
-        """The shortest life (ms) of the files of this directory that were deleted last; None if the
-        agent saw no file of the directory vanish."""
+        """Returns how long (ms) the shortest-lived of the last deleted files of this directory
+        lived; None if the agent saw no file of the directory vanish."""
         found: Sequence[int] = self._found.get(directory, ())
         return min(found, default=None)
 
@@ -202,10 +202,10 @@ class Lives:
 def then(
     before: list[tuple[int, int]] | None, tracked: TrackedFile, end: int, now_ms: int
 ) -> list[tuple[int, int]]:
-    """The sizes that a file with unsafe bytes had, each with the time (ms) at which the agent saw
-    this size, the oldest first. All sizes are above the file's durable position (the position up to
-    which all bytes are safe). before: the result at the previous report; None at the file's first
-    report. end: the size now.
+    """Returns the sizes that a file with unsafe bytes had, each with the time (ms) at which the
+    agent first saw this size, the oldest first. All sizes are above the file's durable position
+    (the position up to which all bytes are safe). before: the result at the previous report; None
+    at the file's first report. end: the size now.
     """
     if before is None:
         changed_ns = tracked.changed_ns
@@ -231,8 +231,8 @@ def _topic(
 
 
 def _ends(tracked: TrackedFile) -> tuple[int, int]:
-    """Two positions in a file: up to where the agent has read it, and up to where the agent has to
-    read it.
+    """Returns two positions in a file: up to where the agent has read it, and up to where the agent
+    has to read it.
     """
     read = max(tracked.read_position, tracked.promised, tracked.position)
     if tracked.state is FileState.CLOSED:
@@ -243,8 +243,8 @@ def _ends(tracked: TrackedFile) -> tuple[int, int]:
 
 
 def _begin_ms(tracked: TrackedFile) -> int | None:
-    """When the file was created (ms). None if this is not known, or if the file had another file id
-    before, for example because it was truncated.
+    """Returns when the file was created (ms); None if this is not known, or if the file had another
+    file id before, for example because it was truncated.
     """
     birth = tracked.birth
     if birth.born_ns is None or birth.predecessor is not None:

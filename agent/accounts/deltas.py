@@ -40,8 +40,9 @@ class Deltas:
         sums: Iterable[tuple[BucketKey, Sums]] = (),
         losses: Iterable[Loss] = (),
     ) -> None:
-        """number: the last sequence number that was used. previous: looks up the numbers of the
-        buckets' last deltas. sums, losses: the state's sums and losses that no delta contains yet.
+        """number: the last sequence number that was used. previous: a function that looks up the
+        numbers of the buckets' last deltas. sums, losses: those sums and losses in the state that
+        no delta contains yet.
         """
         # There are seven arguments, because an agent that was restarted continues with the numbers,
         # buckets and counts that it had before.

@@ -71,15 +71,16 @@ class Leaving:
 
     def judge(self, noted: Noted, files: Mapping[int, TrackedFile]) -> bool:
         """Returns whether the seal for these newly noted file lengths will be a last word. If so,
-        the topic is at rest from now on."""
+        the topic is at rest: from now on the agent does not read its files."""
         at_rest = self.is_asked and sealing.is_complete(noted, files)
         if at_rest:
             self._at_rest[noted.topic] = noted.doubts
         return at_rest
 
     def review(self, noted: Noted, files: Mapping[int, TrackedFile]) -> None:
-        """Notes that a topic is no longer at rest, if the newly noted file lengths show that its
-        files have more bytes, or other bytes, than at the last word."""
+        """If the newly noted file lengths show that a topic's files have more bytes, or other
+        bytes, than at its last word, notes that the topic is not at rest: the agent reads its files
+        again."""
         in_doubt = noted.doubts != self._at_rest.get(noted.topic)
         if in_doubt or not sealing.is_complete(noted, files):
             self.disturbed(noted.topic)

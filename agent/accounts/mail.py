@@ -69,13 +69,13 @@ class Mail:
         return self._forgetting
 
     def announced_files(self) -> set[int]:
-        """The ids of the files whose announcement waits to be published."""
+        """Returns the ids of the files whose announcement waits to be published."""
         return {message.file for message in self._durable if message.file is not None}
 
     # --- audit.topic.publisher.Outbox ---------------------------------------------------------
 
     def pending(self, after: int, limit: int) -> Sequence[tuple[int, bytes]]:
-        """The first `limit` durable messages with an id above `after`, as (id, message)."""
+        """Returns the first `limit` durable messages with an id above `after`, as (id, message)."""
         found: list[tuple[int, bytes]] = []
         for message in self._durable:
             if len(found) >= limit:

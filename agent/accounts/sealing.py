@@ -22,10 +22,11 @@ from skidway.dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Noted:
-    """One topic's files at the moment of the scan for a seal.
+    """What the agent noted about one topic's files when it scanned the patterns for a seal.
 
-    doubts: see `note`. targets: by file id, the position up to which the file's bytes must be
-    accounted for. final: whether the seal is the last word of an agent that leaves for good (see
+    doubts: how often the agent had found by then that a file of the topic no longer has the bytes
+    that were read. targets: by file id, the position up to which the file's bytes must be accounted
+    for. final: whether the seal is the last word of an agent that leaves for good (see module
     leaving).
     """
 
@@ -90,8 +91,9 @@ def is_void(noted: Noted, files: Mapping[int, TrackedFile], doubts: int) -> bool
 def held_back_by(
     topic: str, unreadable: Mapping[str, Mapping[str, str]], limit: int = 5
 ) -> Sequence[str]:
-    """The files of a topic that cannot be read, and so delay its seal, each with the reason; at
-    most `limit` of them. Empty if no file delays the seal.
+    """Returns at most `limit` of the unreadable files and directories because of which the agent
+    does not send the topic's seal, each with the reason why it cannot be read. Returns an empty
+    list if there are none.
     """
     reasons = unreadable.get(topic, {})
     return [f"{path}: {reason}" for path, reason in sorted(reasons.items())[:limit]]

@@ -44,5 +44,5 @@ class SetBacks:
             self._greatest.pop(topic, None)
 
     def greatest(self, topic: str, now_ms: int) -> int:
-        """The greatest time (ms) that an unread line of the topic can have."""
+        """Returns the greatest time (ms) that an unread line of the topic can have."""
         return max(now_ms, self._greatest.get(topic, now_ms))

@@ -44,7 +44,7 @@ class Filtered:
         return found
 
     def of(self, begin: int, end: int) -> Filtered:
-        """The records with the indexes `begin` to `end` - 1."""
+        """Returns the records with the indexes `begin` to `end` - 1."""
         rows = slice(begin, end)
         return Filtered(
             self.owner[rows], self.file[rows], self.first[rows], self.length[rows],

@@ -41,7 +41,7 @@ from skidway.schemas.codec import Codec
 
 
 def framer_of(recipe: Recipe) -> Framer:
-    """The recipe's framer. Raises ConfigurationRefused."""
+    """Returns the recipe's framer. Raises ConfigurationRefused."""
     if recipe.is_replay:
         return LineFramer()  # each line of a replay's file contains a whole record
     if recipe.multiline is None and recipe.container is None:
@@ -52,8 +52,9 @@ def framer_of(recipe: Recipe) -> Framer:
 
 
 def build_parser(recipe: Recipe, codec: Codec) -> Parser:
-    """The recipe's parser, which fills all fields of the schema except those that the result of
-    `added_fields` adds. Raises ConfigurationRefused if the parser does not fit the schema.
+    """Returns the recipe's parser, which fills all fields of the schema except those that the
+    result of `added_fields` adds. Raises ConfigurationRefused if the parser does not fit the
+    schema.
     """
     try:
         schema = _schema_of_parser(recipe, codec)
@@ -134,8 +135,8 @@ def _regex(recipe: Recipe, schema: pa.Schema) -> Parser:
 
 
 def _prefixed_json(recipe: Recipe, schema: pa.Schema, pattern: str, group: str) -> Parser:
-    """The parser for JSON objects after a prefix. This parser consists of two parsers, one for the
-    prefix and one for the object; each of them fills its own fields.
+    """Returns the parser for JSON objects after a prefix. This parser consists of two parsers, one
+    for the prefix and one for the object; each of them fills its own fields.
     """
     groups = prefix_groups(pattern, group)
     times = [name in groups for name in recipe.time_fields]

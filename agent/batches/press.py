@@ -263,7 +263,7 @@ class Press:
         )
 
     def _shown(self, refused: list[tuple[int, RejectedLine]]) -> list[tuple[int, RejectedLine]]:
-        """The rejected lines, without the values that the rules mask, hash or remove (see
+        """Takes out of the rejected lines the values that the rules mask, hash or remove (see
         `RejectedText`).
         """
         assert self._shape is not None
@@ -281,14 +281,15 @@ class Press:
         ]  # fmt: skip
 
     def _replaced(self, parsed: Parsed, kept: Int64s) -> int:
-        """How many of the kept records have U+FFFD in place of bytes that are not UTF-8."""
+        """Returns how many of the kept records have U+FFFD in place of bytes that are not UTF-8."""
         if self.recipe.on_error != "replace" or MARK not in parsed.batch.schema.names:
             return 0
         marks = np.asarray(parsed.batch.column(MARK))
         return int(np.count_nonzero(marks[kept]))
 
     def _unread_times(self, parsed: Parsed, kept: Int64s) -> int:
-        """How many of the kept records should have a time, but have none that could be read."""
+        """Returns how many of the kept records should have a time, but have none that could be
+        read."""
         if self.recipe.time_format is None:
             return 0
         return int(np.count_nonzero(parsed.event_ms[kept] == NO_TIME))
@@ -340,7 +341,7 @@ class Press:
         )
 
     def _partitions(self, records: Records) -> Partitions:
-        """The partition of all records of the data topic, if they share one; otherwise the
+        """Returns the partition of all records of the data topic, if they share one; otherwise the
         partition of each record."""
         count = self.recipe.data.partitions
         if self.recipe.partitioning == "file" or count == 1:

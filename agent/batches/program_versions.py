@@ -35,14 +35,15 @@ _UTC: Final = ("UTC", "Z", "GMT")
 
 
 def program_version() -> str:
-    """The version of Skidway's own code that makes records of lines (framing and pressing)."""
+    """Returns the version of Skidway's own code that makes records of lines (framing and
+    pressing)."""
     return f"framing-{FRAMING_VERSION} press-{PRESS_VERSION}"
 
 
 def program_of(recipe: Recipe) -> str:
-    """The versions of all code that decides which record a line becomes. If an intent's recipe has
-    other versions, the agent cannot make the intent's records again. Instead, it asks the brokers
-    which of these records arrived.
+    """Returns the versions of all code that decides which record a line becomes. If an intent's
+    recipe has other versions, the agent cannot make the intent's records again. Instead, it asks
+    the brokers which of these records arrived.
 
     The following versions are left out, because they never change a record. The compression library
     and `compression.type` change only the bytes of a batch. NumPy computes only integers here
@@ -88,10 +89,10 @@ _version = cache(version)
 
 
 def _rules_of(recipe: Recipe) -> tuple[ShapeRule, ...]:
-    """The recipe's rules. Returns no rules if this program refuses their text. If the text is
-    refused, `program_of` does not name SHAPE_VERSION (the version of the code that applies rules),
-    so the versions differ from those of the recipe. So the agent asks the brokers which records of
-    the recipe's intents they have.
+    """Returns the recipe's rules. Returns no rules if this program refuses their text. If the text
+    is refused, `program_of` does not name SHAPE_VERSION (the version of the code that applies
+    rules), so the versions differ from those of the recipe. So the agent asks the brokers which
+    records of the recipe's intents they have.
     """
     try:
         return parse(recipe.shape)
@@ -100,9 +101,9 @@ def _rules_of(recipe: Recipe) -> tuple[ShapeRule, ...]:
 
 
 def key_of(recipe: Recipe) -> HashKey | None:
-    """The key with which the recipe's rules `hash` compute their values; None if the recipe has no
-    such rules. A process reads each key file only once. So even if the file changes, the process
-    never makes records with two keys. Raises ConfigurationRefused.
+    """Returns the key with which the recipe's rules `hash` compute their values; None if the recipe
+    has no such rules. A process reads each key file only once. So even if the file changes, the
+    process never makes records with two keys. Raises ConfigurationRefused.
     """
     return _key(recipe.hash_key_location) if recipe.hash_key_location else None
 
@@ -121,8 +122,8 @@ def _key_fingerprint(path: str) -> str:
 
 @cache
 def _zone_rules(name: str) -> str:
-    """A text that identifies a time zone's rules. If the rules change, the text changes. A process
-    makes the text only once, because Python loads a zone only once.
+    """Returns a text that identifies a time zone's rules. If the rules change, the text changes. A
+    process makes the text only once, because Python loads a zone only once.
     """
     for folder in zoneinfo.TZPATH:
         try:

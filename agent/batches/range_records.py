@@ -24,8 +24,8 @@ audit message stays below 20 KiB.
 
 @dataclass(frozen=True, slots=True)
 class RangeRecords:
-    """The records of a range that belong to one topic. values: each has the schema's id before the
-    datum.
+    """Those records of a range that belong to one topic. values: each has the schema's id before
+    the datum.
     """
 
     source: Source
@@ -38,9 +38,9 @@ class RangeRecords:
 def window(
     records: Sequence[RangeRecords], begin: int, end: int, lot: int, limit: int = RECORDS_MAX
 ) -> tuple[int, int]:
-    """The byte range whose records the sample contains: [begin, end) if it has at most `limit`
-    records, otherwise a part of it with `limit` records. lot: a random number that chooses this
-    part.
+    """Returns the byte range whose records the sample contains: [begin, end) if it has at most
+    `limit` records, otherwise a part of it with `limit` records. lot: a random number that chooses
+    this part.
     """
     firsts = sorted(first for each in records for first in each.first.tolist())
     if len(firsts) <= limit:
@@ -51,8 +51,8 @@ def window(
 
 
 def parts(records: Iterable[RangeRecords], begin: int, end: int) -> tuple[SamplePart, ...]:
-    """What a sample contains about the records that begin in [begin, end): one part for each
-    topic.
+    """Returns what a sample contains about the records that begin in [begin, end): one part for
+    each topic.
     """
     found = (_part(each, begin, end) for each in records)
     return tuple(sorted(filter(None, found), key=lambda each: each.source.topic))

@@ -113,7 +113,7 @@ class Recipe:
 
 
 def from_json(text: str) -> Recipe:
-    """The inverse of `Recipe.to_json`."""
+    """Returns the recipe of which `Recipe.to_json` made this text."""
     content: dict[str, Any] = json.loads(text)
     for name in ("data", "rejected"):
         content[name] = TopicSnapshot(**content[name])
@@ -158,6 +158,6 @@ def fills_by_name(parser: str, json_field: str | None) -> bool:
 
 
 def of_source(recipe: Recipe, error: ConfigurationRefused) -> ConfigurationRefused:
-    """The error, with the name of the recipe's data topic at the beginning of its text."""
+    """Returns the error, but with the name of the recipe's data topic before its text."""
     which = f"source of topic {recipe.data.name}: "
     return ConfigurationRefused(which + str(error).removeprefix(which))

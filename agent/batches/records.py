@@ -43,20 +43,20 @@ class Records:
             yield file, np.flatnonzero(self.file == file)
 
     def origins(self, agent: int, rows: slice | Int64s) -> Origins:
-        """The origins of the records in these rows."""
+        """Returns the origins of the records in these rows."""
         first = self.first[rows]
         agents = np.full(len(first), agent, np.int64)
         return Origins(agents, self.file[rows], first, self.length[rows])
 
 
 def sizes_of(values: Pieces, keys: pa.BinaryArray | None) -> Int64s:
-    """The number of bytes of each value together with its key."""
+    """Returns the number of bytes of each value together with its key."""
     size = values.sizes
     return size if keys is None else size + line_columns.sizes(keys)
 
 
 def distinct(numbers: Int64s) -> tuple[int, ...]:
-    """The distinct numbers in rising order. Usually there is only one number."""
+    """Returns the distinct numbers in rising order. Usually there is only one number."""
     first = int(numbers[0])
     if (numbers == first).all():
         return (first,)

@@ -51,7 +51,7 @@ class RejectedLine:
 
 
 def line_bytes_max(recipe: Recipe, host: str, path: str) -> int:
-    """How many bytes of a line fit into a batch of the rejected topic."""
+    """Returns how many bytes of a line fit into a batch of the rejected topic."""
     limit = min(recipe.batch_bytes, recipe.rejected.limit_bytes)
     names = sum(len(text.encode()) for text in (recipe.data.name, host, path))
     return max(limit - HEADER_BYTES - RECORD_OVERHEAD_MAX - FIELDS_BYTES_MAX - names, 0)
@@ -81,12 +81,12 @@ def columns(recipe: Recipe, agent: int, lines: Sequence[RejectedLine]) -> pa.Rec
 
 
 def _cut(line: RejectedLine, limit: int) -> bytes:
-    """The line, cut to the limit. If the line is cut, it loses more than ENDS_MAX bytes (the most
-    that a byte order mark and a terminator have), so that readers can distinguish a cut line from a
-    line without its byte order mark and terminator. If a repaired line is too long, returns only
-    the text WITHHELD (`[withheld]`): the `length` in its record is the length of its envelope (the
-    JSON object in the replay's file), so readers could not see from the length that the line was
-    cut.
+    """Returns the line, cut to the limit. If the line is cut, it loses more than ENDS_MAX bytes
+    (the most that a byte order mark and a terminator have), so that readers can distinguish a cut
+    line from a line without its byte order mark and terminator. If a repaired line is too long,
+    returns only the text WITHHELD (`[withheld]`), because the `length` in its record is the length
+    of its envelope (the JSON object in the replay's file), so readers could not see from the length
+    that the line was cut.
     """
     if len(line.line) <= limit and not line.is_head:
         return line.line

@@ -99,8 +99,8 @@ class Rejections:
         return found
 
     def too_many(self) -> dict[str, str]:
-        """By topic name, one sentence about each topic whose share of rejected lines is above the
-        limit.
+        """Returns, by topic name, one sentence about each topic whose share of rejected lines is
+        above the limit.
         """
         found = {}
         for topic, known in self._topics.items():

@@ -61,7 +61,7 @@ class LeftOut:
     rule: Int64s
 
     def joined(self, other: LeftOut) -> LeftOut:
-        """The records of this object and of `other`, in the order of their lines."""
+        """Returns the records of this object and of `other`, in the order of their lines."""
         if not len(self.rows):
             return other
         rows = np.concatenate((self.rows, other.rows))
@@ -72,8 +72,8 @@ class LeftOut:
 
 
 def filters_of(recipe: Recipe, shape: RecordShape | None) -> tuple[str, ...]:
-    """The names of all rules of a recipe that leave records out, including CSV_HEADER, which leaves
-    out headers of CSV."""
+    """Returns the names of all those rules of a recipe that leave records out, including
+    CSV_HEADER, which leaves out headers of CSV."""
     rules = () if shape is None else tuple(shape.filters)
     return (*rules, CSV_HEADER) if recipe.skips_headers and CSV_HEADER not in rules else rules
 
@@ -90,7 +90,7 @@ def without_headers(parsed: Parsed, filters: Sequence[str]) -> tuple[Parsed, Lef
 
 
 def shape_of(recipe: Recipe, codec: Codec) -> RecordShape | None:
-    """The object that applies the recipe's rules; None if the recipe has no rules. Raises
+    """Returns the object that applies the recipe's rules; None if the recipe has no rules. Raises
     ConfigurationRefused."""
     if not recipe.shape:
         return None
@@ -101,10 +101,10 @@ def shape_of(recipe: Recipe, codec: Codec) -> RecordShape | None:
 
 
 class RecordShape:
-    """Applies a recipe's rules. parsing: the recipe with the schema that records have before the
-    rules. before: the codec of that schema. filters: the names of the rules that leave records out.
-    rejected: applies the rules to rejected lines. Raises ConfigurationRefused if the rules do not
-    fit the records.
+    """Applies a recipe's rules. parsing: the same recipe, but with the schema that records have
+    before the rules. before: the codec of that schema. filters: the names of the rules that leave
+    records out. rejected: the object that applies the rules to rejected lines. Raises
+    ConfigurationRefused if the rules do not fit the records.
     """
 
     def __init__(self, recipe: Recipe, codec: Codec) -> None:
@@ -173,7 +173,7 @@ class RecordShape:
 
 
 def _with_aliases(names: set[str], schema: str) -> set[str]:
-    """The names, and the aliases that the schema gives to the fields with these names."""
+    """Returns the names, and the aliases that the schema gives to the fields with these names."""
     aliases = aliases_of(json.loads(schema))
     others = {} if aliases is None else aliases.names
     return names | {other for other, name in others.items() if name in names}

@@ -32,8 +32,8 @@ def recipe_of(
     rejected_schema: Schema,
     batch_bytes: int,
 ) -> Recipe:
-    """The recipe for bytes that are read from now on. With `encoding: utf-16`, this recipe is only
-    for little-endian files; `big_endian` returns the recipe for big-endian files.
+    """Returns the recipe for bytes that are read from now on. With `encoding: utf-16`, this recipe
+    is only for little-endian files; `big_endian` returns the recipe for big-endian files.
     """
     time, multiline = source.timestamp, source.multiline
     has_names = fills_by_name(source.parser.type, source.parser.json_field)
@@ -78,15 +78,15 @@ def recipe_of(
 
 
 def big_endian(source: SourceSettings, recipe: Recipe) -> Recipe | None:
-    """The recipe for those files of a source that begin with a big-endian byte order mark; None if
-    the source's encoding is not `utf-16`.
+    """Returns the recipe for those files of a source that begin with a big-endian byte order mark;
+    None if the source's encoding is not `utf-16`.
     """
     return replace(recipe, encoding=UTF_16BE) if source.encoding == UTF_16 else None
 
 
 def derived_schema(source: SourceSettings) -> str:
-    """The schema of a source that names no schema. Raises ConfigurationRefused if a pattern of the
-    source, the pattern's groups, or the rules of `shape` cannot be used.
+    """Returns the schema of a source that names no schema. Raises ConfigurationRefused if a pattern
+    of the source, the pattern's groups, or the rules of `shape` cannot be used.
     """
     text, rules = _derived_before_rules(source), parse(source.shape or "")
     if not changes_fields(rules):
@@ -96,8 +96,8 @@ def derived_schema(source: SourceSettings) -> str:
 
 
 def _parsed_schema(source: SourceSettings, text: str) -> str:
-    """The schema of the records before the rules are applied; empty if the rules do not change the
-    fields. text: the schema of the records after the rules.
+    """Returns the schema of the records before the rules are applied; empty if the rules do not
+    change the fields. text: the schema of the records after the rules.
     """
     rules = parse(source.shape or "")
     if not changes_fields(rules):

@@ -120,8 +120,8 @@ def resolve(
     settings: AgentSettings,
     cluster: Cluster,
 ) -> list[Destination]:
-    """One destination for each source: the source with its topics and schemas. Raises Unreachable,
-    ConfigurationRefused."""
+    """Returns one destination for each source: the source with its topics and schemas. Raises
+    Unreachable, ConfigurationRefused."""
     topics = _topics_now(client, _topics(settings.sources))
     sources = {
         name: Source(cluster.name, cluster.id, name, topic_id)
@@ -165,7 +165,7 @@ def refresh(client: Client, destinations: Sequence[Destination]) -> Refreshed:
 
 
 def ends_of(client: Client, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
-    """The present log end offset of each partition. Raises Unreachable, KafkaError."""
+    """Returns the present log end offset of each partition. Raises Unreachable, KafkaError."""
     if not partitions:
         return {}
     listed = client.list_offsets(dict.fromkeys(partitions, LATEST))
@@ -215,8 +215,8 @@ def _schema(registry: RegistryClient, source: SourceSettings) -> Schema:
 
 
 def read_schema_file(path: Path) -> str:
-    """The text of a schema file. Raises ConfigurationRefused if the file cannot be read or is no
-    schema.
+    """Returns the text of a schema file. Raises ConfigurationRefused if the file cannot be read or
+    is no schema.
     """
     try:
         text = path.read_text()

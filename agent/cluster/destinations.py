@@ -43,7 +43,7 @@ class Destination:
         return big_endian(self.settings, self.recipe)
 
     def tailed(self) -> TailedSource:
-        """The part of this destination that the tracker needs."""
+        """Returns the part of this destination that the tracker needs."""
         exclude, multiline = tuple(self.settings.exclude), self.settings.multiline
         other = self.recipe_of_big_endian
         return TailedSource(
@@ -62,8 +62,8 @@ class Destination:
 
 
 def label_source(settings: SourceSettings) -> LabelSource | None:
-    """Where the labels of a source's records come from; None if the records have no labels. (The
-    files of replays belong to no pod.)
+    """Returns where the labels of a source's records come from; None if the records have no labels.
+    (The files of replays belong to no pod.)
     """
     labels = settings.labels
     if labels is None or isinstance(settings, ReplaySource):

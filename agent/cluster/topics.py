@@ -60,8 +60,8 @@ class Topics:
         return frozenset(self._known)
 
     def made_again(self, destinations: Sequence[Destination]) -> list[str]:
-        """The topics of these destinations whose id differs from the id that the state has, because
-        they were deleted and made again."""
+        """Returns those topics of these destinations that were deleted and made again: their ids
+        differ from the ids in the state."""
         sources = (source for each in destinations for source in (each.data, each.rejected))
         return sorted(
             {
@@ -103,21 +103,22 @@ class Topics:
         self._put(topic, TopicState(topic_id, until_ms), changes)
 
     def sealed_until(self, topic: str) -> int | None:
-        """The wall time (ms) up to which the topic is sealed; None if it has no seal."""
+        """Returns the wall time (ms) up to which the topic is sealed; None if it has no seal."""
         known = self._known.get(topic)
         return None if known is None else known.sealed_until
 
     def source(self, topic: str) -> Source:
-        """The topic as audit messages name it."""
+        """Returns the topic as audit messages name it."""
         known = self._known.get(topic)
         return self.named(topic, "" if known is None else known.topic_id)
 
     def source_of(self, tracked: TrackedFile) -> Source:
-        """The topic of a file's lines, with the topic id that the file's announcement names."""
+        """Returns the topic of a file's lines. Its topic id is the one that the file's announcement
+        names."""
         return self.named(tracked.birth.topic, tracked.birth.topic_id)
 
     def named(self, topic: str, topic_id: str) -> Source:
-        """The topic with this name and id, as audit messages name a topic of the agent's
+        """Returns the topic with this name and id, as audit messages name a topic of the agent's
         cluster.
         """
         return Source(self._cluster.name, self._cluster.id, topic, topic_id)

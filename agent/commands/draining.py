@@ -70,8 +70,9 @@ def _drain(settings: AgentSettings, state: StateDatabase, shutdown: Shutdown) ->
 
 
 def answer(drained: program.Drained, state: StateDatabase) -> str:
-    """The sentence for the operator if all lines are delivered and all last words are published.
-    If anything is left to do, raises NotDrained, with a text that says what the audit still lacks.
+    """Returns a sentence for the operator if all lines are delivered and all last words are
+    published. If anything is left to do, raises NotDrained, with a text that says what the audit
+    still lacks.
     """
     if drained.full_reason is not None:
         raise NotDrained(

@@ -8,8 +8,8 @@ from skidway.agent.validation.preview import SHOWN_CHARACTERS_MAX
 
 
 def render(found: Guess, rows_max: int = 10) -> str:
-    """The proposal as text to print, with at most `rows_max` of the rows that it makes of the
-    file."""
+    """Returns the proposal as text to print, with at most `rows_max` of the rows that it makes of
+    the file."""
     made = found.preview
     count = len(made.rows) + len(made.rejects)
     lines = [

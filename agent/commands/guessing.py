@@ -83,7 +83,7 @@ def guess(path: Path, lines_max: int, encoding: str | None = None) -> Guess:
 
 
 def document(found: Guess) -> dict[str, Any]:
-    """The proposal as the object that `guess --json` prints as JSON."""
+    """Returns the proposal as the object that `guess --json` prints as JSON."""
     return {
         "what": found.what,
         "share": round(found.preview.share, 4),
@@ -94,8 +94,8 @@ def document(found: Guess) -> dict[str, Any]:
 
 
 def _with_notes(found: Guess, sample: Sample, encoding: str | None) -> Guess:
-    """The proposal, with sentences about its paths, about texts that look like secrets, and about
-    the encoding of the lines if they are not UTF-8.
+    """Returns the proposal with further notes, which are sentences for its reader: about the paths,
+    about texts that look like secrets, and about the encoding of lines that are not UTF-8.
     """
     notes = list(sample.notes)
     secrets = secret_texts.secrets([each.row for each in found.preview.rows])
@@ -119,7 +119,7 @@ def _with_notes(found: Guess, sample: Sample, encoding: str | None) -> Guess:
 
 
 def _as_json(sample: Sample) -> Guess | None:
-    """A proposal for a log whose lines are JSON objects; None if too few lines look like
+    """Returns a proposal for a log whose lines are JSON objects; None if too few lines look like
     objects."""
     objects = sum(text.lstrip().startswith(b"{") for text in sample.texts)
     if objects < SHARE_LEAST * len(sample.texts):
@@ -154,8 +154,8 @@ _SAVE: Final = (
 
 
 def _with_schema(sample: Sample, schema: JsonSchema, time: dict[str, Any] | None) -> Guess:
-    """The proposal with this schema. time: the setting `timestamp`, which names the member with the
-    time; None for a proposal without a time."""
+    """Returns the proposal with this schema. time: the setting `timestamp`, which names the member
+    with the time; None for a proposal without a time."""
     further: list[tuple[str, str, object]] = []
     if sample.more.get("container") == CRI:
         further = [(name, "string", "") for name in ("namespace", "pod", "container")]
@@ -197,8 +197,8 @@ def _times(texts: list[bytes]) -> list[tuple[str, str]]:
 def _time_members(
     value: dict[str, Any], above: tuple[str, ...] = ()
 ) -> Iterator[tuple[tuple[str, ...], object]]:
-    """The members of an object that have a value and whose name is in TIMES (the usual names of
-    times), each with its path."""
+    """Yields the members of an object that have a value and whose name is in TIMES (the usual names
+    of times), each with its path."""
     for name, each in value.items():
         path = (*above, name)
         if isinstance(each, dict) and len(path) < DEPTH_MAX and "." not in name:
@@ -211,8 +211,8 @@ def _time_members(
 
 
 def _as_format(sample: Sample) -> Guess | None:
-    """The proposal with the named format that fits best; None if no named format can be used
-    together with the other settings that this file needs (such as `container`).
+    """Returns the proposal with that format of the catalog that fits best. Returns None if no
+    format can be used together with the other settings that this file needs (such as `container`).
     """
     best: Guess | None = None
     for name, form in catalog.formats().items():
@@ -247,8 +247,8 @@ def _is_of(form: catalog.Format, sample: Sample) -> bool:
 
 
 def _as_unnamed(sample: Sample) -> Guess | None:
-    """The best of the proposals for values with a delimiter, for key=value pairs, and for JSON
-    objects after a prefix; None if the log looks like none of these.
+    """Returns the best of three proposals: for values with a delimiter, for key=value pairs, and
+    for JSON objects after a prefix. Returns None if the log looks like none of these.
     """
     texts = sample.strings
     proposals = [
@@ -265,8 +265,8 @@ def _as_unnamed(sample: Sample) -> Guess | None:
 
 
 def _about_names(found: Guess) -> list[str]:
-    """Sentences for the reader of the proposal, about the names of the fields, and about the header
-    that gives the names."""
+    """Returns sentences for the reader of the proposal: what to do about the names of the fields,
+    and what becomes of a header."""
     parser = found.block["parser"]
     notes = [_LOOK if parser["type"] == "csv" else f"{_LOOK} {_OTHERS}"]
     if found.preview.by_rule.get(CSV_HEADER):
@@ -276,8 +276,8 @@ def _about_names(found: Guess) -> list[str]:
 
 def _as_timed(sample: Sample) -> Guess | None:
     """Returns the proposal for text whose records begin with a time, or have a time after a short
-    text; None if the records have no time. Several proposals may fit. Of those that fit nearly as
-    many records as the best of them, returns the most exact one.
+    text; None if the records have no time. Several proposals may fit. Considers those that fit
+    nearly as many records as the best proposal does, and returns the most exact of these.
     """
     texts = sample.strings
     proposals = [("text behind a time", each) for each in leading_texts.timed(texts)]
@@ -312,8 +312,8 @@ _UNKNOWN: Final = (
 
 
 def _as_raw(sample: Sample) -> Guess:
-    """The proposal for a log of unknown format: its parser `raw` does not divide the records into
-    fields."""
+    """Returns the proposal for a log of unknown format: its parser `raw` does not divide the
+    records into fields."""
     found = tried(sample, "text", leading_texts.joined(sample.strings))
     assert found is not None  # a raw parser takes all lines
     notes = (_UNKNOWN,)

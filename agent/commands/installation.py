@@ -44,8 +44,8 @@ mkdir -p /etc/skidway && {{ test -e /etc/skidway/agent.yml || {{
 
 
 def snippet(wheels: Path) -> str:
-    """The commands that install from a directory of wheels. The directory must exist on the host on
-    which the commands will run, but need not exist on this machine.
+    """Returns the commands that install from a directory of wheels. The directory must exist on the
+    host on which the commands will run, but need not exist on this machine.
 
     Raises UsageError if the directory exists on this machine but has no wheels.
     """

@@ -49,14 +49,15 @@ class JsonSchema:
     numbered: tuple[str, ...] = ()
 
     def field_of(self, member: str) -> str:
-        """The name of the field that takes a JSON member. If the two names differ, the field has
-        the member's name as an alias."""
+        """Returns the name of the field that takes a JSON member. If the two names differ, the
+        field has the member's name as an alias."""
         fields = self.document["fields"]
         named = (each["name"] for each in fields if member in each.get("aliases", ()))
         return next(named, member)
 
     def with_fields(self, fields: Sequence[tuple[str, str, object]]) -> str:
-        """The schema as text, with further fields, each given as name, type and default."""
+        """Returns the schema as text, after adding these fields, each given as name, type and
+        default."""
         names = {each["name"] for each in self.document["fields"]}
         further = [
             {"name": name, "type": kind, "default": default}
@@ -68,8 +69,8 @@ class JsonSchema:
 
 
 def proposed(lines: Sequence[bytes], name: str) -> JsonSchema:
-    """The schema for those lines that are JSON objects; other lines do not change it. name: the
-    name of the schema's record."""
+    """Returns the schema for those lines that are JSON objects; other lines do not change it. name:
+    the name of the schema's record."""
     found = infer(iter(lines), name=name, kind=Format.JSON)
     members = _Members(lines)
     shares = {each.place: each.share for each in found.fields}
@@ -95,9 +96,9 @@ def proposed(lines: Sequence[bytes], name: str) -> JsonSchema:
 
 
 def _numbered(shares: Mapping[str, float]) -> list[str]:
-    """The members whose names differ only in numbers or ids, such as `user_123` and `user_124`, if
-    there are at least FAMILY_LEAST of them and each is in few lines. shares: for each member, the
-    share of the lines that have it.
+    """Returns the members whose names differ only in numbers or ids, such as `user_123` and
+    `user_124`, if there are at least FAMILY_LEAST of them and each is in few lines. shares: for
+    each member, the share of the lines that have it.
     """
     families: dict[str, list[str]] = {}
     for name, share in shares.items():
@@ -116,7 +117,7 @@ class _Members:
         self._objects: list[dict[str, Any]] | None = None
 
     def kind_of_most(self, name: str) -> str | None:
-        """The type that most values of a member have; None if there are no values."""
+        """Returns the type that most values of a member have; None if there are no values."""
         if self._objects is None:
             self._objects = list(_objects(self._lines))
         kinds = Counter(
@@ -130,11 +131,11 @@ class _Members:
 
 
 def _branch(kind: Any, name: str | None) -> Any:
-    """The Avro type of a field whose values mostly have the type `name`. kind: the type that was
-    inferred for all values of the field, perhaps a union. For a record or an array, returns the
-    definition in `kind`, or None if `kind` has none. Any other name is itself an Avro type and is
-    returned unchanged. The name may be missing in `kind`, because a union may have `double` instead
-    of `long`.
+    """Returns the Avro type of a field whose values mostly have the type `name`. kind: the type
+    that was inferred for all values of the field, perhaps a union. If `name` is `record` or
+    `array`, returns the definition of this type in `kind`, or None if `kind` has none. Any other
+    `name` is returned unchanged, because it is an Avro type itself; it need not be in `kind`,
+    because a union with `double` has no `long`.
     """
     branches = [each for each in (kind if isinstance(kind, list) else [kind]) if each != "null"]
     names = _OBJECTS if name == "record" else (name,)
@@ -153,7 +154,7 @@ def _objects(lines: Sequence[bytes]) -> Iterator[dict[str, Any]]:
 
 
 def _types_in(kind: Any) -> Iterator[Any]:
-    """A type, and all types inside it."""
+    """Yields a type, and all types inside it."""
     yield kind
     match kind:
         case list():

@@ -42,8 +42,8 @@ _APART: Final = r"[ \t:,;|-]+"
 
 
 def traces(texts: Sequence[str]) -> str | None:
-    """The language of the stack traces in these lines of a log; None if the lines have no stack
-    trace."""
+    """Returns the language of the stack traces in these lines of a log; None if the lines have no
+    stack trace."""
     for language, sign in _SIGNS.items():
         pattern = re.compile(sign)
         if any(pattern.match(text) for text in texts):
@@ -52,8 +52,8 @@ def traces(texts: Sequence[str]) -> str | None:
 
 
 def joined(texts: Sequence[str]) -> dict[str, Any]:
-    """The settings for lines without times, with `multiline` if a record has several lines; empty
-    if each line is a record."""
+    """Returns the settings for a log whose lines have no times: `multiline` if some records have
+    several lines, and nothing if each line is a record."""
     language = traces(texts)
     indented = sum(text[:1] in (" ", "\t") for text in texts)
     if language is None and indented >= INDENTED_LEAST * len(texts):
@@ -63,7 +63,7 @@ def joined(texts: Sequence[str]) -> dict[str, Any]:
 
 def behind(texts: Sequence[str]) -> list[dict[str, Any]]:
     """Returns one proposal of settings for lines with a time after a short text, such as `[INFO]
-    2026/11/23 08:15:01 up`. Empty if too few lines have such a time.
+    2026/11/23 08:15:01 up`. Returns an empty list if too few lines have such a time.
     """
     found = written_times.inside(texts)
     if found is None:
@@ -89,8 +89,8 @@ def behind(texts: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def timed(texts: Sequence[str]) -> list[dict[str, Any]]:
-    """Several proposals of settings for lines that begin with a time, the most exact one first.
-    Returns an empty list if the lines do not begin with a time.
+    """Returns several proposals of settings for lines that begin with a time, the most exact one
+    first. Returns an empty list if the lines do not begin with a time.
     """
     found = written_times.leading(texts)
     if found is None:

@@ -60,9 +60,10 @@ class Guess:
 
 
 def zone_notes(time: tuple[Sequence[str], str] | None, made: Preview) -> tuple[str, ...]:
-    """A note for the proposal, about the time zone; empty if the times name their zone. time: the
-    fields that contain the time (if a field contains the zone, it is the last one), and the format
-    of the time; None if the records have no time. made: the rows that the proposal makes.
+    """Returns a note for the reader of the proposal: that the times count as UTC. Returns nothing
+    if the times name their zone. time: the fields that contain the time (if a field contains the
+    zone, it is the last one), and the format of the time; None if the records have no time. made:
+    the rows that the proposal makes.
     """
     if time is None:
         return ()
@@ -72,8 +73,9 @@ def zone_notes(time: tuple[Sequence[str], str] | None, made: Preview) -> tuple[s
 
 
 def tried(sample: Sample, what: str, block: dict[str, Any]) -> Guess | None:
-    """The proposal whose source has the settings in `block`; None if these settings cannot be used
-    for this file. If the time of a record cannot be read, the record gets the time of reading.
+    """Returns the proposal whose source has the settings in `block`; None if these settings cannot
+    be used for this file. If the time of a record cannot be read, the record gets the time of
+    reading.
     """
     made = _made(sample, what, block)
     if made is None or not misses_times(made):

@@ -131,8 +131,8 @@ def read(file: TextIO) -> list[Envelope]:
 
 
 def keys_in(state_dir: Path, topic: str) -> set[Key]:
-    """The origins of the rejected lines of a topic that were replayed. Raises SkidwayError if a
-    file cannot be read, because then nobody knows what was replayed.
+    """Returns the origins of those rejected lines of a topic that were replayed. Raises
+    SkidwayError if a file cannot be read, because then nobody knows what was replayed.
     """
     keys: set[Key] = set()
     for path in sorted(replay_directory(state_dir, topic).glob(f"*{REPLAY_SUFFIX}")):
@@ -145,9 +145,9 @@ def keys_in(state_dir: Path, topic: str) -> set[Key]:
 
 
 def status(settings: AgentSettings, topic: str) -> list[dict[str, Any]]:
-    """One entry for each reason for which lines of a topic were rejected: how many lines were
-    rejected, how many of these are replayed lines that were rejected again, how many were replayed,
-    and how many were not replayed. Raises SkidwayError, KafkaError.
+    """Returns one entry for each reason for which lines of a topic were rejected: how many lines
+    were rejected, how many of these are replayed lines that were rejected again, how many were
+    replayed, and how many were not replayed. Raises SkidwayError, KafkaError.
     """
     keys = keys_in(settings.state_dir, topic)
     counts: dict[str, Counter[str]] = {}
@@ -199,8 +199,8 @@ def _envelope(text: str, number: int) -> Envelope:
 
 
 def _encoded(given: Envelope, encoding: str) -> Envelope:
-    """The envelope (a repaired line with its origin), with the line in the encoding of the source.
-    So the parser makes the same row from it as from a line in a file of the source.
+    """Converts the line of an envelope (a repaired line with its origin) to the encoding of the
+    source. So the parser makes the same row from it as from a line in a file of the source.
     """
     which = f"the line of {given.path} at byte {given.key[2]}"
     if encoding == UTF_16 and not given.is_text and not has_order(given.line):
@@ -237,7 +237,7 @@ def _source_of(settings: AgentSettings, topic: str) -> ReplaySource:
 def _unfit(
     settings: AgentSettings, source: ReplaySource, envelopes: Sequence[Envelope]
 ) -> Iterator[str]:
-    """One sentence for each repaired line that the source would reject again."""
+    """Yields one sentence for each repaired line that the source would reject again."""
     registry = RegistryClient(
         settings.schema_registry_url, pause=lambda _: None, security=settings.registry_security
     )

@@ -123,11 +123,11 @@ class Sample:
         )
 
     def source(self, **settings: Any) -> SourceSettings:
-        """A source for this file, with these settings."""
+        """Returns a source for this file, with these settings."""
         return SourceSettings(topic=self.topic, paths=self.paths, **self.more, **settings)
 
     def block(self, **settings: Any) -> dict[str, Any]:
-        """A source for this file, with these settings, in the form of agent.yml."""
+        """Returns a source for this file, with these settings, in the form of agent.yml."""
         return {"topic": self.topic, "paths": self.paths, **self.more, **settings}
 
 
@@ -210,8 +210,8 @@ def _as_utf8(texts: Sequence[bytes], encoding: str) -> list[bytes]:
 
 
 def _guessed_encoding(texts: Sequence[bytes], *, is_json: bool) -> dict[str, str]:
-    """The settings for the encoding of texts (`encoding` or `on_error`); empty if all texts are
-    UTF-8. is_json: whether a container runtime wrote the texts as JSON, which is always UTF-8.
+    """Returns the settings for the encoding of texts (`encoding` or `on_error`); empty if all texts
+    are UTF-8. is_json: whether a container runtime wrote the texts as JSON, which is always UTF-8.
     """
     foreign = [text for text in texts if not text.isascii()]
     odd = [text for text in foreign if _decoded(text, UTF_8) is None]

@@ -61,8 +61,8 @@ def secrets(rows: Sequence[Mapping[str, Any]]) -> Secrets:
 
 
 def _about_numbers(field: str, texts: Sequence[str]) -> str | None:
-    """A sentence that says why the numbers in texts are probably not cards; None if they may be
-    cards. The decision ignores numbers without the prefix and length of a card network. So a few
+    """Returns a sentence that says why the numbers in texts are probably not cards; None if they
+    may be cards. Only numbers with the prefix and length of a card network are considered. So a few
     cards are found even among many numbers of other kinds.
     """
     numbers = [re.sub("[ -]", "", each) for text in texts for each in _NUMBERS.findall(text)]

@@ -64,11 +64,11 @@ def show(directory: Path, host: Host | None = None) -> dict[str, Any]:
 
 
 def rows(shown: Mapping[str, Any]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """The two tables that the command prints for people: one of the files, and one of the files'
-    ranges that were declared lost or uncertain. shown: the result of `show`. Ids are written as in
-    the audit's sentences. If the end of a lost or uncertain range is unknown, "or more" follows the
-    number of the file's lost or uncertain bytes. If several file ids have the same path, each path
-    is followed by what distinguishes its file id.
+    """Returns the two tables that the command prints for people: one of the files, and one of the
+    files' ranges that were declared lost or uncertain. shown: the result of `show`. Ids are written
+    as in the audit's sentences. If the end of a lost or uncertain range is unknown, "or more"
+    follows the number of the file's lost or uncertain bytes. If several file ids have the same
+    path, each path is followed by what distinguishes its file id.
     """
     more = {(each["file"], each["fate"]) for each in shown["declared"] if each["end"] is None}
     files = [
@@ -137,8 +137,8 @@ def _path(shown: Mapping[str, Any]) -> str:
 
 
 def _distinction(tracked: TrackedFile, host: Host, *, is_newest: bool) -> str:
-    """The inode of a file, the first byte of the file id, and where the file is now. is_newest:
-    whether no later file id has the same inode.
+    """Returns, in words, the inode of a file, the position at which the file id begins, and where
+    the file is now. is_newest: whether no later file id has the same inode.
     """
     parts = [f"inode {tracked.birth.key.inode}"]
     if tracked.birth.begin:
@@ -156,9 +156,9 @@ def _distinction(tracked: TrackedFile, host: Host, *, is_newest: bool) -> str:
 
 
 def _declared(loss: Loss, paths: Mapping[int, str]) -> dict[str, Any]:
-    """A declared range, described as in the audit. In the result, `end` is None if the end is
-    unknown, and `path` is None for files that never got an id of their own (then `reason` names
-    these files).
+    """Describes a range that the agent declared lost or uncertain, as the audit does. In the
+    result, `end` is None if the end is unknown, and `path` is None for files that never got an id
+    of their own (then `reason` names these files).
     """
     return {
         "file": loss.file,
@@ -244,16 +244,16 @@ def given_up(state: StateDatabase, topic: str) -> list[Intent]:
 
 
 def _size_on_host(tracked: TrackedFile, host: Host) -> int:
-    """The file's size now. If the file is not found, returns the position up to which the agent has
-    promised (in its intents) to deliver the file's bytes.
+    """Returns the file's size now. If the file is not found, returns the position up to which the
+    agent has promised (in its intents) to deliver the file's bytes.
     """
     found = _found_on_host(tracked, host)
     return tracked.promised if found is None else max(found.size, tracked.promised)
 
 
 def _found_on_host(tracked: TrackedFile, host: Host) -> Found | None:
-    """The file, found by its key (device and inode) in its directory, perhaps under another name;
-    None if the directory does not have it.
+    """Finds the file in its directory by its key (device and inode), even if it has another name
+    now. Returns None if the directory does not have it.
     """
     found = host.look(tracked.location)
     if found is None or found.key != tracked.birth.key:

@@ -22,9 +22,9 @@ from skidway.schemas.client import RegistryClient
 
 
 def source_of(settings: AgentSettings, path: Path, topic: str | None) -> SourceSettings:
-    """The source that reads a file. If `topic` is given, returns the topic's source. Without
-    `topic`, returns the first source with a pattern that matches the path, or the only source if
-    there is just one. Raises ConfigurationRefused if there is no such source.
+    """Returns the source that reads a file. If `topic` is given, returns the topic's source.
+    Without `topic`, returns the first source with a pattern that matches the path, or the only
+    source if there is just one. Raises ConfigurationRefused if there is no such source.
     """
     sources = [each for each in settings.sources if not isinstance(each, ReplaySource)]
     if topic is not None:
@@ -72,8 +72,8 @@ def tested(settings: AgentSettings, path: Path, topic: str | None) -> Preview:
 
 
 def render(made: Preview, limit: int) -> str:
-    """The rows, rejects and filtered records as a text for people, in the order of the file. limit:
-    how many of them, together, are shown.
+    """Returns the rows, rejects and filtered records as a text for people, in the order of the
+    file. limit: how many of them, together, are shown.
     """
     lines = []
     results = made.document()
@@ -101,16 +101,16 @@ def render(made: Preview, limit: int) -> str:
 
 
 def as_lines(made: Preview) -> list[str]:
-    """One line of JSON for each row, for each reject, and for each record that a rule leaves out.
-    People can store these lines as a file of expected results (see `difference`).
+    """Returns one line of JSON for each row, for each reject, and for each record that a rule
+    leaves out. People can store these lines as a file of expected results (see `difference`).
     """
     return [json.dumps(each, default=str, sort_keys=True) for each in made.document()]
 
 
 def difference(made: Preview, expected: Sequence[str]) -> str | None:
-    """A text that names the first difference between the lines that `as_lines` returns and the
-    expected lines; None if there is no difference. Raises SkidwayError if an expected line is not
-    JSON."""
+    """Returns a text that names the first difference between the lines that `as_lines` returns and
+    the expected lines; None if there is no difference. Raises SkidwayError if an expected line is
+    not JSON."""
     found = [_parsed(line) for line in as_lines(made)]
     wanted = [_parsed(line) for line in expected if line.strip()]
     for number, (one, other) in enumerate(zip(found, wanted, strict=False), 1):

@@ -53,8 +53,8 @@ _MIXED: Final = r'(?:(?P<prefix>.*?)(?P<json>\{\s*(?:".*)?\})\s*|\s*(?P<text>.*)
 
 
 def as_csv(texts: Sequence[str]) -> dict[str, Any] | None:
-    """Settings for values with a delimiter. A log has such values if nearly all lines have the same
-    number of values, and this number is at least COLUMNS_LEAST.
+    """Returns settings for values with a delimiter. A log has such values if nearly all lines have
+    the same number of values, and this number is at least COLUMNS_LEAST.
     """
     lines = texts[:LOOKED_AT_MAX]
     best: tuple[bool, int, str] | None = None
@@ -83,7 +83,7 @@ def as_csv(texts: Sequence[str]) -> dict[str, Any] | None:
 
 
 def as_logfmt(texts: Sequence[str]) -> dict[str, Any] | None:
-    """Settings for key=value pairs. A log has such pairs if nearly every line has at least
+    """Returns settings for key=value pairs. A log has such pairs if nearly every line has at least
     PAIRS_LEAST pairs, and no more words without `=` than pairs.
     """
     keys: Counter[str] = Counter()
@@ -110,9 +110,10 @@ def as_logfmt(texts: Sequence[str]) -> dict[str, Any] | None:
 
 
 def as_prefixed_json(texts: Sequence[str]) -> list[tuple[str, dict[str, Any]]]:
-    """Several proposals of settings for JSON objects after a prefix, each with a description of the
-    lines, the most exact one first. Empty if the log does not have such objects. If many lines have
-    other text in place of an object, the patterns of the proposals also have a group for this text.
+    """Returns several proposals of settings for JSON objects after a prefix, each with a
+    description of the lines, the most exact one first. The result is empty if the log does not have
+    such objects. If many lines have other text in place of an object, the patterns of the proposals
+    also have a group for this text.
     """
     lines = texts[:LOOKED_AT_MAX]
     good = sum(_has_object(line) for line in lines)
@@ -141,11 +142,11 @@ def _has_object(line: str) -> bool:
 
 
 def _columns(first: Sequence[str], header: str | None) -> dict[str, Any]:
-    """The settings with the names of the columns. If the first line looks like a header, it gives
+    """Returns the settings that name the columns. If the first line looks like a header, it gives
     the names; otherwise the names are `column_1`, `column_2` and so on. header: the text of the
     first line; None if the first line cannot be a header.
     """
-    texts = first[:-1] if first[-1] == "" else first  # a line may end with a delimiter
+    texts = first[:-1] if first[-1] == "" else first  # no value follows the last delimiter
     is_header = header is not None and all(
         len(value) <= 40
         and not _NUMBER.fullmatch(value)

@@ -60,7 +60,7 @@ class Form:
         return _compiled(self.pattern).fullmatch(text) is not None
 
     def format_of(self, texts: Sequence[str]) -> str | None:
-        """The format that reads all texts; None if no format does."""
+        """Returns the format that reads all texts; None if no format does."""
         best: tuple[int, str] | None = None
         for format_ in self.formats:
             moments, good = TimeFormat(format_).parse(pa.array(texts, pa.string()), 0)
@@ -145,8 +145,9 @@ _CLOCKS: Final = tuple((Form(clock, (time,)), time) for clock, time in _TIMES)
 
 
 def of_columns(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> dict[str, Any] | None:
-    """The setting `timestamp` for rows of values: the first column whose values are all times, or a
-    column of days followed by a column of times of day. None if there are no such columns.
+    """Returns the setting `timestamp` for rows of values: the first column whose values are all
+    times, or a column of days followed by a column of times of day. Returns None if there are no
+    such columns.
     """
     values = [[row[place] for row in rows] for place in range(len(columns))]
     for name, texts in zip(columns, values, strict=True):
@@ -161,15 +162,15 @@ def of_columns(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> dict[st
 
 
 def format_of(texts: Sequence[str], forms: Sequence[Form] = FORMS) -> str | None:
-    """The format by which all texts can be read as times; None if there is none."""
+    """Returns the format by which all texts can be read as times; None if there is none."""
     form = _first_form(texts, forms)
     return None if form is None else form.format_of(texts)
 
 
 def of_value(values: Sequence[object]) -> str | None:
-    """The format of the times in a member of JSON objects: the format that reads all values or, if
-    there is none, a format that reads the first value. None if the first value is no time, or if a
-    value is neither a text nor a number. values: the member's values without null.
+    """Returns the format of the times in a member of JSON objects: the format that reads all values
+    or, if there is none, a format that reads the first value. Returns None if the first value is no
+    time, or if a value is neither a text nor a number. values: the member's values without null.
     """
     texts = [x if isinstance(x, str) else repr(x) for x in values if type(x) in (str, int, float)]
     if not texts or len(texts) < len(values):
@@ -209,8 +210,8 @@ def leading(texts: Sequence[str]) -> tuple[Form, str] | None:
 def _times(
     texts: Sequence[str], before: str, after: str, forms: Sequence[Form] = FORMS
 ) -> tuple[Form, str] | None:
-    """The form of the times in the lines, and the format that reads them. before, after: regular
-    expressions for the text before and after a time."""
+    """Returns the form of the times in the lines, and the format that reads them. before, after:
+    regular expressions for the text before and after a time."""
     for form in forms if texts else ():
         pattern = _compiled(f"{before}({form.pattern}){after}")
         if pattern.match(texts[0]):

@@ -122,12 +122,13 @@ class CountLoop:
             self._changes = CountChanges()
 
     def pause_s(self) -> float:
-        """How many seconds the caller may wait before the next turn, even if files change in that
-        time."""
+        """Returns how many seconds the caller may wait before the next turn, even if files change
+        in that time."""
         return 0.0 if self._has_backlog and self.full_reason is None else PACE_S
 
     def patience_s(self) -> float:
-        """How many seconds the caller may wait for a change of a file before the next turn."""
+        """Returns how many seconds the caller may wait for a change of a file before the next
+        turn."""
         if not self._reader.is_quiet or self.full_reason is not None:
             return 0.0
         return min(max(self._looks.in_s(self._clock.monotonic()), 0.0), PATIENCE_S)

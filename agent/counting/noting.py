@@ -39,9 +39,8 @@ class Noting:
         changes.put_noted_file(tracked, after_ms, is_divided=is_divided)
 
     def note(self, taken: Taken, changes: CountChanges) -> Note:
-        """Returns the note of a reading. Adds to `changes` the byte ranges that the note leaves
-        out, because they are only a part of a line, or a line that is too long. Adds the reason for
-        each range.
+        """Returns the note of a reading. Adds to `changes`, each with its reason, the byte ranges
+        that the note leaves out: parts of lines, and lines that are too long.
         """
         intent, data = taken.reading.intent, taken.reading.data
         was_divided = intent.file in self._divided
@@ -73,8 +72,8 @@ class Noting:
 
     def _long_line(self, taken: Taken) -> bytes:
         """Reads the bytes of a line of which the reading has only the head. If the line is longer
-        than LINE_BYTES_MAX, reads only its last byte. Empty if the bytes cannot be read, or have
-        changed.
+        than LINE_BYTES_MAX, reads only its last byte. Returns no bytes if they cannot be read, or
+        have changed.
         """
         intent = taken.reading.intent
         is_too_long = intent.length > LINE_BYTES_MAX
@@ -104,5 +103,5 @@ def put_set_apart(apart: SetApart, now_ms: int, changes: CountChanges) -> None:
 
 
 def put_unseen(unseen: Unseen, now_ms: int, changes: CountChanges) -> None:
-    """Adds to `changes` rotated files that were not read, so that no note has their lines."""
+    """Adds to `changes` the rotated files that were not read: no note has their lines."""
     changes.put_unnoted(None, Unnoted(unseen.path, 0, None, unseen.reason), now_ms)

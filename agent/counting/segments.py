@@ -17,8 +17,8 @@ ROW_BYTES: Final = 96
 
 
 class Segment(NamedTuple):
-    """A list of notes. first_ms, newest_ms: when the oldest and the newest of the notes were
-    made."""
+    """Notes that were made one after the other, and are deleted together. first_ms, newest_ms: when
+    the oldest and the newest of these notes were made."""
 
     number: int
     first_ms: int
@@ -27,8 +27,8 @@ class Segment(NamedTuple):
 
 
 def stored_bytes(lines: bytes) -> int:
-    """About how many bytes a note with these `lines` takes in the database. SQLite puts a long
-    value on pages of its own."""
+    """Returns about how many bytes a note with these `lines` takes in the database. SQLite stores a
+    long value on separate pages."""
     size = len(lines)
     return ROW_BYTES + (size if size < PAGE_BYTES // 4 else -(-size // PAGE_BYTES) * PAGE_BYTES)
 

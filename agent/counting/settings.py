@@ -51,8 +51,8 @@ class CountSettings:
         return tuple(Pattern(path, self.exclude) for path in self.paths)
 
     def source(self) -> TailedSource:
-        """The files as a source of the agent. As other shippers see it, a line ends with a line
-        feed."""
+        """Returns the files in the form of a source of the agent. Only a line feed ends a line, as
+        for other shippers."""
         return TailedSource(
             topic=SOURCE,
             topic_id="",

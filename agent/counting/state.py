@@ -35,8 +35,8 @@ complete only for the time after the deleted rows.
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """The lines of the bytes [first, end) of a file. lines: their lengths and hashes, as
-    `notes.lines_of` makes them."""
+    """The lines of the bytes [first, end) of a file. lines: the lengths of these lines and the
+    hashes of their texts, encoded by `notes.lines_of`."""
 
     file: int
     first: int
@@ -60,18 +60,19 @@ class CountState(StateDatabase):
     )
 
     def segments(self) -> list[Segment]:
-        """The segments of the notes."""
+        """Returns the segments of the notes."""
         rows = self._rows(
             "SELECT segment, min(read_ms), max(read_ms), sum(bytes) FROM notes GROUP BY segment"
         )
         return [Segment(*row) for row in rows]
 
     def divided(self) -> set[int]:
-        """The files whose last noted line has no line end yet."""
+        """Returns the files whose last noted line has no line end yet."""
         return {file for (file,) in self._rows("SELECT file FROM noted_files WHERE is_divided")}
 
     def looked_ms(self) -> int:
-        """The time (ms) of the last look that found all files; 0 if there was no such look."""
+        """Returns the time (ms) of the last look that found all files; 0 if there was no such
+        look."""
         topic = self.topics().get(SOURCE)
         return 0 if topic is None or topic.sealed_until is None else topic.sealed_until
 

@@ -24,8 +24,8 @@ class Evidence:
 
 
 def proven_bytes(handles: Handles, tracked: TrackedFile, intent: Intent) -> Evidence | None:
-    """The intent's bytes; None if they were changed or cut off. Raises Moved if the file is not at
-    the path where the agent last saw it, and OSError if the bytes cannot be read right now.
+    """Returns the intent's bytes; None if they were changed or cut off. Raises Moved if the file is
+    not at the path where the agent last saw it, and OSError if the bytes cannot be read right now.
     """
     if intent.first != tracked.read_position:
         return None  # the bytes before the intent are not proven
@@ -40,8 +40,8 @@ def proven_bytes(handles: Handles, tracked: TrackedFile, intent: Intent) -> Evid
 
 
 def _long(handle: Handle, intent: Intent, before: int) -> Evidence | None:
-    """Reads an over-long line piece by piece, and keeps only its head. None if its bytes were
-    changed or cut off. before: the CRC of the bytes before the line."""
+    """Reads an over-long line piece by piece, and keeps only its head. Returns None if bytes of the
+    line were changed or cut off. before: the CRC of the bytes before the line."""
     crc, prefix_crc, at = 0, before, intent.first
     head = tail = b""
     while at < intent.end:

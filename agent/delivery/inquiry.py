@@ -122,7 +122,7 @@ class Inquiry:
         """past_at: the monotonic time after which a batch that was sent before the agent started
         can no longer arrive.
         """
-        # There are eight arguments, because a decision about an intent changes several other
+        # There are eight arguments, because what becomes of an intent changes several other
         # objects: those that own files, recipes and the progress of partitions.
         self._tracker = tracker
         self._handles = handles
@@ -228,15 +228,16 @@ class Inquiry:
             self._divided, self._kept = {}, []
 
     def status(self, now: float) -> dict[str, object] | None:
-        """What the inquiry waits for, as sentences for operators; None if it waits for nothing."""
+        """Returns, for /health, how many bytes the inquiry has not decided about yet, and what its
+        search waits for; None if it waits for nothing."""
         if self.is_over:
             return None
         size = sum(each.intent.length for each in (*self._searching, *self._asked))
         return {"bytes": size, **self._search.status(self._past_at, now)}
 
     def silent_s(self, now: float) -> dict[TopicPartition, float]:
-        """The partitions whose brokers send no responses to the search, and for how long (s) they
-        have sent none."""
+        """Returns the partitions whose brokers send no responses to the search, and for how long
+        (s) they have sent none."""
         return self._search.silent_s(now)
 
     def _make_way(self, unreadable: set[int]) -> None:
@@ -265,9 +266,9 @@ class Inquiry:
         self._search.begin(Found(self._agent, wanted), floors, now)
 
     def _recipe_now(self, tracked: TrackedFile) -> Recipe | None:
-        """The recipe by which the agent now sends bytes of the file. None if no source has the
-        file, or if the topic's id is not known or is no longer the id that the file's announcement
-        names.
+        """Returns the recipe by which the agent now sends bytes of the file. Returns None if no
+        source has the file, or if the topic's id is not known or is no longer the id that the
+        file's announcement names.
         """
         if tracked.source is None:
             return None
@@ -310,8 +311,8 @@ class Inquiry:
         return taken
 
     def _evidence(self, tracked: TrackedFile, intent: Intent) -> Evidence | None:
-        """The intent's bytes; None if they are gone. Raises OSError if the file cannot be read now,
-        for example because it was renamed again while the agent searched for it.
+        """Returns the intent's bytes; None if they are gone. Raises OSError if the file cannot be
+        read now, for example because it was renamed again while the agent searched for it.
         """
         try:
             return proven_bytes(self._handles, tracked, intent)
@@ -330,9 +331,9 @@ class Inquiry:
         tracked: TrackedFile,
         evidence: Evidence | None,
     ) -> list[_Verdict]:
-        """Returns the verdict on each part of an intent, in the order of the bytes. If a part is
-        missing from the logs, `_plans` may divide it into smaller parts; then each of these has a
-        verdict.
+        """Returns what the agent does with each part of an intent, in the order of the bytes. If a
+        part is missing from the logs, `_plans` may divide it into smaller parts, which the result
+        then has in its place.
         """
         why, unsure = asked.reason, Certainty.UNCERTAIN
         missing = [part for part in parts if part.fate is Fate.MISSING]
@@ -391,9 +392,9 @@ class Inquiry:
         return plans
 
     def _sendable(self, asked: _Asked, tracked: TrackedFile) -> Recipe | None:
-        """The recipe by which missing records are sent: the intent's settings with the versions of
-        the present program, or else the file's present settings. None if the present program can
-        use neither of these settings.
+        """Returns the recipe by which missing records are sent: the intent's settings with the
+        versions of the present program, or else the file's present settings. Returns None if the
+        present program can use neither of these settings.
         """
         assert asked.recipe is not None
         for recipe in (at_present(asked.recipe), self._recipe_now(tracked)):
@@ -464,8 +465,8 @@ class Inquiry:
     def _intent_of(
         self, whole: Intent, verdict: _Verdict, evidence: Evidence | None, *, is_whole: bool
     ) -> Intent:
-        """The intent of a part: `whole` itself if the part is the whole intent, or else a new
-        intent. The new intents of all parts together replace `whole`."""
+        """Returns the intent of a part: `whole` itself if the part is the whole intent, or else a
+        new intent. The new intents of all parts together replace `whole`."""
         part = verdict.part
         if verdict.sending is not None:
             intent = verdict.sending.intent
@@ -486,8 +487,8 @@ class Inquiry:
 
 
 def _record_bounds(intent: Intent, evidence: Evidence, framer: Framer) -> Int64s:
-    """The positions, in the byte range of an intent, at which the present program begins or ends a
-    record."""
+    """Returns the positions, in the byte range of an intent, at which the present program begins or
+    ends a record."""
     if intent.length > READ_BYTES:
         return np.array([intent.first, intent.end])
     frames = framer.frame(evidence.data, np.array([len(evidence.data)]))

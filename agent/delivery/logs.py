@@ -24,8 +24,9 @@ turn of its loop.
 
 
 class FetchedLogs:
-    """Implements `skidway.agent.delivery.search.Logs`. Its fetch responses arrive while the
-    producer's client waits for its own responses, because both use the same connections.
+    """Implements `skidway.agent.delivery.search.Logs`. The responses to fetch requests arrive while
+    the producer waits for the responses to its own requests, because both use the connections of
+    one client.
     """
 
     def __init__(self, sending: Client, asking: Client) -> None:
@@ -67,8 +68,8 @@ class FetchedLogs:
             self._go_on(tp, position)
 
     def read_up(self) -> set[TopicPartition]:
-        """The partitions that are read up to a high watermark that a broker reported after the call
-        of `ask_anew`."""
+        """Returns the partitions that are read up to a high watermark that a broker reported after
+        the call of `ask_anew`."""
         told = self._fetcher.high_watermarks
         positions = self._fetcher.positions
         return {tp for tp, at in positions.items() if tp in told and at >= told[tp]}

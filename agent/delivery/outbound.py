@@ -35,7 +35,7 @@ from skidway.kafka.types import TopicPartition
 
 
 class Sink(Protocol):
-    """The methods of a producer that the agent needs. Tests and models have their own
+    """Those methods of a producer that the agent calls. Tests and models have their own
     implementations.
     """
 
@@ -193,8 +193,9 @@ class Outbound:
 
     def settle(self, deliveries: Iterable[Delivery]) -> Settled:
         """Notes the result of each delivery (the producer's answer about one batch). Some parcels
-        have to be sent again: those that the producer gave back, and the halves of refused ones.
-        Puts them at the head of the queue, in their order.
+        (batches with their flights) have to be sent again: those that the producer gave back, and
+        the halves of those that a broker refused. These parcels go to the head of the queue, in
+        their order.
         """
         settled = Settled({}, [])
         again: list[Parcel] = []
@@ -275,8 +276,8 @@ def _has(origins: Origins, flight: Flight) -> bool:
 
 
 def _refusal(parcel: Parcel, reason: str) -> Refusal:
-    """The refusal of a parcel's only record. To save memory, the refusal does not keep the record's
-    bytes: many large records may be refused.
+    """Returns the refusal of a parcel's only record. To save memory, the refusal does not keep the
+    record's bytes: many large records may be refused.
     """
     (flight,) = parcel.flights
     rows = decode(memoryview(seal(parcel.encoded)))

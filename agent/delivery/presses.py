@@ -71,8 +71,8 @@ class Presses:
             self._presses.clear()
 
     def recipe(self, fingerprint: bytes) -> Recipe | None:
-        """The recipe with this fingerprint, if `learn` added it or a durable intent names it;
-        otherwise None."""
+        """Returns the recipe with this fingerprint, if `learn` added it or a durable intent names
+        it; otherwise None."""
         return self._recipes.get(fingerprint)
 
     def learn(self, recipe: Recipe) -> None:
@@ -126,8 +126,8 @@ class Presses:
             yield batch.tp, origins.first
 
     def records(self, recipe: Recipe, readings: Sequence[Reading]) -> list[RangeRecords]:
-        """The records that are made of these readings, exactly as the agent sends them. This method
-        sends nothing."""
+        """Returns the records that are made of these readings, exactly as the agent sends them.
+        This method sends nothing."""
         press, sources = self._press_of(recipe.fingerprint), self._sources(recipe)
         pressed = press.press(self._agent, readings, sources, self._bucket_ms)
         found = []
@@ -140,8 +140,8 @@ class Presses:
         return found
 
     def arrived(self, recipe: Recipe, file: int, records: Records) -> ReadingOutcome:
-        """The outcome (bytes and counts) of these records of a file, which were found in the
-        recipe's topics."""
+        """Returns the outcome (bytes and counts) of these records of a file, which were found in
+        the recipe's topics."""
         return outcome_of(records, self._agent, file, self._sources(recipe), self._bucket_ms)
 
     def press(self, taken: Iterable[Taken], outbound: Outbound, now: float) -> None:
@@ -159,7 +159,7 @@ class Presses:
             outbound.add(pressed, [one.flight for one in group], sources)
 
     def _sources(self, recipe: Recipe) -> tuple[Source, Source]:
-        """The recipe's topics as audit messages name them."""
+        """Returns the recipe's topics as audit messages name them."""
         topics = self._topics
         return topics.source(recipe.data.name), topics.source(recipe.rejected.name)
 

@@ -90,8 +90,8 @@ class Progress:
         return intent in self._before
 
     def floors_of(self, places: Collection[TopicPartition]) -> dict[TopicPartition, int]:
-        """The floor of each partition, at which a search of the partition begins. 0 for a partition
-        without a floor.
+        """Returns the floor of each partition, which is the offset at which a search of the
+        partition begins: 0 if the partition has no floor yet.
         """
         return {tp: self.floors.get(tp, 0) for tp in sorted(places)}
 
@@ -143,9 +143,9 @@ class Progress:
 
 
 class Passed:
-    """What one checkpoint passed: the flights (intents that were sent), the numbers of their
-    intents, the counts of their records, and the files, each with its position before the
-    checkpoint.
+    """What the checkpoint passed in one call of `pass_flights`: the flights (intents that were
+    sent), the numbers of their intents, the counts of their records, and the files, each with its
+    position before the checkpoint.
     """
 
     def __init__(self) -> None:

@@ -91,12 +91,12 @@ class Records:
     places: tuple[TopicPartition, ...]
 
     def of(self, part: Part) -> Records:
-        """Those of the records that lie inside the part's byte range."""
+        """Returns those of the records that lie inside the part's byte range."""
         begin, end = np.searchsorted(self.first, [part.first, part.end])
         return self._chosen(slice(int(begin), int(end)))
 
     def in_topic(self, topic: str) -> Records:
-        """Those of the records that were found in partitions of the topic."""
+        """Returns those of the records that were found in partitions of the topic."""
         mine = [index for index, tp in enumerate(self.places) if tp.topic == topic]
         return self._chosen(np.isin(self.place, mine))
 
@@ -106,8 +106,8 @@ class Records:
 
 
 def reach(recipe: Recipe, intent: Intent) -> set[TopicPartition]:
-    """The partitions that can have records of the intent, if the records were made by this recipe
-    (settings and schemas)."""
+    """Returns the partitions that can have records of the intent, if the records were made by this
+    recipe (settings and schemas)."""
     data, rejected = recipe.data, recipe.rejected
     found = {TopicPartition(rejected.name, routing.of_file(intent.file, rejected.partitions))}
     if recipe.partitioning == "spread":
@@ -124,8 +124,8 @@ def reach(recipe: Recipe, intent: Intent) -> set[TopicPartition]:
 
 
 def reach_of_any(recipe: Recipe) -> set[TopicPartition]:
-    """All partitions of the topics to which a recipe sends. If nobody knows by which recipe records
-    were made, the records can be in any of these partitions.
+    """Returns all partitions of the topics to which a recipe sends. If nobody knows by which recipe
+    records were made, the records can be in any of these partitions.
     """
     topics = (recipe.data, recipe.rejected)
     return {TopicPartition(t.name, partition) for t in topics for partition in range(t.partitions)}
@@ -149,12 +149,13 @@ class Marks:
         self._gaps.add(tp)
 
     def top(self, file: int, tp: TopicPartition) -> int:
-        """The mark of a file in a partition; 0 if there is no mark."""
+        """Returns the mark of a file in a partition: the highest end of the file's records that
+        were read there; 0 if none were read."""
         return self._tops.get((file, tp), 0)
 
     def move(self, file: int, tp: TopicPartition, end: Int64s) -> Int64s:
-        """Moves a file's mark past records with these ends. Returns the position of the mark before
-        each of the records, or zeros if the partition has a gap.
+        """Moves a file's mark past records with these ends. Returns, for each of the records, where
+        the mark was before it, or 0 if the partition has a gap.
         """
         tops = np.maximum.accumulate(np.concatenate(([self.top(file, tp)], end)))
         self._tops[file, tp] = int(tops[-1])
@@ -233,7 +234,7 @@ class Found:
         )
 
     def records(self, file: int) -> Records:
-        """The records of a file that were found in the topics so far."""
+        """Returns those records of a file that were found in the topics so far."""
         found = self._rows.get(file, {})
         places = tuple(found)
         pieces = [(index, _distinct(found[tp])) for index, tp in enumerate(places)]
@@ -259,9 +260,9 @@ def _distinct(pieces: Sequence[Columns]) -> Columns:
 
 
 def divide(intent: Intent, records: Records) -> list[Part]:
-    """Divides an intent's byte range into parts, in order. Neighbouring parts have a different
-    `Fate` (arrived, missing or doubtful). records: the records of the intent's file in this range
-    or in a longer range.
+    """Divides an intent's byte range into parts, in order. All bytes of a part have the same `Fate`
+    (arrived, missing or doubtful). records: the records of the intent's file in this range or in a
+    longer range.
     """
     parts: list[Part] = []
     at = intent.first
@@ -278,8 +279,8 @@ def divide(intent: Intent, records: Records) -> list[Part]:
 def outcome_of(
     records: Records, agent: int, file: int, sources: tuple[Source, Source], bucket_ms: int
 ) -> ReadingOutcome:
-    """The outcome (counts of records and bytes) of records that were found in the logs. The outcome
-    is the same as if the brokers had acknowledged these records.
+    """Returns the outcome (counts of records and bytes) of records that were found in the logs. It
+    is the same outcome as if the brokers had acknowledged these records.
 
     sources: the data topic and the topic of its rejected lines.
     """
@@ -303,8 +304,8 @@ def dropped(
     """Yields the position of each record that the agent would send, but that readers would drop as
     a repeat or as an overlap.
 
-    rows: for each batch that would be sent, its partition and the first bytes of its records. tops:
-    the mark of each partition (see `Marks`).
+    rows: for each batch that would be sent, its partition, and the positions at which its records
+    begin. tops: the mark of each partition (see `Marks`).
     """
     for tp, first in rows:
         yield from first[first < tops.get(tp, 0)].tolist()
@@ -335,7 +336,7 @@ def _runs(records: Records, first: int, end: int) -> Iterator[tuple[int, int, bo
         return
     tops = np.maximum.accumulate(ends)
     apart = np.concatenate(([True], begins[1:] >= tops[:-1]))
-    at = np.flatnonzero(apart)  # where each cluster of overlapping records begins
+    at = np.flatnonzero(apart)  # where each group of overlapping records begins
     cluster_begin, cluster_end = begins[at], np.append(tops[at[1:] - 1], tops[-1])
     sound = np.diff(np.append(at, len(begins))) == 1
     sound &= (cluster_begin >= first) & (cluster_end <= end)

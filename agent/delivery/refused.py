@@ -173,22 +173,22 @@ class Refused:
             self._search.end()
 
     def passed(self, intents: Iterable[int]) -> list[SetApart]:
-        """Returns the byte ranges of refused records in these intents that must be declared lost or
-        uncertain now, because the checkpoint passes the intents.
+        """Called when the checkpoint passes these intents. Returns the byte ranges of the intents'
+        refused records, if these ranges must be declared lost or uncertain.
         """
         return [each for intent in intents for each in self._apart.pop(intent, [])]
 
     def status(self, now: float) -> dict[str, object] | None:
-        """What the search for refused records waits for, as sentences for operators; None if it
-        waits for nothing."""
+        """Returns, for /health, how many refused records are undecided, and what the search for
+        them waits for; None if it waits for nothing."""
         if self.is_over:
             return None
         count = len(self._searching) + len(self._asked)
         return {"records": count, **self._search.status(self._past_at, now)}
 
     def silent_s(self, now: float) -> Mapping[TopicPartition, float]:
-        """The partitions whose brokers send no responses to the search, and for how long (s) they
-        have sent none."""
+        """Returns the partitions whose brokers send no responses to the search, and for how long
+        (s) they have sent none."""
         return self._search.silent_s(now)
 
     def _begin(self, now: float) -> None:

@@ -59,8 +59,8 @@ class Replay:
         return bool(self._waiting)
 
     def take(self, now: float) -> list[Taken]:
-        """The next intents to send again, with their bytes, in the order in which the intents were
-        made."""
+        """Returns the next intents to send again, with their bytes, in the order in which the
+        intents were made."""
         if self._later and now >= self._later_at:
             self._waiting.extend(self._later)
             self._later = []
@@ -103,8 +103,8 @@ class Replay:
         return Taken(tracked, tracked.reading(intent, found.data), flight, is_new=False)
 
     def _obstacle(self, intent: Intent, recipe: Recipe | None) -> str | None:
-        """Why the intent cannot be replayed even if the file's bytes are unchanged. None if only
-        changed or missing bytes can prevent the replay.
+        """Returns why the intent cannot be replayed even if the file's bytes are unchanged. Returns
+        None if only changed or missing bytes can prevent the replay.
         """
         if intent.recipe == GIVEN_UP:
             return "an operator gave up what was on its way"

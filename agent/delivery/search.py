@@ -44,7 +44,7 @@ from skidway.kafka.types import TopicPartition
 
 @dataclass(frozen=True, slots=True)
 class Hole:
-    """Records of a partition that cannot be read. is_over: whether the records after them cannot be
+    """Records that cannot be read in a partition. is_over: whether the records after them cannot be
     read either, so that the search of the partition ends.
     """
 
@@ -72,8 +72,8 @@ class Logs(Protocol):
         ...
 
     def read_up(self) -> set[TopicPartition]:
-        """The partitions of which all records below the high watermark were read. After a call of
-        `ask_anew`, only a high watermark that came after the call counts."""
+        """Returns the partitions of which all records below the high watermark were read. After a
+        call of `ask_anew`, only a high watermark that came after the call counts."""
         ...
 
     def end(self) -> None:
@@ -155,15 +155,17 @@ class Search(Generic[W]):
         return self.is_over or (self._asked_anew and open_ <= self._logs.read_up())
 
     def verdict(self, reach: Iterable[TopicPartition]) -> tuple[Certainty, str]:
-        """Whether bytes that were not found in these partitions are lost or uncertain, and why."""
+        """Returns whether bytes that were not found in these partitions are lost or uncertain, and
+        why."""
         hole = next((self._holes[tp] for tp in sorted(reach) if tp in self._holes), None)
         if hole is not None:
             return Certainty.UNCERTAIN, f", and {hole}"
         return Certainty.LOST, ", and the brokers do not have it"
 
     def status(self, past_at: float, now: float) -> dict[str, object]:
-        """What the search waits for, as sentences for operators. past_at: the time after which
-        batches that were sent before the agent started can no longer arrive.
+        """Returns, for /health, what the search waits for: the partitions that are not read yet,
+        and the seconds until a batch that was sent earlier can no longer arrive. past_at: the time
+        after which no such batch can arrive.
         """
         if self.is_over:
             return {}
@@ -171,8 +173,8 @@ class Search(Generic[W]):
         return {"partitions": waits_for, "late_batches_for_s": max(round(past_at - now), 0)}
 
     def silent_s(self, now: float) -> dict[TopicPartition, float]:
-        """The partitions whose brokers send no responses to the search, and for how long (s) they
-        have sent none."""
+        """Returns the partitions whose brokers send no responses to the search, and for how long
+        (s) they have sent none."""
         return {} if self.is_over else dict.fromkeys(self.waits_for, now - self._heard_at)
 
     def turn(self, now: float, *, is_past: bool) -> None:

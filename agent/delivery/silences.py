@@ -33,6 +33,7 @@ class Silences:
                 self._since[tp] = now
 
     def longer_than(self, seconds: float, now: float) -> dict[TopicPartition, float]:
-        """The partitions that have waited for more than `seconds`, with their waiting times (s)."""
+        """Returns the partitions that have waited for more than `seconds`, with their waiting times
+        (s)."""
         waited = {tp: now - since for tp, since in self._since.items()}
         return {tp: each for tp, each in waited.items() if each > seconds}

@@ -32,13 +32,14 @@ if _statx is not None:
 
 
 def born_of(descriptor: int) -> int | None:
-    """The time at which an open file's inode was made, in ns since 1970; None if unknown."""
+    """Returns the time at which an open file's inode was made, in ns since 1970; None if
+    unknown."""
     return _born(descriptor, b"", _AT_EMPTY_PATH, None)
 
 
 def born_at(path: str, inode: int) -> int | None:
-    """The time at which this inode was made, in ns since 1970. None if the time is unknown, or if
-    another file is at the path.
+    """Returns the time at which this inode was made, in ns since 1970. Returns None if the time is
+    unknown, or if another file is at the path.
     """
     return _born(_AT_FDCWD, os.fsencode(path), 0, inode)
 

@@ -113,8 +113,8 @@ class Births:
         )  # fmt: skip
 
     def _beginning(self, sighting: Sighting, handle: Handle) -> int:
-        """The position at which the agent begins to read a new file. If the file's bytes are
-        skipped (`start_at: end`), the position is the end of the file if it is compressed, and
+        """Returns the position at which the agent begins to read a new file. If the file's bytes
+        are skipped (`start_at: end`), the position is the end of the file if it is compressed, and
         otherwise the beginning of its last unfinished line. If nothing is skipped, 0.
         """
         found, skip = sighting.found, self._unopened.skip_of(sighting)

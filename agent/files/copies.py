@@ -62,7 +62,8 @@ class Copies:
         self._left_alone = {key: x for key, x in self._left_alone.items() if key in there}
 
     def born_at(self, path: str) -> Sequence[TrackedFile]:
-        """The newest file ids (at most ORIGINALS_MAX) that began at a path, the oldest first."""
+        """Returns the newest file ids (at most ORIGINALS_MAX) that began at a path, the oldest
+        first."""
         found = self._born_at.get(path, ())
         return found if isinstance(found, tuple) else (found,)
 
@@ -81,8 +82,8 @@ class Copies:
         return True
 
     def _bytes_there(self, original: TrackedFile, base: str) -> int:
-        """If the original's file id has ended, the number of its bytes that were read. If the file
-        id has not ended, the number of the original's bytes that can be read at the path.
+        """Returns how many bytes the original has: if its file id has ended, the number of bytes
+        that were read; if not, the size of the file that is at the path now.
         """
         if original.length is not None:
             return original.length
@@ -151,14 +152,14 @@ class Copies:
 
 
 def origins(tracked: TrackedFile) -> set[str]:
-    """The paths at which a file may have been written, as text."""
+    """Returns the paths, as text, at which a file may have been written."""
     path = tracked.birth.path
     return {path, shown(tracked.meant), *copied_from(path)}
 
 
 def _is_short(original: TrackedFile) -> bool:
-    """Whether so few bytes of the original were read that they are all among its remembered first
-    bytes."""
+    """Whether so few bytes of the original were read that the fingerprint (a hash of the file's
+    first bytes) covers all of them."""
     return original.promised <= original.birth.fingerprint.length
 
 

@@ -74,8 +74,8 @@ class Decompressor:
         self._stream: Any = None
 
     def read(self, count: int) -> bytes:
-        """The next decompressed bytes: `count` bytes, or fewer at the end of the file. Raises
-        OSError if the file cannot be decompressed.
+        """Returns the next decompressed bytes: `count` bytes, or fewer at the end of the file.
+        Raises OSError if the file cannot be decompressed.
         """
         try:
             if self._stream is None:
@@ -98,8 +98,8 @@ class Decompressor:
         self._stream = self._format.stream(io.FileIO(self._descriptor, closefd=False))
 
     def length(self, most: int) -> int:
-        """How many decompressed bytes follow those that were read. Raises OSError if more than
-        `most` bytes follow.
+        """Returns how many decompressed bytes follow those that were read. Raises OSError if more
+        than `most` bytes follow.
         """
         total = 0
         while part := self.read(_CHUNK):
@@ -121,7 +121,7 @@ class Decompressed:
         self._head = b""
 
     def read(self, count: int, position: int) -> bytes:
-        """At most `count` bytes at a position."""
+        """Returns at most `count` bytes at a position."""
         if position + count <= len(self._head):
             return self._head[position : position + count]
         if position < self._at - len(self._last):
@@ -140,11 +140,11 @@ class Decompressed:
         return data[:count]
 
     def status(self) -> Status:
-        """The file's present status, but with the number of its plain bytes as the size."""
+        """Returns the file's present status, but with the number of its plain bytes as the size."""
         return self._handle.status()._replace(size=self._size)
 
     def where(self) -> str:
-        """The path at which the file is now."""
+        """Returns the path at which the file is now."""
         return self._handle.where()
 
     def close(self) -> None:

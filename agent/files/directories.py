@@ -25,7 +25,7 @@ class Directories:
         self._resolved.clear()
 
     def resolve(self, directory: str) -> str:
-        """The real path of a directory, with all links followed."""
+        """Returns the real path of a directory, with all links followed."""
         found = self._resolved.get(directory)
         if found is None:
             found = self._resolved[directory] = self._host.resolve(directory)
@@ -41,7 +41,8 @@ class Directories:
         return found
 
     def name_of(self, directory: str, inode: int) -> str | None:
-        """A name that an inode has in a directory; None if it has no name there. Raises OSError."""
+        """Returns a name that an inode has in a directory; None if it has no name there. Raises
+        OSError."""
         by_inode = self._by_inode.get(directory)
         if by_inode is None:
             try:
@@ -52,9 +53,9 @@ class Directories:
         return by_inode.get(inode)
 
     def find(self, directory: str, key: FileKey) -> str | None:
-        """The path of a file in a directory; None if the directory did not contain the file when it
-        was listed. The file may have come or gone since then. Raises OSError if the directory
-        cannot be listed.
+        """Returns the path of a file in a directory; None if the directory did not contain the file
+        when it was listed. The file may have come or gone since then. Raises OSError if the
+        directory cannot be listed.
         """
         name = self.name_of(directory, key.inode)
         if name is None:

@@ -100,8 +100,9 @@ class Endings:
             self.lose(tracked, reason)
 
     def ended_lately(self, found: set[FileKey]) -> Iterator[TrackedFile]:
-        """The files whose ids ended lately and to which no pattern leads. A look checks these
-        files, because they may still grow. found: the keys of the files to which patterns lead.
+        """Yields the files whose ids ended lately and to which no pattern leads. A look checks
+        these files, because they may still grow. found: the keys of the files to which patterns
+        lead.
         """
         for file, until in list(self._ended_lately.items()):
             tracked = self._known.files.get(file)
@@ -136,8 +137,8 @@ class Endings:
         return unseen_s >= 0 and still_s >= max(STILL_S, STILL_FACTOR * unseen_s)
 
     def _seen_ms(self, tracked: TrackedFile) -> int | None:
-        """The time (ms) of the last look that found the file. If no look has found the file since
-        the agent started, returns the time of the topic's last seal.
+        """Returns the time (ms) of the last look that found the file. If no look has found the file
+        since the agent started, returns the time of the topic's last seal.
         """
         if tracked.is_seen:
             return self._looked_ms
@@ -145,6 +146,6 @@ class Endings:
 
 
 def cut_reason(tracked: TrackedFile, size: int) -> str:
-    """The reason, in words for people, for ending the id of a file that is shorter than it was at
-    the last look."""
+    """Returns, in words for people, why the file's id ends: the file is shorter than it was at the
+    last look."""
     return f"it was cut to {size} bytes, {tracked.size} were there"

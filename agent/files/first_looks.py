@@ -85,7 +85,7 @@ class FirstLooks:
         )
 
     def _paths(self, found: Found) -> Iterator[str]:
-        """The paths under which an earlier pattern may have led to the found file."""
+        """Yields the paths under which an earlier pattern may have led to the found file."""
         yield found.path
         yield found.real_path
         directory, name = os.path.split(found.real_path)
@@ -135,17 +135,17 @@ class FirstLooks:
         return looks
 
     def take_new(self) -> list[Looked]:
-        """The patterns that had their first look since the last call. A pattern is also returned
-        if, since the last call, the agent has looked for the first time at paths that the pattern
-        excluded before.
+        """Returns the patterns that had their first look since the last call. A pattern is also
+        returned if, since the last call, the agent has looked for the first time at paths that the
+        pattern excluded before.
         """
         taken, self._new = self._new, {}
         return sorted((topic, text, each.exclude) for (topic, text), each in taken.items())
 
 
 def _both(one: Pattern, other: Pattern) -> Pattern:
-    """A pattern that excludes only the paths that both patterns exclude. The two patterns must have
-    the same text."""
+    """Merges two patterns that have the same text. The result excludes only the paths that both
+    patterns exclude."""
     return replace(one, exclude=tuple(each for each in one.exclude if each in other.exclude))
 
 
@@ -162,10 +162,10 @@ def _bases(name: str) -> tuple[str, ...]:
 
 
 def last_record_begin(handle: Handle, size: int, framer: Framer) -> int:
-    """If the file's last record may not be whole yet, the position at which this record begins;
-    otherwise `size`. Looks only at the last READ_BYTES of the file. If the file is longer, and all
-    of these bytes belong to one line, returns the position of the first of these bytes; the part of
-    the line from there on is too long to become a record. Raises OSError.
+    """If the file's last record may not be whole yet, returns the position at which this record
+    begins; otherwise returns `size`. Looks only at the last READ_BYTES of the file. If the file is
+    longer, and all of these bytes belong to one line, returns the position of the first of these
+    bytes; the part of the line from there on is too long to become a record. Raises OSError.
     """
     unit = framer.lines.unit
     window = max(size - READ_BYTES, 0) // unit * unit

@@ -67,8 +67,8 @@ def generation(name: str) -> Generation | None:
 
 
 def copied_from(path: str) -> Iterator[str]:
-    """The paths of the logs of which the file at `path` may be a copy. The name of a copy begins
-    with the name of its log.
+    """Yields the paths of the logs of which the file at `path` may be a copy. The name of a copy
+    begins with the name of its log.
 
     `app.log.1` may be a copy of `app.log`. `app-1.log` is no copy of `app.log`: if a pattern
     matches both names, `app-1.log` is the log of another worker.

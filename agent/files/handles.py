@@ -44,12 +44,12 @@ class Handles:
         self._limit = limit
 
     def held(self, file: int) -> Handle | None:
-        """The handle of a file; None if the file is not open."""
+        """Returns the handle of a file; None if the file is not open."""
         return self._open.get(file)
 
     def get(self, tracked: TrackedFile) -> Handle:
-        """The file's handle; opens the file if it is not open. Raises Moved if the file is no
-        longer at its path, and OSError if the file cannot be read.
+        """Returns the file's handle; opens the file if it is not open. Raises Moved if the file is
+        no longer at its path, and OSError if the file cannot be read.
         """
         handle = self._open.get(tracked.file)
         if handle is not None:

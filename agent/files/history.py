@@ -46,7 +46,7 @@ class Known(Protocol):
         ...
 
     def changed_times(self, directory: str) -> set[int]:
-        """The times (ns) at which the known files of a directory changed last."""
+        """Returns the times (ns) at which the known files of a directory changed last."""
         ...
 
     def is_copy(self, found: Found, base: str) -> bool:
@@ -62,12 +62,12 @@ class Known(Protocol):
         ...
 
     def where(self, key: FileKey, born_ns: int | None) -> str:
-        """The path at which a known file is now, in any directory; "" if unknown."""
+        """Returns the path at which a known file is now, in any directory; "" if unknown."""
         ...
 
     def rotated_from(self, base: str) -> list[str]:
-        """The present paths of the newest known files that were written at the path `base` and have
-        been renamed since.
+        """Returns the present paths of the newest known files that were written at the path `base`
+        and have been renamed since.
         """
         ...
 
@@ -76,8 +76,8 @@ class Known(Protocol):
         ...
 
     def first_born(self, base: str) -> int | None:
-        """The time of birth of the oldest known file that was written at a path and still exists;
-        None if there is no such file, or if its time of birth is unknown.
+        """Returns the time of birth of the oldest known file that was written at a path and still
+        exists; None if there is no such file, or if its time of birth is unknown.
         """
         ...
 
@@ -89,7 +89,8 @@ class Adopts(Protocol):
         """Returns SAME if the compressed file has the bytes of a file that the agent knows; from
         then on, the agent reads the rest of that file from the compressed file. Returns UNKNOWN if
         only a later look can find out whose bytes the compressed file has, and OTHER if it has the
-        bytes of no known file. index: the index of the file's source. may_begin: as in `Sighting`.
+        bytes of no known file. index: the index of the file's source. may_begin: whether the agent
+        may begin a new file id for the file.
         """
         ...
 
@@ -246,7 +247,7 @@ class History:
                 if int(found["number"]) < int(said["number"]):
                     there = self._host.look(os.path.join(look.directory, other))
                     if there is None or not self._is_born_after(there, before):
-                        return False  # these names are not numbered from the newest on
+                        return False  # the numbers do not begin at the newest generation
         younger = range(1, int(said["number"]))
         return bool(numbers.intersection(younger)) and not numbers.issuperset(younger)
 
@@ -318,7 +319,7 @@ class History:
                 look.miss(index, found.path, AGED)
 
     def _strays(self, look: Look, base: str, index: int) -> list[Found]:
-        """The files that may be generations of the path `base` although they are in another
+        """Returns the files that may be generations of the path `base` although they are in another
         directory, or have a name that no known rotation program gives.
         """
         known = self._known.rotated_from(base)
@@ -339,8 +340,8 @@ class History:
         return strays
 
     def _others(self, look: Look, directory: str) -> list[Found]:
-        """Unknown files in a directory. The files have changed since the last look, and their names
-        do not show from which path they come. Each look collects these files only once for a
+        """Returns the unknown files of a directory that have changed since the last look and whose
+        names do not show from which path they come. Each look collects these files only once for a
         directory.
         """
         known = look.others.get(directory)
@@ -394,7 +395,8 @@ class History:
         return False
 
     def _name_of(self, look: Look, before: Found) -> str | None:
-        """The present name, in the directory, of the file that was at a path at the last look."""
+        """Returns the present name, in the directory, of the file that was at a path at the last
+        look."""
         name = self._directories.name_of(look.directory, before.key.inode)
         found = None if name is None else self._host.look(os.path.join(look.directory, name))
         births = (before.born_ns, None if found is None else found.born_ns)
@@ -409,7 +411,7 @@ class History:
 
 
 def by_path(members: Mapping[str, Member]) -> dict[str, dict[str, Member]]:
-    """The files of a directory by name, grouped by the path from which each was rotated."""
+    """Returns the files of a directory by name, grouped by the path from which each was rotated."""
     groups: dict[str, dict[str, Member]] = {}
     for name, member in members.items():
         groups.setdefault(member.base, {})[name] = member

@@ -47,15 +47,15 @@ class Handle(Protocol):
     """An open file. Every method may raise OSError."""
 
     def read(self, count: int, position: int) -> bytes:
-        """The `count` bytes from a position on; fewer at the file's end."""
+        """Returns the `count` bytes from a position on; fewer at the file's end."""
         ...
 
     def status(self) -> Status:
-        """The file's state now."""
+        """Returns the file's state now."""
         ...
 
     def where(self) -> str:
-        """The path at which the file is now, after any number of renames; "" if unknown."""
+        """Returns the path at which the file is now, after any number of renames; "" if unknown."""
         ...
 
     def close(self) -> None:
@@ -78,13 +78,14 @@ class Host(Protocol):
         ...
 
     def look(self, path: str) -> Found | None:
-        """The regular file at a path; None if there is no regular file, or if the file's status
-        cannot be read.
+        """Returns the regular file at a path; None if there is no regular file, or if the file's
+        status cannot be read.
         """
         ...
 
     def find(self, directory: str, key: FileKey) -> str | None:
-        """The path of a file in a directory; None if the directory does not contain the file.
+        """Returns the path of a file in a directory; None if the directory does not contain the
+        file.
 
         Raises OSError if nobody can know, for example because the directory cannot be read.
         """
@@ -95,23 +96,23 @@ class Host(Protocol):
         ...
 
     def changed(self, directory: str) -> int:
-        """The time (ns) at which a directory last gained or lost a name. Raises OSError, for
-        example if the agent has no permission to search the directory.
+        """Returns the time (ns) at which a directory last gained or lost a name. Raises OSError,
+        for example if the agent has no permission to search the directory.
         """
         ...
 
     def resolve(self, directory: str) -> str:
-        """The real path of a directory, with all links followed. Raises OSError."""
+        """Returns the real path of a directory, with all links followed. Raises OSError."""
         ...
 
     def device_of(self, directory: str) -> int | None:
-        """The device of a directory. If the directory does not exist, the device of its nearest
-        parent that exists. None if the device cannot be found out.
+        """Returns the device of a directory. If the directory does not exist, returns the device of
+        its nearest parent that exists. Returns None if the device cannot be found out.
         """
         ...
 
 
 def shown(path: str) -> str:
-    """A path as text for people. Bytes that are not UTF-8 are escaped."""
+    """Returns a path as text for people. Bytes that are not UTF-8 are escaped."""
     text = os.fsencode(path).decode("utf-8", "backslashreplace")
     return path if text == path else text  # one object for equal texts saves memory

@@ -21,7 +21,7 @@ from skidway.agent.values.tracked import TrackedFile
 # dictionaries.
 class KnownFiles:
     """Owns every TrackedFile. replaced: by path, the old file id of each file that has got a new id
-    since the last look, and that the agent did not have open then.
+    since the last look; only of files that the agent did not have open when they got the new id.
     """
 
     def __init__(self, host: Host, handles: Handles, directories: Directories) -> None:
@@ -49,7 +49,7 @@ class KnownFiles:
         self.copies.remember(tracked)
 
     def next_serial(self) -> int:
-        """The number of the next file id."""
+        """Returns the number of the next file id."""
         return self._serial + 1
 
     def note(self, tracked: TrackedFile) -> None:
@@ -58,12 +58,12 @@ class KnownFiles:
         self._changed[tracked.file] = tracked
 
     def take_changed(self) -> list[TrackedFile]:
-        """The files that were passed to `note` since the last call."""
+        """Returns the files that were passed to `note` since the last call."""
         changed, self._changed = self._changed, {}
         return [tracked for tracked in changed.values() if tracked.file in self.files]
 
     def at(self, key: FileKey) -> TrackedFile | None:
-        """The newest file id of an inode."""
+        """Returns the newest file id of an inode."""
         return self._by_key.get(key)
 
     def is_newest(self, tracked: TrackedFile) -> bool:
@@ -105,8 +105,8 @@ class KnownFiles:
     # --- where known files are ----------------------------------------------------------------
 
     def status_if_held(self, tracked: TrackedFile) -> Status | None:
-        """The file's status; None if the agent does not have the file open, or cannot read its
-        status."""
+        """Returns the file's status; None if the agent does not have the file open, or cannot read
+        its status."""
         handle = self._handles.held(tracked.file)
         if handle is None:
             return None
@@ -117,9 +117,9 @@ class KnownFiles:
             return None
 
     def find(self, tracked: TrackedFile, *, is_held: bool) -> str | None:
-        """The path where the file is; None if the file is gone. If the agent does not have the file
-        open, this method reads the file's directory once more before it returns None. Raises
-        OSError if nobody can know whether the file is gone.
+        """Returns the path where the file is; None if the file is gone. If the agent does not have
+        the file open, this method reads the file's directory once more before it returns None.
+        Raises OSError if nobody can know whether the file is gone.
         """
         directory = os.path.dirname(tracked.location)
         path = self._directories.find(directory, tracked.birth.key)
@@ -159,7 +159,8 @@ class KnownFiles:
         self.note(tracked)
 
     def lies_at(self, tracked: TrackedFile) -> str:
-        """The path of the file according to this look's listings of directories; "" if unknown."""
+        """Returns the path of the file according to this look's listings of directories; "" if
+        unknown."""
         if not self.is_newest(tracked) or tracked.is_deleted:
             return ""
         try:
@@ -182,7 +183,7 @@ class KnownFiles:
         return tracked.birth.born_ns == found.born_ns
 
     def where(self, key: FileKey, born_ns: int | None) -> str:
-        """The path at which the known file with this key and time of birth is now, in any
+        """Returns the path at which the known file with this key and time of birth is now, in any
         directory; "" if unknown.
 
         A compressed file is also found by the key and time of birth that it had before its
@@ -204,8 +205,8 @@ class KnownFiles:
         return path
 
     def rotated_from(self, base: str) -> list[str]:
-        """The present paths of the newest known files that were written at the path `base` and have
-        been renamed since.
+        """Returns the present paths of the newest known files that were written at the path `base`
+        and have been renamed since.
         """
         places = {self.lies_at(each) for each in self.copies.born_at(shown(base))}
         return sorted(places - {"", base})
@@ -217,7 +218,7 @@ class KnownFiles:
 
     def first_born(self, base: str) -> int | None:
         """Returns the time of birth of the oldest known file that was written at the path `base`
-        and still exists. None if there is no such file, or if its time of birth is unknown.
+        and still exists; None if there is no such file, or if its time of birth is unknown.
         """
         there = [each for each in self.copies.born_at(shown(base)) if self.lies_at(each)]
         return there[0].birth.born_ns if there else None
@@ -242,8 +243,8 @@ class KnownFiles:
         return bool(old.position) and not any(begins_like(self._host, path, old) for path in beside)
 
     def changed_times(self, directory: str) -> set[int]:
-        """For each known file in a directory, the newest time of change (ns) that the agent has
-        seen.
+        """Returns, for each known file in a directory, the newest time of change (ns) that the
+        agent has seen.
         """
         times = set()
         for tracked in self.files.values():

@@ -102,8 +102,8 @@ def begins_like(host: Host, path: str, old: TrackedFile) -> bool:
 
 
 def renumbered(host: Host, old: TrackedFile) -> FileKey | None:
-    """The known file's new key, if the file is still at its path and only the device number of its
-    file system has changed.
+    """Returns the known file's new key, if the file is still at its path and only the device number
+    of its file system has changed.
 
     The kernel numbers disks in the order in which it finds them, and numbers some file systems anew
     at each mount. So a restart of the machine may change the device number in the key of every
@@ -126,8 +126,9 @@ def renumbered(host: Host, old: TrackedFile) -> FileKey | None:
 
 
 def _with_inode_of(host: Host, old: TrackedFile) -> Found | None:
-    """The file that has the known file's inode. This file is at the known file's path; or it is
-    elsewhere in the same directory, and has the same time of birth as the known file.
+    """Returns the file that has the known file's inode; None if there is none. This file is at the
+    known file's path; or it is elsewhere in the same directory, and has the same time of birth as
+    the known file.
     """
     inode, found = old.birth.key.inode, host.look(old.location)
     if found is not None and found.key.inode == inode:

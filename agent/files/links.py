@@ -40,8 +40,8 @@ class Links:
         self._led: dict[str, str] = {}
 
     def load(self, found: Iterable[tuple[str, str]]) -> None:
-        """Takes over the paths of files that were known before the agent started. found: (path of
-        the link, real path) of each file. The newest file comes last.
+        """Takes over to which files links led before the agent started. found: for each file, the
+        path of the link and the real path. The newest file comes last.
         """
         self._led = dict(found)
 
@@ -109,14 +109,15 @@ class Links:
 
 
 def _bases(name: str) -> list[str]:
-    """The file name `name`, and the names of the logs of which this file may be a generation."""
+    """Returns the file name `name`, and the names of the logs of which this file may be a
+    generation."""
     said = generation(name)
     return [name, *(() if said is None else said.bases)]
 
 
 def _shape(directory: str, name: str) -> str:
-    """A file name without its numbers. If the name contains the name of the file's directory, as in
-    Docker's `<id>/<id>-json.log`, this part is removed, too.
+    """Returns a file name without its numbers. If the name contains the name of the file's
+    directory, as in Docker's `<id>/<id>-json.log`, this part is removed, too.
     """
     id_ = os.path.basename(directory)
     return shape(name.replace(id_, "/") if len(id_) >= ID_LENGTH_MIN else name)

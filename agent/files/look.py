@@ -78,8 +78,8 @@ class Place:
     unknown: frozenset[int] = frozenset()
 
     def seen(self) -> Seen:
-        """The names, inodes and times of birth (as in `Look.seen`) at the last look during which no
-        names in the directory changed.
+        """Returns what the last look saw during which no names in the directory changed (see
+        `Look.seen`).
         """
         return _seen({**self.members, **self.unjudged}, self.lay)
 
@@ -128,9 +128,9 @@ class Look:
     unknown: set[int] = field(default_factory=set)
 
     def seen(self) -> Seen:
-        """The names, inodes and times of birth of the logs and generations in the directory. A
-        rotation changes at least one of these facts. Times of birth are included, because a new
-        file may have the inode of a deleted file.
+        """Returns the names, inodes and times of birth of the logs and generations in the
+        directory. A rotation changes at least one of these facts. Times of birth are included,
+        because a new file may have the inode of a deleted file.
         """
         return _seen(self.members, self.here)
 
@@ -151,8 +151,8 @@ class Look:
         return plain in self.place.members or plain in lay
 
     def leads_to_older(self, base: str, index: int) -> bool:
-        """Whether the path now leads to a different file than at the last look, and that file
-        already existed at the last look.
+        """Whether the path now leads to a different file than at the last look, and the file to
+        which it now leads already existed at the last look.
         """
         before, here = self.before.get(base), self.here[base]
         if here.born_ns is None or (before is not None and before.key == here.key):
@@ -188,8 +188,8 @@ class Look:
         return place.looked_ms >= 0 and moment.now_ms + STEP_MS < place.looked_ms + elapsed_ms
 
     def looked_ms(self, index: int) -> int:
-        """The time (ms) of the last look at the directory, which an earlier process may have
-        made."""
+        """Returns the time (ms) of the last look at the directory, which an earlier process may
+        have made."""
         place, now_ms = self.place, self.moment.now_ms
         if place.looked_ms >= 0:
             elapsed_ms = int((self.moment.now - place.looked_s) * 1000)
@@ -200,8 +200,8 @@ class Look:
         return min(first, now_ms)
 
     def since_ms(self, index: int) -> int:
-        """The result of `looked_ms`, minus SLACK_MS, because times of change may be too early by
-        this much."""
+        """Returns the result of `looked_ms`, minus SLACK_MS, because times of change may be too
+        early by this much."""
         return self.looked_ms(index) - SLACK_MS
 
     def is_strange(self, path: str) -> bool:
@@ -224,7 +224,7 @@ def _seen(members: Mapping[str, Member], here: Mapping[str, Found]) -> Seen:
 
 
 def _oldest_ms(found: Found | None) -> int | None:
-    """The time of a file's birth or of its last change, whichever is earlier."""
+    """Returns the time of a file's birth or of its last change, whichever is earlier."""
     if found is None:
         return None
     times = (found.changed_ns, found.changed_ns if found.born_ns is None else found.born_ns)

@@ -35,18 +35,18 @@ class OpenFile:
             raise OSError(22, "it is no regular file")
 
     def read(self, count: int, position: int) -> bytes:
-        """At most `count` bytes at a position."""
+        """Returns at most `count` bytes at a position."""
         return os.pread(self.descriptor, count, position)
 
     def status(self) -> Status:
-        """The present status of the file."""
+        """Returns the present status of the file."""
         found = os.fstat(self.descriptor)
         born_ns = born_of(self.descriptor)
         return Status(_key(found), found.st_size, found.st_nlink, found.st_mtime_ns, born_ns)
 
     def where(self) -> str:
-        """The path at which the file is now, according to the kernel; "" if the file has no name
-        any more.
+        """Returns the path at which the file is now, according to the kernel; "" if the file has no
+        name any more.
         """
         try:
             path = os.readlink(f"/proc/self/fd/{self.descriptor}")
@@ -91,7 +91,7 @@ class OperatingSystem:
         return file if size is None else Decompressed(file, path, file.descriptor, size)
 
     def scan(self, patterns: Sequence[Pattern]) -> Scan:
-        """The files to which the patterns lead, and the paths that cannot be read."""
+        """Returns the files to which the patterns lead, and the paths that cannot be read."""
         scan = Scan()
         seen: set[str] = set()
         resolved: dict[str, str] = {}
@@ -106,12 +106,13 @@ class OperatingSystem:
         return scan
 
     def look(self, path: str) -> Found | None:
-        """The regular file at a path; None if there is none, or if it cannot be examined."""
+        """Returns the regular file at a path; None if there is none, or if it cannot be
+        examined."""
         return self._found(path, os.path.islink(path), {}, Scan())
 
     def find(self, directory: str, key: FileKey) -> str | None:
-        """The path in `directory` at which the file with this key is; None if there is none. If an
-        entry is renamed during the search, searches again."""
+        """Returns the path in `directory` at which the file with this key is; None if there is
+        none. If an entry is renamed during the search, searches again."""
         for _ in range(_FIND_TRIES):
             try:
                 with os.scandir(directory) as entries:
@@ -129,25 +130,26 @@ class OperatingSystem:
                 return None
         if has_gone:
             raise BlockingIOError(errno.EAGAIN, "it is being renamed", directory)
-        return None  # another file system is mounted at the entry with this inode
+        return None  # the entry with this inode number is where another file system is mounted
 
     def list(self, directory: str) -> list[tuple[str, int]]:
-        """(name, inode) of each entry of the directory, without a call of stat for each entry."""
+        """Returns the name and inode of each entry of the directory, without a call of stat for
+        each entry."""
         with os.scandir(directory) as entries:
             return [(entry.name, _signed(entry.inode())) for entry in entries]
 
     def changed(self, directory: str) -> int:
-        """The directory's time of modification. Raises OSError if the agent may not search the
-        directory.
+        """Returns the directory's time of modification. Raises OSError if the agent may not search
+        the directory.
         """
         return os.stat(os.path.join(directory, ".")).st_mtime_ns
 
     def resolve(self, directory: str) -> str:
-        """The directory's real path, after all links are followed."""
+        """Returns the directory's real path, after all links are followed."""
         return os.path.realpath(directory)
 
     def device_of(self, directory: str) -> int | None:
-        """The device of the directory, or of the nearest parent directory that exists."""
+        """Returns the device of the directory, or of the nearest parent directory that exists."""
         for above in [directory, *map(str, PurePosixPath(directory).parents)]:
             try:
                 return _key(os.stat(above)).device
@@ -160,7 +162,7 @@ class OperatingSystem:
     def _found(
         self, path: str, is_link: bool, resolved: dict[str, str], scan: Scan
     ) -> Found | None:
-        """The file at a path. resolved: a cache of the real path of each directory."""
+        """Returns the file at a path. resolved: a cache of the real path of each directory."""
         try:
             status = os.stat(path)
             if not stat.S_ISREG(status.st_mode):
@@ -198,7 +200,7 @@ class OperatingSystem:
         return found
 
     def _plain_size(self, file: OpenFile, path: str) -> int | None:
-        """The plain size of a compressed file; None if only its name looks compressed."""
+        """Returns the plain size of a compressed file; None if only its name looks compressed."""
         status = os.fstat(file.descriptor)
         if not begins_compressed(path, file.read(_MAGIC_BYTES, 0)):
             self._plain_sizes.learn(Content.of(status), status.st_size)

@@ -154,7 +154,8 @@ def _is_directory(entry: os.DirEntry[str], unreadable: Unreadable) -> bool:
 
 
 def _entries(directory: str, unreadable: Unreadable, part: str = "*") -> list[os.DirEntry[str]]:
-    """The sorted entries of a directory whose names match `part`, one name of a pattern's path."""
+    """Returns, sorted by name, those entries of a directory whose names match `part`, the part of a
+    pattern between two slashes."""
     match = re.compile(fnmatch.translate(part)).match
     hidden = part.startswith(".")
     try:

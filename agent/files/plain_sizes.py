@@ -29,7 +29,7 @@ class Content(NamedTuple):
 
     @classmethod
     def of(cls, status: os.stat_result) -> Content:
-        """The `Content` of the file that a stat call has described."""
+        """Returns the `Content` of the file that a stat call has described."""
         return cls(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
 
 
@@ -46,8 +46,8 @@ class PlainSizes:
         self._thread: threading.Thread | None = None
 
     def known(self, content: Content) -> int | OSError | None:
-        """The plain size in bytes, or the error that prevents its measurement; None if the file was
-        not measured yet.
+        """Returns the plain size in bytes, or the error that prevents its measurement; None if the
+        file was not measured yet.
         """
         return self._found.get(content)
 
@@ -90,7 +90,8 @@ class PlainSizes:
 
 
 def _measure(path: str, content: Content) -> int | None:
-    """The plain size of the file at `path`; None if it no longer has this `content`, or is gone."""
+    """Returns the plain size of the file at `path`; None if it no longer has this `content`, or is
+    gone."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
     except FileNotFoundError:
@@ -104,5 +105,5 @@ def _measure(path: str, content: Content) -> int | None:
 
 
 def not_yet() -> OSError:
-    """The error that `open` raises for a file whose plain size is still being measured."""
+    """Returns the error that `open` raises for a file whose plain size is still being measured."""
     return OSError(errno.EAGAIN, "it is being decompressed")

@@ -130,8 +130,8 @@ class _Unread(Exception):
 
 
 def _read(host: Host, location: str, seen: Found | None) -> tuple[Found, Metadata] | None:
-    """The file at `location` and its content; None if it has not changed since `seen`. Raises
-    _Unread."""
+    """Returns the file at `location` and its content; None if it has not changed since `seen`.
+    Raises _Unread."""
     try:
         found = host.look(location)
     except ValueError as error:  # for example, a path with a character NUL

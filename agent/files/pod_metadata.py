@@ -48,9 +48,9 @@ class MetadataRefused(Exception):
 
 
 def keys_of(path: str) -> tuple[str, ...]:
-    """The keys under which the metadata may have the labels of the log at `path`: first the uid of
-    the pod or the id of the container, then `namespace/pod`. Empty if neither kubelet nor Docker
-    writes logs to such a path.
+    """Returns the keys under which the metadata may have the labels of the log at `path`: first the
+    uid of the pod or the id of the container, then `namespace/pod`. The result is empty if neither
+    kubelet nor Docker writes logs to such a path.
     """
     found = _PODS.search(path) or _CONTAINERS.search(path)
     if found is not None:
@@ -60,7 +60,7 @@ def keys_of(path: str) -> tuple[str, ...]:
 
 
 def labels_of(metadata: Metadata, path: str) -> Mapping[str, str] | None:
-    """The labels of a log; None if the metadata do not name its pod or container."""
+    """Returns the labels of a log; None if the metadata do not name its pod or container."""
     for key in keys_of(path):
         if key and key in metadata:
             return metadata[key]
@@ -120,12 +120,12 @@ def _labels(labels: Any) -> dict[str, str]:
 
 
 def _text(value: Any) -> str:
-    """The text of a label; empty if the value is no text, number, true or false."""
+    """Returns the text of a label; empty if the value is no text, number, true or false."""
     if isinstance(value, str):
         return _clean(value[:TEXT_CHARACTERS_MAX])
     return json.dumps(value)[:TEXT_CHARACTERS_MAX] if isinstance(value, int | float) else ""
 
 
 def _clean(text: str) -> str:
-    """The text with `?` in place of unpaired surrogates, which UTF-8 cannot encode."""
+    """Returns the text with `?` in place of unpaired surrogates, which UTF-8 cannot encode."""
     return text.encode("utf-8", "replace").decode()

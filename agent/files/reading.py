@@ -348,7 +348,7 @@ class FileReader:
                 self._due[tracked.file] = due
 
     def _flush_s(self, tracked: TrackedFile) -> float:
-        """How long the file must stay unchanged before the agent treats its last record as
+        """Returns how long the file must stay unchanged before the agent treats its last record as
         complete.
         """
         flush_s = self._source(tracked).flush_s
@@ -365,8 +365,8 @@ class FileReader:
 
 
 def _end_in(piece: bytes, lines: LineFramer, *, is_hole: bool) -> int | None:
-    """The position in `piece` at which a long line, or a hole (a run of NUL bytes), ends; None if
-    it continues after the piece.
+    """Returns the position in `piece` at which a long line, or a hole (a run of NUL bytes), ends;
+    None if it continues after the piece.
     """
     if not is_hole:
         return lines.end_inside(piece)
@@ -375,9 +375,9 @@ def _end_in(piece: bytes, lines: LineFramer, *, is_hole: bool) -> int | None:
 
 
 def _scanned(piece: bytes, lines: LineFramer, *, is_hole: bool) -> int:
-    """How many bytes of a piece certainly belong to a long line, or to a hole (a run of NUL bytes),
-    that continues after the piece. If a piece of a line ends with NULs, these NULs do not count,
-    because a hole may begin there. The next piece begins with these NULs.
+    """Returns how many bytes of a piece certainly belong to a long line, or to a hole (a run of NUL
+    bytes), that continues after the piece. If a piece of a line ends with NULs, these NULs do not
+    count, because a hole may begin there. The next piece begins with these NULs.
     """
     return len(piece) - len(piece) % lines.unit if is_hole else lines.size_before_nuls(piece)
 

@@ -3,9 +3,9 @@ inode, or a known file that was rewritten. A look is one search through all patt
 files.
 
 A `Sighting` describes a found file, and says why the file matters. Looks make sightings (module
-`tracking`), and so does `FileReader` if a file's bytes are not those that were read before. One
-decision may require another decision: about the known file that a compressed file contains, about
-the original of a copy, or about the successor of a replaced file.
+`tracking`), and so does `FileReader` if a file's bytes are not those that were read before. To
+decide about one file, the agent may have to decide about another file, too: the known file that a
+compressed file contains, the original of a copy, or the successor of a replaced file.
 """
 
 from __future__ import annotations
@@ -344,7 +344,7 @@ class Recognition:
             self._unreadable.add(sighting.source.topic, found.path, error)
             return None
         if answer is Answer.UNKNOWN and not begins_like(self._host, found.real_path, tracked):
-            # as for a rewritten file, the CRCs in `tracked.marks` show which bytes are new
+            # treated as a rewritten file: the CRCs in `tracked.marks` show which bytes are new
             return Answer.SAME
         return answer
 

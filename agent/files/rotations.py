@@ -118,7 +118,7 @@ class Rotations:
 
     def take_sources(self, sources: Sequence[TailedSource]) -> None:
         """Replaces the sources when the agent reloads its settings. Keeps what the last look found
-        at the paths that the new sources mean, and lists all directories again.
+        at the paths that patterns of the new sources match, and lists all directories again.
         """
         for place in self._places.values():
             place.changed_ns = None
@@ -163,7 +163,7 @@ class Rotations:
         self._waited = list(files)
 
     def places(self) -> Iterator[UnbegunFile]:
-        """The files that the last look found at paths that patterns match, and the empty
+        """Yields the files that the last look found at paths that patterns match, and the empty
         generations that the next looks check again.
         """
         for place in self._places.values():
@@ -205,8 +205,8 @@ class Rotations:
     def _by_directory(
         self, lay: Mapping[str, Found], sources: Sequence[TailedSource]
     ) -> tuple[dict[str, Views], dict[str, dict[str, Found]]]:
-        """For each directory, how patterns lead into it, and the files that the patterns found in
-        it.
+        """Returns, for each directory, how patterns lead into it, and the files that the patterns
+        found in it.
         """
         by_directory: dict[str, dict[str, Found]] = {each: {} for each in self._places}
         views: dict[str, Views] = {each: Views() for each in self._places}
@@ -233,8 +233,9 @@ class Rotations:
     def _led_before(
         self, lay: Mapping[str, Found], sources: Sequence[TailedSource]
     ) -> Iterator[tuple[str, Found]]:
-        """For each path that a pattern matches, if it leads to another real path now or to no file:
-        yields the directory of the file to which it led before, and that file.
+        """Looks at each path that a pattern matches. If the path now leads to another real path
+        than before, or to no file, yields the directory of the file to which the path led before,
+        and that file.
         """
         for path, before in self._lay.items():
             found = lay.get(path)
@@ -259,8 +260,8 @@ class Rotations:
     def _name(
         self, directory: str, here: Mapping[str, Found], moment: Moment, error: OSError
     ) -> None:
-        """Reports a directory that cannot be listed: once for each topic with paths in it that lead
-        to other files than at the last look.
+        """Reports a directory that cannot be listed. Makes one report for each path in the
+        directory that leads to another file than at the last look, for the path's topic.
         """
         place = self._places.get(directory)
         if place is None:
@@ -330,7 +331,7 @@ class Rotations:
     def _is_restless(self, look: Look, changed_ns: int) -> bool:
         """Whether names were changing while the directory was listed. If names were changing, the
         scan of the patterns and the listing show different moments. Then the agent keeps what the
-        last look found, and leaves the decision to the next look.
+        last look found, and the next look decides.
         """
         moment, place = look.moment, look.place
         left = [path for path in look.elsewhere if path in place.lay]
@@ -411,9 +412,9 @@ class Rotations:
                 moment.findings.generations.append((there, index, base))
 
     def _found_again(self, found: Found, sources: Sequence[TailedSource]) -> Found | None:
-        """The found file, at its present path. None if the file is gone; a new file with its inode
-        does not count. Also None if a pattern matches the present path, because a file at such a
-        path is no generation.
+        """Returns the found file as it is at its present path. Returns None if the file is gone,
+        even if a new file has its inode. Also returns None if a pattern matches the present path,
+        because a file at such a path is no generation.
         """
         there = self._host.look(found.real_path)
         if there is None or there.key != found.key:
@@ -435,7 +436,8 @@ def _lay_between(there: Found, now: Found, since_ms: int, *, is_set_back: bool) 
 
 
 def _moved(before: Mapping[str, Found], here: Mapping[str, Found]) -> set[str]:
-    """The paths that lead to different files in `before` and `here`, or are in only one of them."""
+    """Returns the paths that lead to different files in `before` and `here`, or are in only one of
+    them."""
     paths = {path for path, found in before.items() if path not in here}
     for path, found in here.items():
         old = before.get(path)

@@ -32,8 +32,8 @@ class Sighting(NamedTuple):
     @property
     def skip(self) -> int | None:
         """How many of the file's first bytes the agent skips at the first look at its pattern
-        (`start_at: end`); UNMEASURED stands for all bytes of a compressed file. None if the agent
-        skips no bytes.
+        (`start_at: end`); None if the agent skips no bytes. UNMEASURED stands for all bytes of a
+        compressed file.
         """
         return self.found.size if self.is_first and self.source.starts_at_end else None
 

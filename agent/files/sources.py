@@ -60,8 +60,8 @@ class TailedSource:
     deleted_after_ms: int | None = None
 
     def manner_of(self, tracked: TrackedFile, handle: Handle) -> Manner:
-        """How a file is read. With `encoding: utf-16`, the file's first two bytes decide. Raises
-        OSError.
+        """Returns how a file is read. With `encoding: utf-16`, the file's first two bytes decide
+        the byte order. Raises OSError.
         """
         if self.big_endian is not None and tracked.is_big_endian is None:
             head = handle.read(2, 0)
@@ -70,8 +70,8 @@ class TailedSource:
         return self.manner(is_big_endian=bool(tracked.is_big_endian))
 
     def manner(self, *, is_big_endian: bool) -> Manner:
-        """How a file is read. is_big_endian: whether a big-endian byte order mark begins the file's
-        bytes.
+        """Returns how a file is read. is_big_endian: whether a big-endian byte order mark begins
+        the file's bytes.
         """
         usual = Manner(self.recipe, self.framer)
         return self.big_endian if self.big_endian is not None and is_big_endian else usual
@@ -121,8 +121,9 @@ class Views:
     def member(
         self, directory: str, name: str, inode: int, sources: Sequence[TailedSource]
     ) -> Member | None:
-        """The log of which a name in the directory is a generation, as a `Member`. None if a
-        pattern matches or excludes the name itself.
+        """Returns which log a file of the directory was rotated from, according to the file's name.
+        Returns None if the name is not that of a rotated file, or if a pattern matches or excludes
+        it.
         """
         paths = [os.path.join(each, name) for each in self.directories]
         if any(is_meant(path, sources) for path in paths):
@@ -145,7 +146,7 @@ class Views:
 
 
 def shape(name: str) -> str:
-    """A name without its numbers, which is called the name's shape. The names of a program's
+    """Returns the shape of a file's name: the name without its numbers. The names of a program's
     successive logs have the same shape."""
     return _DIGITS.sub("#", name)
 
@@ -156,13 +157,14 @@ def is_meant(path: str, sources: Sequence[TailedSource]) -> bool:
 
 
 def index_of(path: str, sources: Sequence[TailedSource]) -> int | None:
-    """The index of the first source with a pattern that matches a path."""
+    """Returns the index of the first source that has a pattern that matches the path; None if there
+    is none."""
     return next((index for index, each in enumerate(sources) if means(each, path)), None)
 
 
 def source_of(tracked: TrackedFile, sources: Sequence[TailedSource]) -> int | None:
-    """The index of the source whose patterns match a file's path, or the path from which the file
-    was rotated.
+    """Returns the index of the source whose patterns match a file's path, or the path from which
+    the file was rotated.
     """
     for index, source in enumerate(sources):
         if source.topic == tracked.birth.topic and means(source, tracked.meant):
@@ -171,8 +173,9 @@ def source_of(tracked: TrackedFile, sources: Sequence[TailedSource]) -> int | No
 
 
 def member_of(path: str, sources: Sequence[TailedSource]) -> Member | None:
-    """The log from which the file at a path was rotated, and the log's source, as a `Member`. None
-    if a pattern matches or excludes the path itself.
+    """Returns from which log the file at a path was rotated, according to the path, and the log's
+    source. Returns None if the path is not that of a rotated file, or if a pattern matches or
+    excludes it.
     """
     directory, name = os.path.split(path)
     said = generation(name)
@@ -190,8 +193,8 @@ def member_of(path: str, sources: Sequence[TailedSource]) -> Member | None:
 def topics_of(
     members: Mapping[str, Member], left: Iterable[str], sources: Sequence[TailedSource]
 ) -> set[str]:
-    """The topics of the generations in a directory, and the topics whose patterns match the paths
-    in `left`. These paths lead to another file than at the last look.
+    """Returns the topics of the generations in a directory, and the topics whose patterns match the
+    paths in `left`. These paths lead to another file than at the last look.
     """
     topics = {sources[each.source].topic for each in members.values()}
     return topics | {each.topic for each in sources for path in left if means(each, path)}

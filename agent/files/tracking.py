@@ -101,6 +101,7 @@ class Tracker:
         """
         self._forget_at = 0.0
         self.flying: dict[int, TrackedFile] = {}  # the files that have flights (bytes under way)
+
         # says for a file id whether some of its bytes were lost
         self.has_lost: Callable[[int], bool] = lambda _file: False
 
@@ -193,15 +194,16 @@ class Tracker:
         self._known.note(tracked)
 
     def take_changed(self) -> list[TrackedFile]:
-        """The files that were passed to `note` since the last call."""
+        """Returns the files that were passed to `note` since the last call."""
         return self._known.take_changed()
 
     def take_unopened(self) -> list[UnopenedFile] | None:
-        """The files that could not be opened yet; None if they are the same as at the last call."""
+        """Returns the files that could not be opened yet; None if they are the same as at the last
+        call."""
         return self._unopened.take_changed()
 
     def take_unbegun(self) -> tuple[list[str], list[UnbegunFile]] | None:
-        """What has changed in the list of files without a file id since the last call (see
+        """Returns what has changed in the list of files without a file id since the last call (see
         `Unbegun.take_changed`)."""
         return self._unbegun.take_changed()
 
@@ -300,7 +302,7 @@ class Tracker:
             self._unreadable.add(topic, directory, UNMOUNTED)
 
     def _scan(self, now: float) -> tuple[dict[str, Found], set[FileKey]]:
-        """The files to which the patterns lead, by path, and the keys of these files."""
+        """Returns the files to which the patterns lead, by path, and the keys of these files."""
         keys: set[FileKey] = set()
         lay: dict[str, Found] = {}
         linked: dict[str, str] = {}
@@ -352,8 +354,8 @@ class Tracker:
             self._rotations.wait_for(found, sighting.number, base, sighting.now)
 
     def _without_id(self) -> Iterator[UnbegunFile]:
-        """The files that have no file id and could be opened: empty files, and files that are too
-        old."""
+        """Yields the files that have no file id and could be opened: empty files, and files that
+        are too old."""
         for each in self._rotations.places():
             if not self._known.knows(each.found) and not self._unopened.has(each.found.key):
                 yield each
@@ -383,7 +385,7 @@ class Tracker:
         return lay, rotated
 
     def _place_of(self, path: str) -> str:
-        """The real path to which `path`, which a pattern matches, leads."""
+        """Returns the real path to which `path`, which a pattern matches, leads."""
         found = self._host.look(path)
         if found is not None:
             return found.real_path
@@ -538,7 +540,7 @@ def _by_birth(tracked: TrackedFile) -> tuple[int, int]:
 
 
 def _by_age(generation_: tuple[Found, int, str]) -> int:
-    """The sort key of a generation: its time of birth or, if that is unknown, its time of change.
-    So an original comes before its copies."""
+    """Returns the sort key of a generation: its time of birth or, if that is unknown, its time of
+    change. So an original comes before its copies."""
     found = generation_[0]
     return found.changed_ns if found.born_ns is None else found.born_ns

@@ -40,7 +40,7 @@ class Unbegun:
         return found._replace(key=there.key)
 
     def all(self) -> list[UnbegunFile]:
-        """All files that had no file id at the last look."""
+        """Returns all files that had no file id at the last look."""
         return list(self._files.values())
 
     def was_written(self, found: Found) -> bool:
@@ -66,8 +66,8 @@ class Unbegun:
                 self._new[path] = each
 
     def take_changed(self) -> tuple[list[str], list[UnbegunFile]] | None:
-        """Since the last call: the paths whose files left this list, and the files that are new or
-        have changed; None if nothing has changed.
+        """Returns what has changed in this list since the last call: the paths whose files have
+        left it, and the files that are new or have changed. Returns None if nothing has changed.
         """
         if not self._gone and not self._new:
             return None

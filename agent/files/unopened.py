@@ -1,8 +1,7 @@
 """Remembers files that were found but could not be opened yet. The agent reads each of these files
-later, or declares it lost. A look is one search for the host's files.
-
-The state stores these files. If one of them is deleted before it can be read, only the state shows
-that it existed.
+later, or declares it lost. A look is one search for the host's files. The state stores the files
+that could not be opened yet. If such a file is deleted before it can be read, only the state shows
+that the file existed.
 """
 
 from __future__ import annotations
@@ -25,18 +24,19 @@ class Unopened:
         self._files = {each.found.key: each for each in files}
 
     def take_changed(self) -> list[UnopenedFile] | None:
-        """All files that could not be opened yet; None if they are the same as at the last call."""
+        """Returns all files that could not be opened yet; None if they are the same as at the last
+        call."""
         is_changed, self._is_changed = self._is_changed, False
         return list(self._files.values()) if is_changed else None
 
     def all(self) -> list[UnopenedFile]:
-        """All files that could not be opened yet."""
+        """Returns all files that could not be opened yet."""
         return list(self._files.values())
 
     def add(self, file: UnopenedFile) -> None:
-        """Adds a file that was found and cannot be opened. If the file was added before,
-        `may_begin` stays true if it was true, even if the file seems too old by now, and `skip`
-        keeps its first value.
+        """Adds a file that was found and cannot be opened. If the file was added before, `skip`
+        keeps its first value, and `may_begin` (whether the agent may begin a file id for the file)
+        stays true if it was true, even if the file seems too old by now.
         """
         before = self._files.get(file.found.key)
         if before is not None and before.found.born_ns == file.found.born_ns:
@@ -67,8 +67,8 @@ class Unopened:
         return True
 
     def skip_of(self, sighting: Sighting) -> int | None:
-        """How many of a file's first bytes are skipped; None if no bytes are skipped. If the file
-        could not be opened at an earlier look, returns the number that was noted then.
+        """Returns how many of a file's first bytes are skipped; None if no bytes are skipped. If
+        the file could not be opened at an earlier look, returns the number that was noted then.
         """
         found = sighting.found
         before = self._files.get(found.key)

@@ -58,8 +58,8 @@ class Unreadable:
             del self.by_topic[topic][path]
 
     def hidden(self) -> set[str]:
-        """The unreadable paths at or below which there may be files. Broken links are left out,
-        because they hide no file.
+        """Returns the unreadable paths at or below which there may be files. Broken links are left
+        out, because they hide no file.
         """
         return {path for reasons in self.by_topic.values() for path in reasons} - self._dead
 

@@ -69,7 +69,8 @@ class Inbox(FileSystemEventHandler):
         self._reader, self._writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
 
     def fileno(self) -> int:
-        """The descriptor to wait on. The descriptor is readable when there are paths to take."""
+        """Returns the descriptor on which the caller can wait: it is readable when there are paths
+        to take."""
         return self._reader
 
     def dispatch(self, event: FileSystemEvent) -> None:
@@ -101,7 +102,7 @@ class Inbox(FileSystemEventHandler):
         return taken
 
     def close(self) -> None:
-        """Closes the descriptors. The caller must make sure that no event comes afterwards."""
+        """Closes the descriptors. The caller must make sure that no event comes after this call."""
         os.close(self._reader)
         os.close(self._writer)
 

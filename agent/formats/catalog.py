@@ -44,8 +44,8 @@ class Format:
     start: str | None = None
 
     def document(self) -> dict[str, Any]:
-        """The format as a JSON document. The time and the pattern of the first line have the form
-        of a source's settings `timestamp` and `multiline`.
+        """Returns the format as a JSON document. The time and the pattern of the first line have
+        the form of a source's settings `timestamp` and `multiline`.
         """
         entry: dict[str, Any] = {"what": self.what}
         if self.pattern is not None:
@@ -61,7 +61,7 @@ class Format:
         return {"format": self.name, **entry, "sample": self.sample}
 
     def text(self) -> str:
-        """This log format as YAML text, to show to people."""
+        """Returns this log format as YAML text, to show to people."""
         return str(yaml.safe_dump(self.document(), sort_keys=False, width=1000))
 
     @property
@@ -88,8 +88,8 @@ class Format:
         return (self.start and MultilineSettings(type="start", pattern=self.start)) or None
 
     def timestamp(self, timezone: str) -> TimestampSettings | None:
-        """The setting `timestamp`; None if the format has no time. timezone: the zone of times that
-        name no zone.
+        """Returns the setting `timestamp`; None if the format has no time. timezone: the zone of
+        times that name no zone.
         """
         if self.time is None:
             return None
@@ -99,7 +99,7 @@ class Format:
 
 @cache
 def formats() -> dict[str, Format]:
-    """All formats by name, in the order of the catalog."""
+    """Returns all formats by name, in the order of the catalog."""
     # imported only here, because the import takes 10 ms, and few sources name a format
     from importlib.resources import files
 
@@ -109,17 +109,17 @@ def formats() -> dict[str, Format]:
 
 
 def applied(settings: AgentSettings) -> AgentSettings:
-    """The settings, with the changes that `of_source` makes in each source. Raises
-    ConfigurationRefused if there is no such format.
+    """Returns the settings after `of_source` has changed each source. Raises ConfigurationRefused
+    if there is no such format.
     """
     return replace(settings, sources=[of_source(each) for each in settings.sources])
 
 
 def of_source(source: SourceSettings) -> SourceSettings:
-    """The source, with the settings `parser`, `timestamp` and `multiline` that its format or its
-    conversion pattern stands for. If the source itself sets `timestamp` or `multiline`, these
-    settings stay. Raises ConfigurationRefused if there is no such format, or if lines written with
-    the pattern cannot be parsed.
+    """Returns the source with the settings `parser`, `timestamp` and `multiline` in place of its
+    format or conversion pattern, which stands for them. If the source itself sets `timestamp` or
+    `multiline`, these settings stay. Raises ConfigurationRefused if there is no such format, or if
+    lines written with the pattern cannot be parsed.
     """
     if source.parser.type in ("log4j", "python"):
         return _of_layout(source)
@@ -140,7 +140,7 @@ def of_source(source: SourceSettings) -> SourceSettings:
 
 
 def _of_layout(source: SourceSettings) -> SourceSettings:
-    """The source, with a regular expression in place of its conversion pattern."""
+    """Returns the source with a regular expression in place of its conversion pattern."""
     from skidway.agent.formats import log4j, python_logging  # imported here: few sources use them
 
     assert source.parser.pattern is not None  # `ParserSettings` has checked it

@@ -81,9 +81,9 @@ class DateRefused(SkidwayError):
 @dataclass(frozen=True, slots=True)
 class Date:
     """A compiled date pattern. pattern: a regular expression (RE2) for the time. rest: a regular
-    expression for the digits of the fraction of a second that come after the time and are not used.
-    format: the time's format, as in the setting `timestamp`; None if the date pattern has no day,
-    because a time without a day names no moment.
+    expression for further digits of the second's fraction, which come after the time and are not
+    used. format: the time's format, as in the setting `timestamp`; None if the date pattern has no
+    day, because a time without a day names no moment.
     """
 
     pattern: str
@@ -123,7 +123,7 @@ def compiled(text: str) -> Date:
 
 
 def escaped(text: str) -> str:
-    """A regular expression (RE2) that matches exactly this text."""
+    """Returns a regular expression (RE2) that matches exactly this text."""
     return re.sub(r"([\\.^$*+?{}\[\]|()])", r"\\\1", text)
 
 
@@ -132,8 +132,8 @@ def _has_day(form: str) -> bool:
 
 
 def _runs(text: str) -> list[tuple[int, str, bool]]:
-    """The parts of a date pattern, each one a sequence of one letter (`yyyy`) or literal text. For
-    each part: its index in the pattern, its text, and whether it is literal text.
+    """Returns the parts of a date pattern, each one a sequence of one letter (`yyyy`) or literal
+    text. For each part, returns its index in the pattern, its text, and whether it is literal text.
     """
     found: list[tuple[int, str, bool]] = []
     at = 0

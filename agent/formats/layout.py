@@ -1,5 +1,5 @@
 """What the compilers of log4j's patterns and of Python's formats have in common: the pieces and
-groups of a regular expression, and errors that mark the refused place in the pattern.
+groups of a regular expression, and errors that point at the refused part of the pattern.
 """
 
 from __future__ import annotations
@@ -78,11 +78,12 @@ class Groups:
         return f"(?P<{group}>{regex})"
 
     def refuse(self, at: int, why: str) -> NoReturn:
-        """Raises ConfigurationRefused. The error marks the place `at` in the pattern."""
+        """Raises ConfigurationRefused. The error points at the character `at` of the pattern."""
         self.refuse_setting("pattern", why, self.text, at)
 
     def refuse_setting(self, setting: str, why: str, text: str, at: int) -> NoReturn:
-        """Raises ConfigurationRefused. The error marks the place `at` in the text of a setting."""
+        """Raises ConfigurationRefused. The error points at the character `at` of the setting's
+        text."""
         raise ConfigurationRefused(f"parser.{setting}: {why}\n    {text}\n    {' ' * at}^")
 
 
@@ -101,8 +102,9 @@ def check_order(groups: Groups, pieces: Sequence[Piece]) -> None:
 
 
 def padded(piece: Piece, width: int, *, is_left: bool) -> list[Piece]:
-    """The piece, and a piece for the blanks that fill its text up to the directive's least width.
-    is_left: whether the text comes first, and the blanks after it.
+    """Returns two pieces: the given one, and one for the blanks that are added if the directive's
+    text is shorter than its least width. is_left: whether the text comes first, and the blanks
+    after it.
     """
     if is_left:
         return [piece, Piece(piece.at, "", _BLANKS, "mark")]
@@ -115,7 +117,8 @@ def padded(piece: Piece, width: int, *, is_left: bool) -> list[Piece]:
 
 
 def settled(pieces: Sequence[Piece]) -> list[Piece]:
-    """The pieces, changed so that the blanks that pad a text never become a part of the next text.
+    """Returns the pieces, changed so that the blanks that pad a text never become a part of the
+    next text.
 
     Otherwise, `INFO  Cart - a - b` could be read in two ways by the pattern `%-5p %X{id} %c - %m`:
     with the id `Cart -`, or with an empty id. So after such blanks, a text that may be empty does
@@ -140,8 +143,8 @@ def settled(pieces: Sequence[Piece]) -> list[Piece]:
 
 
 def _text_follows(pieces: Sequence[Piece]) -> bool:
-    """Whether the first piece that does not stand for blanks is a text that may be empty, and is
-    not the last piece.
+    """Whether the next piece that does not stand for blanks is a text that may be empty, and more
+    such pieces follow it.
     """
     read = [piece for piece in pieces if piece.kind != "mark" and piece.name != " "]
     return len(read) > 1 and read[0].kind == "text" and TEXT in read[0].regex

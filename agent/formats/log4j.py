@@ -8,7 +8,7 @@ parentheses only enclose other directives, and become no groups. If a directive 
 the text ends where the pattern's next literal text begins. So two such directives need literal text
 between them. The message takes the rest of the record, so a stack trace is a part of the message.
 If lines that a pattern writes cannot be divided into its directives again, the pattern is refused.
-The error message marks the refused place in the pattern.
+The error message points at the refused part of the pattern.
 """
 
 from __future__ import annotations
@@ -72,7 +72,8 @@ def compiled(pattern: str) -> Layout:
 
 
 def _expanded(pattern: str) -> str:
-    """The pattern, with each variable (`${name}` or `${name:-default}`) replaced by its value."""
+    """Returns the pattern, with each variable (`${name}` or `${name:-default}`) replaced by its
+    value."""
     while (at := pattern.rfind("${")) >= 0:  # the last variable contains no other variable
         end = _bracket_end(pattern, at + 1)
         if end < 0:
@@ -86,7 +87,8 @@ def _expanded(pattern: str) -> str:
 
 
 def _bracket_end(text: str, at: int) -> int:
-    """The index after the bracket that closes the curly bracket at `at`; -1 if none closes it."""
+    """Returns the index after the bracket that closes the curly bracket at `at`; -1 if none closes
+    it."""
     depth = 0
     for place in range(at, len(text)):
         depth += {"{": 1, "}": -1}.get(text[place], 0)
@@ -96,8 +98,8 @@ def _bracket_end(text: str, at: int) -> int:
 
 
 def _without_tail(pieces: list[Piece]) -> list[Piece]:
-    """The pieces without the line end and the stack trace if the pattern ends with them. The
-    message takes their text.
+    """Leaves out the line end and the stack trace, if the pattern ends with them. The message takes
+    their text.
     """
     end = len(pieces)
     while end and pieces[end - 1].kind in ("mark", "trace", "newline"):
@@ -123,13 +125,13 @@ class _Compiler:
     zone: str | None = None
 
     def pieces(self) -> list[Piece]:
-        """The pieces of the whole pattern."""
+        """Returns the pieces of the whole pattern."""
         found, at = self._until(0, "")
         assert at == len(self.text)
         return found
 
     def _until(self, at: int, closing: str) -> tuple[list[Piece], int]:
-        """The pieces up to a closing bracket, and the index of this bracket."""
+        """Returns the pieces up to a closing bracket, and the index of this bracket."""
         found: list[Piece] = []
         begin = at
         while at < len(self.text) and self.text[at] != closing:
@@ -169,8 +171,8 @@ class _Compiler:
         return _padded([self._group(at, name, options)], match), end
 
     def _options(self, at: int) -> tuple[list[str], int]:
-        """The texts in the curly brackets that follow one another from index `at` on, and the index
-        after the last bracket.
+        """Returns the texts in the curly brackets that follow one another from index `at` on, and
+        the index after the last bracket.
         """
         found = []
         while self.text[at : at + 1] == "{":
@@ -221,13 +223,14 @@ class _Compiler:
 
 
 def _mark(at: int) -> Piece:
-    """A piece that matches the escape code with which a color begins or ends, or nothing."""
+    """Returns a piece that matches the escape code with which a color begins or ends. The escape
+    code may be missing in a record."""
     return Piece(at, "", _ANSI, "mark")
 
 
 def _padded(pieces: list[Piece], match: re.Match[str]) -> list[Piece]:
-    """The pieces of a directive, with a piece for the blanks that fill their text up to the
-    directive's least width."""
+    """Returns the pieces of a directive. If the directive has a least width, one more piece is for
+    the blanks that are added to a shorter text."""
     if not match["width"]:
         return pieces
     width, is_left = int(match["width"]), bool(match["left"])
@@ -238,7 +241,8 @@ def _padded(pieces: list[Piece], match: re.Match[str]) -> list[Piece]:
 
 
 def _literal(text: str, at: int) -> tuple[str, int]:
-    """The literal character at index `at`, and how many characters of the pattern stand for it."""
+    """Returns the literal character at index `at`, and how many characters of the pattern stand for
+    it."""
     if text.startswith("%%", at):
         return "%", 2
     if text[at] == "\\" and at + 1 < len(text):

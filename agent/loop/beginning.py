@@ -49,8 +49,8 @@ def check_cluster(
 
 
 def open_topics(intents: Iterable[Intent], recipes: Mapping[bytes, Recipe]) -> set[str]:
-    """The data topics to which the state's intents send records (not the topics for rejected
-    lines)."""
+    """Returns the data topics to which the state's intents send records (not the topics for
+    rejected lines)."""
     named = (recipes.get(intent.recipe) for intent in intents)
     return {recipe.data.name for recipe in named if recipe is not None}
 
@@ -77,10 +77,10 @@ def first_changes(
 def without_floor(
     state: StateDatabase, destinations: Iterable[Destination]
 ) -> list[TopicPartition]:
-    """The partitions for which the state has no floor. A partition's floor is the offset from which
-    the agent reads the partition when it looks for records that may have arrived. Before a starting
-    agent sends anything, it asks the cluster for the log end offsets of the partitions without a
-    floor. These offsets become the floors.
+    """Returns the partitions for which the state has no floor. A partition's floor is the offset
+    from which the agent reads the partition when it looks for records that may have arrived. Before
+    a starting agent sends anything, it asks the cluster for the log end offsets of the partitions
+    without a floor. These offsets become the floors.
 
     If the state has unsettled intents, the list is empty. Records of these intents may be before
     the log end offsets, so the partitions must be read from their beginning.
@@ -103,8 +103,8 @@ def floors(
     ends: Mapping[TopicPartition, int],
     changes: Changes,
 ) -> dict[TopicPartition, int]:
-    """The floor of each partition. When the agent looks for records of intents, it reads each
-    partition from the partition's floor on, or from offset 0 if the partition has no floor.
+    """Returns the floor of each partition. When the agent looks for records of intents, it reads
+    each partition from the partition's floor on, or from offset 0 if the partition has no floor.
     """
     ids = _topic_ids(destinations)
     changes.put_floors((tp, ids[tp.topic], end) for tp, end in ends.items())
@@ -112,8 +112,8 @@ def floors(
 
 
 def _floors(state: StateDatabase, destinations: Iterable[Destination]) -> dict[TopicPartition, int]:
-    """The floors from the state. Leaves out topics that were deleted and made again after their
-    floors were stored."""
+    """Returns the floors from the state. Leaves out topics that were deleted and made again after
+    their floors were stored."""
     ids = _topic_ids(destinations)
     return {
         tp: floor
@@ -128,9 +128,9 @@ def _topic_ids(destinations: Iterable[Destination]) -> dict[str, str]:
 
 
 def since(state: StateDatabase) -> dict[str, int]:
-    """For each topic, the time (ms) of its last seal, which says that all lines up to this time are
-    counted. If a topic has no seal: the time at which the agent first started with the topic. Files
-    that changed after this time may be unknown to the agent.
+    """Returns, for each topic, the time (ms) of its last seal, which says that all lines up to this
+    time are counted. If a topic has no seal, returns the time at which the agent first started with
+    the topic. Files that changed after this time may be unknown to the agent.
     """
     found = state.since()
     for name, topic in state.topics().items():
@@ -140,8 +140,8 @@ def since(state: StateDatabase) -> dict[str, int]:
 
 
 def unannounced(files: Iterable[TrackedFile], mail: Mail) -> list[TrackedFile]:
-    """The open files that must be announced to the audit once more, because their announcement is
-    neither acknowledged by the brokers nor in the state's outbox."""
+    """Returns the open files that must be announced to the audit once more, because their
+    announcement is neither acknowledged by the brokers nor in the state's outbox."""
     waiting = mail.announced_files()
     return [
         tracked

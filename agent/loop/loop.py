@@ -133,8 +133,8 @@ class Loop:
         return self._topics.names
 
     def refusal(self, destinations: Sequence[Destination]) -> str | None:
-        """A sentence that says why the running agent cannot use these destinations (topics with
-        their partitions and recipes) now; None if it can."""
+        """Returns a sentence that says why the running agent cannot use these destinations (topics
+        with their partitions and recipes) now; None if it can."""
         if self.is_stopping or self._accounts.leaving.is_asked:
             return "the agent is ending"
         if self.full_reason is not None:
@@ -154,7 +154,8 @@ class Loop:
         patterns before it reads, and its transaction stores the new destinations. Bytes that
         already have an intent are sent as the intent says.
 
-        ends: the log end offsets of the partitions of new topics, which are not in `topics` yet.
+        ends: for new topics (those that are not in `topics` yet), the log end offsets of their
+        partitions.
         """
         changes = self._first or Changes()
         self._settings = settings
@@ -218,8 +219,8 @@ class Loop:
         return self._sealed.keys() - self._accounts.leaving.kept
 
     def obstacles(self) -> list[str]:
-        """Sentences that tell an operator what still prevents the agent from sending last words
-        (see `leave`)."""
+        """Returns sentences that tell an operator what still prevents the agent from sending last
+        words (see `leave`)."""
         tracker = self.tracker
         return list(obstacles(self.unsaid, tracker.files.values(), tracker.unreadable))
 
@@ -238,7 +239,7 @@ class Loop:
             events.lines_rejected(untold)
 
     def patience_s(self) -> float:
-        """How long the loop may wait for an event before the next turn (s)."""
+        """Returns how long the loop may wait for an event before the next turn (s)."""
         now = self._clock.monotonic()
         if self._unwritten is not None:
             return PATIENCE_S
@@ -259,8 +260,8 @@ class Loop:
 
     @property
     def reading_back(self) -> dict[str, object] | None:
-        """Facts, for /health, about the records that the agent looks for in the brokers' logs. None
-        if the agent looks for no records.
+        """For /health: facts about the records that the agent looks for in the brokers' logs; None
+        if it looks for no records.
         """
         now = self._clock.monotonic()
         said, refused = self._inquiry.status(now) or {}, self._refused.status(now)

@@ -34,7 +34,7 @@ class Schedule:
         return now >= self._at
 
     def in_s(self, now: float) -> float:
-        """The time until the next look (s)."""
+        """Returns the time until the next look (s)."""
         return self._at - now
 
     def ask(self, now: float) -> None:

@@ -19,8 +19,8 @@ from skidway.errors import ConfigurationRefused
 
 
 def path_groups(patterns: Sequence[str]) -> list[str]:
-    """The names of the groups that all patterns have, sorted. Raises ConfigurationRefused if RE2
-    refuses a pattern, or if the patterns have different groups.
+    """Returns the names of the groups that all patterns have, sorted. Raises ConfigurationRefused
+    if RE2 refuses a pattern, or if the patterns have different groups.
     """
     found: list[list[str]] = []
     for pattern in patterns:

@@ -20,7 +20,7 @@ class Aliases:
 
 
 def aliases_of(schema: Any) -> Aliases | None:
-    """The aliases of an Avro schema's fields, at every depth; None if there are none."""
+    """Returns the aliases of an Avro schema's fields, at every depth; None if there are none."""
     match schema:
         case list():
             found = [aliases_of(each) for each in schema]
@@ -38,8 +38,8 @@ def aliases_of(schema: Any) -> Aliases | None:
 
 
 def renamed(value: Any, aliases: Aliases) -> Any:
-    """The value, with each alias replaced by the name of its field. If an object has both an alias
-    and the field's name, the member with the field's name counts.
+    """Returns the value, with each alias replaced by the name of its field. If an object has both
+    an alias and the field's name, the member with the field's name counts.
     """
     if type(value) is list:
         return [renamed(each, aliases) for each in value]

@@ -36,7 +36,7 @@ def order_of(head: bytes) -> str:
 
 
 def mark_of(encoding: str) -> bytes:
-    """The bytes of an encoding's byte order mark; empty if the encoding has none."""
+    """Returns the bytes of an encoding's byte order mark; empty if the encoding has none."""
     return _MARKS.get(encoding, b"")
 
 
@@ -48,9 +48,9 @@ def marked(text: bytes, encoding: str) -> bytes:
 
 
 def in_order(text: bytes, encoding: str) -> bytes:
-    """The inverse of `marked`: text without its mark, with its bytes swapped if the mark shows
-    another byte order than that of `encoding`. utf-16 counts as little-endian. Returns text without
-    a mark unchanged.
+    """Removes the byte order mark of a text, and swaps the bytes of the text if the mark shows
+    another byte order than that of `encoding`. (utf-16 counts as little-endian.) If the text has no
+    mark, returns it unchanged.
     """
     own = UTF_16LE if encoding == UTF_16 else encoding
     if own not in WIDE or not has_order(text):
@@ -68,5 +68,5 @@ def has_order(text: bytes) -> bool:
 
 
 def unit_bytes(encoding: str) -> int:
-    """How many bytes a code unit has."""
+    """Returns how many bytes a code unit has."""
     return 2 if encoding in WIDE else 1

@@ -76,20 +76,21 @@ def unwrap(kind: str, lines: pa.BinaryArray) -> Unwrapped:
 
 
 def follows(lines: Unwrapped) -> Booleans:
-    """For each line, whether its text is the next part of the text in the line before it."""
+    """Returns, for each line, whether its text is the next part of the text in the line before
+    it."""
     found = np.zeros(len(lines.is_good), np.bool_)
     found[1:] = lines.is_part[:-1] & lines.is_good[:-1] & lines.is_good[1:] & ~_differs(lines)[1:]
     return found
 
 
 def whole_texts(lines: Unwrapped) -> pa.BinaryArray:
-    """The texts that the container wrote, each with all its parts."""
+    """Returns the texts that the container wrote, each with all its parts."""
     return _concatenated(lines.texts, np.flatnonzero(~follows(lines)))
 
 
 def is_alone(lines: Unwrapped) -> Booleans:
-    """For each line, whether it must not be in the same record as the line before it: their streams
-    differ, or one of the two is not in the runtime's format."""
+    """Returns, for each line, whether it must not be in the same record as the line before it:
+    their streams differ, or one of the two is not in the runtime's format."""
     alone = ~lines.is_good | _differs(lines)
     alone[1:] |= ~lines.is_good[:-1]
     return alone
@@ -145,12 +146,12 @@ class ContainerParser:
 
 
 def without_fields(schema: pa.Schema) -> pa.Schema:
-    """The schema without FIELDS (the fields for the stream and the time)."""
+    """Returns the schema without FIELDS (the fields for the stream and the time)."""
     return pa.schema([field for field in schema if field.name not in FIELDS])
 
 
 def _lines_of(records: pa.BinaryArray) -> tuple[pa.BinaryArray, Int64s]:
-    """The lines of records, and for each record the index of its first line."""
+    """Returns the lines of records, and for each record the index of its first line."""
     if not any(byte in spans(records)[0][:-1] for byte in (b"\n", b"\r", b"\0")):
         return records, np.arange(len(records))  # each record is one line
     lengths = sizes(records)
@@ -164,8 +165,8 @@ def _lines_of(records: pa.BinaryArray) -> tuple[pa.BinaryArray, Int64s]:
 
 
 def _joined(lines: Unwrapped, first: Int64s, count: int) -> pa.BinaryArray:
-    """For each record, the texts of its lines, joined. There is a line end between two texts, but
-    not between two parts of the same text.
+    """Returns, for each record, the texts of its lines, joined. There is a line end between two
+    texts, but not between two parts of the same text.
     """
     if len(first) == count:
         return lines.texts
@@ -188,7 +189,7 @@ def _concatenated(texts: pa.BinaryArray, first: Int64s) -> pa.BinaryArray:
 
 
 def _differs(lines: Unwrapped) -> Booleans:
-    """For each line, whether its stream is not the stream of the line before it."""
+    """Returns, for each line, whether its stream is not the stream of the line before it."""
     differs = np.zeros(len(lines.streams), np.bool_)
     streams = np.asarray(pc.equal(lines.streams, b"stdout"))
     differs[1:] = streams[1:] != streams[:-1]

@@ -117,7 +117,8 @@ def _is(texts: pa.StringArray, text: str) -> Booleans:
 
 
 def split(line: str, delimiter: str) -> list[str] | str:
-    """The values of one line, or a sentence that says why the line cannot be cut into values."""
+    """Returns the values of one line, or a sentence that says why the line cannot be cut into
+    values."""
     values: list[str] = []
     at = 0
     while True:
@@ -138,8 +139,8 @@ def split(line: str, delimiter: str) -> list[str] | str:
 
 
 def _quoted(line: str, at: int) -> tuple[str, int]:
-    """The quoted value that begins at index `at`, and the index after its closing quotation mark.
-    The index is -1 if the value has no closing quotation mark.
+    """Returns the quoted value that begins at index `at`, and the index after its closing quotation
+    mark. The index is -1 if the value has no closing quotation mark.
     """
     parts = []
     while True:
@@ -168,7 +169,7 @@ class _Cuts:
     is_odd: Booleans
 
     def columns(self, names: Sequence[str], good: Booleans) -> dict[str, pa.StringArray]:
-        """The values of each column. Lines for which `good` is false get empty values."""
+        """Returns the values of each column. Lines for which `good` is false get empty values."""
         rows = np.flatnonzero(good)
         text = np.frombuffer(self.data, np.uint8)
         has_quotes = QUOTE.encode() in self.data
@@ -215,7 +216,7 @@ def _cut(lines: pa.StringArray, delimiter: str) -> _Cuts:
 
 
 def _odd_lines(data: bytes, quotes: Int64s, first: Int64s, end: Int64s, delimiter: int) -> Booleans:
-    """Which lines have a quotation mark that is neither at the edge of a value nor doubled.
+    """Returns which lines have a quotation mark that is neither at the edge of a value nor doubled.
 
     In any other line, the first, third, fifth quotation mark and so on begin a quoted part, and the
     quotation mark after each of them ends the part. A doubled quotation mark counts as two: the
@@ -236,7 +237,7 @@ def _odd_lines(data: bytes, quotes: Int64s, first: Int64s, end: Int64s, delimite
 def _with_rows(
     found: Mapping[str, pa.StringArray], rows: Mapping[int, Sequence[str]]
 ) -> dict[str, pa.StringArray]:
-    """The columns, with the values of some rows replaced. rows: the new values, by row."""
+    """Replaces the values of some rows in the columns. rows: the new values, by row."""
     result = {}
     for index, (name, column) in enumerate(found.items()):
         mask = np.zeros(len(column), np.bool_)

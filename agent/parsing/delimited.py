@@ -115,7 +115,8 @@ class DelimitedPattern:
 
 
 def compiled(pattern: str, *, dot_all: bool = False) -> DelimitedPattern | None:
-    """The compiled pattern; None if it is not simple. dot_all: whether `.` matches line ends."""
+    """Returns the compiled pattern; None if it is not simple. dot_all: whether `.` matches line
+    ends."""
     text = pattern.removeprefix("^")
     if text.endswith("$") and not text.endswith("\\$"):
         text = text[:-1]
@@ -134,7 +135,7 @@ def compiled(pattern: str, *, dot_all: bool = False) -> DelimitedPattern | None:
 
 
 def _literal(text: str, at: int) -> tuple[bytes, int]:
-    """The literal that begins at index `at` of a pattern, and the index after it."""
+    """Returns the literal that begins at index `at` of a pattern, and the index after it."""
     found = _LITERAL.match(text, at)
     if found is None:
         return b"", at
@@ -142,8 +143,8 @@ def _literal(text: str, at: int) -> tuple[bytes, int]:
 
 
 def _stop(kind: str, after: bytes) -> int | None:
-    """The index of the first character of a literal that a group cannot contain; None if the group
-    can contain all of them."""
+    """Finds the first character of the literal `after` that a group of this kind cannot contain.
+    Returns its index; None if the group can contain all characters of the literal."""
     if kind == _NOT_BLANK:
         stops = _BLANK
     elif kind == _DIGITS:
@@ -168,9 +169,9 @@ class _Scan:
         self._index = at  # for each line: the index in `_places(stop)` of the line's next stop
 
     def next(self, stop: int) -> Int64s:
-        """For each line, the first position of the byte `stop` at or after the position from which
-        the line is scanned next. A line without such a byte does not match; for such a line,
-        returns the line's end.
+        """Returns, for each line, the first position of the byte `stop` at or after the position
+        from which the line is scanned next. A line without such a byte does not match; for such a
+        line, returns the line's end.
         """
         places = self._places(stop)
         if stop != self._stop:
@@ -196,8 +197,8 @@ class _Scan:
                 self._index = self._index + 1
 
     def refuse(self, bytes_: bytes, first: Int64s, end: Int64s) -> None:
-        """Marks as not matching each line that has one of the bytes `bytes_` between `first` and
-        `end`.
+        """Notes that a line does not match if one of the bytes `bytes_` is between its `first` and
+        its `end`.
         """
         controls = self._controls()
         if len(controls):
@@ -213,8 +214,8 @@ class _Scan:
             self.good &= np.searchsorted(places, first) == np.searchsorted(places, end)
 
     def _places(self, byte: int) -> Int64s:
-        """All positions of a byte in the buffer, in rising order, and then the position after the
-        last line."""
+        """Returns all positions of a byte in the buffer, in rising order, and then the position
+        after the last line."""
         places = self._found.get(byte)
         if places is None:
             places = np.append(np.flatnonzero(self._data == byte), len(self._data))
@@ -222,7 +223,7 @@ class _Scan:
         return places
 
     def _controls(self) -> Int64s:
-        """All positions of control characters, which are few in most logs."""
+        """Returns all positions of control characters, which are few in most logs."""
         places = self._found.get(-1)
         if places is None:
             # the last byte of the buffer is left out: it belongs to no line
@@ -233,8 +234,8 @@ class _Scan:
         return places
 
     def require_digits(self, first: Int64s, end: Int64s) -> None:
-        """Marks as not matching each line that has another byte than a digit between `first` and
-        `end`.
+        """Notes that a line does not match if a byte between its `first` and its `end` is not a
+        digit.
         """
         first, end = (np.where(self.good, each, self.end) for each in (first, end))
         texts = slices(self._text, first, end).view(pa.string())

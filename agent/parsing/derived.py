@@ -40,8 +40,9 @@ _TIMESTAMP = {"type": "long", "logicalType": "timestamp-millis"}
 
 
 def record_name(topic: str) -> str:
-    """The topic as an Avro name. Characters that are not allowed in an Avro name become `_`. If the
-    topic begins with a digit, or has the name of a primitive type, `_` is put before it.
+    """Returns the topic as an Avro name. Characters that are not allowed in an Avro name become
+    `_`. If the topic begins with a digit, or has the name of a primitive type, `_` is put before
+    it.
     """
     name = _NOT_OF_A_NAME.sub("_", topic)
     return f"_{name}" if name[:1].isdigit() or name in PRIMITIVES else name
@@ -61,7 +62,7 @@ def schema(
     optional: Sequence[str] = (),
     with_extra: bool = False,
 ) -> str:
-    """The schema of a source.
+    """Returns the schema of a source.
 
     groups: the fields that the parser fills. types: the types of the groups that are not strings.
     The fields of these groups may be null, and so may the fields of the `optional` groups. added:
@@ -107,8 +108,8 @@ def schema(
 
 
 def time_field(groups: Sequence[str]) -> str:
-    """The name of the field that takes the parsed time: `timestamp`, or `event_time` if a group is
-    named `timestamp`."""
+    """Returns the name of the field that takes the parsed time: `timestamp`, or `event_time` if a
+    group is named `timestamp`."""
     for name in TIME_FIELDS:
         if name not in groups:
             return name
@@ -124,7 +125,7 @@ def _schema(
     further: Sequence[tuple[str, object]],
     marks: Sequence[str],
 ) -> str:
-    """The schema as JSON. further: fields that may be added to the source later; they have
+    """Returns the schema as JSON. further: fields that may be added to the source later; they have
     defaults, so the schemas before and after the addition are compatible.
     """
     members: list[dict[str, object]] = [

@@ -84,7 +84,7 @@ class Frames:
         return self.end - self.first
 
     def behind(self, row: int) -> Frames:
-        """The records from index `row` on."""
+        """Returns the records from index `row` on."""
         is_hole = None if self.is_hole is None else self.is_hole[row:]
         first, content_end, end = self.first[row:], self.content_end[row:], self.end[row:]
         return replace(self, first=first, content_end=content_end, end=end, is_hole=is_hole)
@@ -100,7 +100,7 @@ class Framer(Protocol):
         ...
 
     def frame(self, data: bytes, range_ends: Int64s) -> Frames:
-        """The records of one or several ranges, which follow one another in `data`.
+        """Returns the records of one or several ranges, which follow one another in `data`.
 
         range_ends: where each range ends, in rising order; the last element is len(data). No record
         crosses the end of a range.
@@ -108,8 +108,8 @@ class Framer(Protocol):
         ...
 
     def whole_records_end(self, data: bytes) -> int:
-        """The end of the last record that is certainly whole, whichever bytes follow `data`; 0 if
-        no record is certainly whole.
+        """Returns the end of the last record that is certainly whole, whichever bytes follow
+        `data`; 0 if no record is certainly whole.
         """
         ...
 
@@ -130,8 +130,8 @@ class LineFramer:
         return self
 
     def frame(self, data: bytes, range_ends: Int64s) -> Frames:
-        """The lines and holes (runs of NUL bytes) of one or several ranges, which follow one
-        another in `data`."""
+        """Returns the lines and holes (runs of NUL bytes) of one or several ranges, which follow
+        one another in `data`."""
         if self.unit > 1 or b"\0" in data:
             return self._frame_each(data, range_ends)
         array = np.frombuffer(data, np.uint8)
@@ -142,9 +142,9 @@ class LineFramer:
         return self._frames(data, content_end, end)
 
     def whole_records_end(self, data: bytes) -> int:
-        """The position at which the last terminated line ends. If there are holes (runs of NUL
-        bytes) after this line: the end of the last hole, or its beginning if the hole may continue
-        after `data`.
+        """Returns the position at which the last terminated line ends. If holes (runs of NUL bytes)
+        follow this line, returns the end of the last hole, or its beginning if the hole may
+        continue after `data`.
         """
         at = self._last_line_end(data)
         if b"\0" not in data[at:]:
@@ -157,8 +157,9 @@ class LineFramer:
         return at + self.unit * int(end[-1] if is_over else first[-1])
 
     def end_inside(self, data: bytes) -> int | None:
-        """For `data` that begins inside a line: where this line ends, that is, after its terminator
-        or at the beginning of a hole (a run of NUL bytes). None if the line does not end in `data`.
+        """For `data` that begins inside a line, returns where this line ends: after its terminator,
+        or at the beginning of a hole (a run of NUL bytes). Returns None if the line does not end in
+        `data`.
         """
         at = self._find(data, self._lf, 0)
         text = data if at < 0 else data[:at]
@@ -171,17 +172,17 @@ class LineFramer:
         return next(holes, None if at < 0 else at + self.unit)
 
     def size_before_nuls(self, data: bytes) -> int:
-        """For `data` that ends inside a line: how many of its bytes are before the NULs at its end.
-        These NULs may be the beginning of a hole. Half a code unit at the end of `data` is not
-        counted either.
+        """For `data` that ends inside a line, returns how many of its bytes are before the NULs at
+        its end. These NULs may be the beginning of a hole. Half a code unit at the end of `data` is
+        not counted either.
         """
         whole = len(data) - len(data) % self.unit
         size = len(data[:whole].rstrip(b"\0"))
         return size + -size % self.unit
 
     def content_least(self, data: bytes) -> int:
-        """For `data` that ends inside a line: how many of its bytes are certainly not part of a
-        line end. (A CR at the end of `data` may be part of a line end.)
+        """For `data` that ends inside a line, returns how many of its bytes are certainly not part
+        of a line end. (A CR at the end of `data` may be part of a line end.)
         """
         whole = len(data) - len(data) % self.unit
         return whole - self.unit * (data[max(whole - self.unit, 0) : whole] == self._cr)
@@ -245,13 +246,13 @@ class LineFramer:
 
 
 def nul_bytes(data: bytes) -> int:
-    """How many NUL bytes are at the beginning of `data`."""
+    """Returns how many NUL bytes are at the beginning of `data`."""
     return len(data) - len(data.lstrip(b"\0"))
 
 
 def _holes(units: npt.NDArray[np.integer], unit: int) -> tuple[Int64s, Int64s]:
-    """The index of the first code unit of each hole (run of NULs that is no part of a line) in a
-    range, and the index of the first code unit after the hole."""
+    """Returns the index of the first code unit of each hole (run of NULs that is no part of a line)
+    in a range, and the index of the first code unit after the hole."""
     is_nul = units == 0
     if not is_nul.any():
         return np.empty(0, np.int64), np.empty(0, np.int64)
@@ -262,6 +263,6 @@ def _holes(units: npt.NDArray[np.integer], unit: int) -> tuple[Int64s, Int64s]:
 
 
 def _runs(is_nul: Booleans) -> tuple[Int64s, Int64s]:
-    """The index of the first NUL of each run of NULs, and the index after the run."""
+    """Returns the index of the first NUL of each run of NULs, and the index after the run."""
     edges = np.flatnonzero(np.diff(np.concatenate(([0], is_nul.view(np.int8), [0]))))
     return edges[0::2].astype(np.int64), edges[1::2].astype(np.int64)

@@ -134,8 +134,8 @@ class JsonParser:
         return Parsed(np.asarray(rows, np.int64)[kept], taken, event_ms[kept], rejects)
 
     def _unknown(self, objects: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """For each object, the members that have no field. An empty list if the schema has no field
-        EXTRA to take them.
+        """Returns, for each object, the members that have no field. Returns an empty list if the
+        schema has no field EXTRA, which could take them.
         """
         if self._extra is None:
             return []
@@ -150,7 +150,8 @@ class JsonParser:
         now_ms: int,
         rejects: list[Reject],
     ) -> Int64s:
-        """The event times of the lines. Rejects each line whose time does not fit the format."""
+        """Returns the event times of the lines. Rejects each line whose time does not fit the
+        format."""
         if self._time_format is None:
             return np.full(len(objects), NO_TIME)
         texts = [_joined([member(o, path) for path in self._time_paths]) for o in objects]
@@ -168,8 +169,8 @@ class JsonParser:
 def _objects(
     strings: pa.StringArray, rejects: list[Reject]
 ) -> tuple[list[int], list[dict[str, Any]]]:
-    """The row numbers and the decoded values of the texts that are JSON objects. A text is None if
-    its line is already rejected.
+    """Returns the row numbers and the decoded values of the texts that are JSON objects. A text is
+    None if its line is already rejected.
     """
     rows: list[int] = []
     objects: list[dict[str, Any]] = []
@@ -201,7 +202,8 @@ def _members(objects: list[dict[str, Any]], name: str, default: Any) -> list[Any
 
 
 def _is_odd(strings: pa.StringArray) -> list[bool | None]:
-    """Which texts may have a number that is too large for a double, or may be nested too deep."""
+    """Returns which texts may have a number that is too large for a double, or may be nested too
+    deep."""
     brackets = pc.add(pc.count_substring(strings, "["), pc.count_substring(strings, "{"))
     may_be_infinite = pc.match_substring_regex(strings, _MAY_BE_INFINITE)
     is_odd: list[bool | None] = pc.or_(may_be_infinite, pc.greater(brackets, DEPTH_MAX)).to_pylist()
@@ -209,13 +211,13 @@ def _is_odd(strings: pa.StringArray) -> list[bool | None]:
 
 
 def _decoded(text: str) -> Any:
-    """The value of a JSON text, which may have blanks around it. Raises ValueError."""
+    """Returns the value of a JSON text, which may have blanks around it. Raises ValueError."""
     return _EXACT_DECODER.decode(text) if _is_shallow(text) else _too_deep()
 
 
 def _is_shallow(text: str) -> bool:
-    """Whether objects and arrays in the text are nested at most DEPTH_MAX deep. The decoder can
-    recurse so deep even if the caller's stack is already deep.
+    """Whether objects and arrays in the text are nested at most DEPTH_MAX deep. Down to this depth,
+    the decoder can recurse even if the caller's stack is already deep.
     """
     if text.count("[") + text.count("{") <= DEPTH_MAX:
         return True
@@ -249,14 +251,14 @@ def _finite(text: str) -> float:
 _DECODER: Any = json.JSONDecoder(parse_constant=_refuse_constant)
 _EXACT_DECODER = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite)
 _MAY_BE_INFINITE = r"[eE]\+?[0-9]{3}|[0-9]{200}"
-"""Each line with a number that is too large for a double matches this pattern. Only the lines that
-match are decoded with `_finite`, which refuses such numbers, because `_finite` makes the decoder
-slower.
+"""Each line with a number that is too large for a double matches this pattern. `_finite` refuses
+such numbers, but makes the decoder slower. So only the lines that match are decoded with `_finite`.
 """
 
 
 def _joined(values: list[Any]) -> str | None:
-    """The members that form a time, joined to one text; None if a member is missing or null."""
+    """Returns the members that form a time, joined to one text; None if a member is missing or
+    null."""
     if any(value is None for value in values):
         return None
     return " ".join(value if type(value) is str else json.dumps(value) for value in values)
@@ -272,8 +274,8 @@ def _strings(texts: list[str | None]) -> pa.StringArray:
 
 
 def extra_field(schema: pa.Schema) -> pa.Field | None:
-    """The schema's field EXTRA, which takes values that fit no other field; None if the schema has
-    no such field.
+    """Returns the schema's field EXTRA, which takes values that fit no other field; None if the
+    schema has no such field.
     """
     at = schema.get_field_index(EXTRA)
     if at < 0:
@@ -296,8 +298,8 @@ def _text_of(value: Any) -> str:
 
 
 def _clean(text: str) -> str:
-    """The text with `?` in place of unpaired surrogates, which JSON can escape but UTF-8 cannot
-    encode."""
+    """Returns the text with `?` in place of unpaired surrogates, which JSON can escape but UTF-8
+    cannot encode."""
     return text.encode("utf-8", "replace").decode()
 
 

@@ -82,7 +82,8 @@ def pairs_of(lines: pa.StringArray) -> Pairs:
 
 
 def split(line: str) -> list[tuple[str, str]] | str:
-    """The pairs of one line, or a sentence that says why the line cannot be cut into pairs."""
+    """Returns the pairs of one line, or a sentence that says why the line cannot be cut into
+    pairs."""
     pairs: list[tuple[str, str]] = []
     at, has_value = 0, False
     while True:
@@ -113,8 +114,8 @@ def split(line: str) -> list[tuple[str, str]] | str:
 
 
 def unescaped(text: str) -> str:
-    """The text, with each escape replaced by the character that it means. Unpaired surrogates
-    become `?`, because UTF-8 cannot encode them.
+    """Returns the text, with each escape replaced by the character that it means. Unpaired
+    surrogates become `?`, because UTF-8 cannot encode them.
     """
     return _ESCAPE.sub(_meaning, text)
 
@@ -158,7 +159,7 @@ class _Scan:
         self._blanks = blanks
 
     def words(self) -> tuple[Int64s, Int64s, Int64s]:
-        """Where the words between blanks begin and end, and the line of each word."""
+        """Returns where the words between blanks begin and end, and the line of each word."""
         begin = np.sort(np.concatenate((self.first, self._blanks + 1)), kind="stable")
         end = np.sort(np.concatenate((self._blanks, self.end)), kind="stable")
         there = begin < end
@@ -166,18 +167,18 @@ class _Scan:
         return begin, end, self._line_of(begin)
 
     def equals_after(self, begin: Int64s) -> Int64s:
-        """For each position in `begin`, the position of the first `=` at or after it; if there is
-        none, a position after all lines.
+        """Returns, for each position in `begin`, the position of the first `=` at or after it; if
+        there is none, a position after all lines.
         """
         equals = np.append(np.flatnonzero(self.text[:-1] == _EQUALS), len(self.data))
         return equals[np.searchsorted(equals, begin)]
 
     def odd_lines(self, quoted: Int64s) -> Booleans:
-        """Which lines must be cut one by one, because of their quotation marks or backslashes.
-        quoted: the positions of the quotation marks with which values begin.
+        """Returns which lines must be cut one by one, because of their quotation marks or
+        backslashes. quoted: the positions of the quotation marks with which values begin.
 
-        In all other lines, the first, third, fifth quotation mark and so on begin a value. The mark
-        after each of them ends the value, and a blank or the line's end follows it.
+        In each other line, the first, third, fifth quotation mark and so on begin a value; the
+        second, fourth, sixth and so on end this value, and a blank or the end of the line follows.
         """
         quotes = self._quotes
         odd: Booleans = (np.searchsorted(quotes, self.end) - self._before) % 2 == 1
@@ -201,8 +202,8 @@ class _Scan:
 def _faults(
     line: Int64s, has_value: Booleans, lacks_key: Booleans, valid: pa.Array, is_odd: Booleans
 ) -> dict[int, str]:
-    """Of the lines that are cut together: those that cannot be cut into pairs, each with a sentence
-    that says why."""
+    """Returns, by line, a sentence that says why the line cannot be cut into pairs. Leaves out the
+    lines that are cut one by one."""
     count = len(is_odd)
     is_cut = np.asarray(valid) & ~is_odd
     without = is_cut & (np.bincount(line[has_value], minlength=count) == 0)
@@ -214,8 +215,8 @@ def _faults(
 def _with_meanings(
     values: pa.StringArray, is_quoted: Booleans, is_flag: Booleans
 ) -> pa.StringArray:
-    """The values as they are meant: in quoted values, each escape is replaced by its character;
-    flags (keys without `=`) get the value `true`.
+    """Returns what the values stand for: in quoted values, each escape is replaced by its
+    character; keys without `=` get the value `true`.
     """
     if is_flag.any():
         values = pc.if_else(pa.array(is_flag), _FLAG, values)
@@ -230,7 +231,7 @@ def _with_meanings(
 
 
 def _with_lines(found: Pairs, lines: dict[int, list[tuple[str, str]] | str]) -> Pairs:
-    """The pairs in `found`, together with the pairs of the lines that were cut one by one."""
+    """Adds the pairs of the lines that were cut one by one to the pairs in `found`."""
     faults = found.faults | {row: each for row, each in lines.items() if type(each) is str}
     pairs = [(row, *pair) for row, each in lines.items() if type(each) is list for pair in each]
     line = np.concatenate((found.line, np.array([row for row, _, _ in pairs], np.int64)))

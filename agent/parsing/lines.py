@@ -13,7 +13,7 @@ from skidway.schemas.codec.text import is_ascii
 
 
 def cut(data: bytes, frames: Frames) -> pa.BinaryArray:
-    """The value of every record, that is, its bytes without the terminator."""
+    """Returns the value of every record, that is, its bytes without the terminator."""
     return slices(data, frames.first, frames.content_end)
 
 
@@ -77,14 +77,15 @@ def _decoded(values: pa.BinaryArray, encoding: str) -> tuple[pa.BinaryArray, Int
 
 
 def sizes(values: pa.BinaryArray) -> Int64s:
-    """The number of bytes of each value of an array without nulls."""
+    """Returns the number of bytes of each value of an array without nulls."""
     bounds = np.frombuffer(values.buffers()[1], np.int32)
     return np.diff(bounds[values.offset : values.offset + len(values) + 1]).astype(np.int64)
 
 
 def spans(lines: pa.StringArray) -> tuple[bytes, Int64s, Int64s]:
-    """Returns three values: the bytes of all lines, and then a single line feed; for each line, the
-    position in these bytes at which it begins; and for each line, the position at which it ends.
+    """Returns the bytes of all lines, one after the other, with a single line feed after the last
+    line; and, for each line, the position in these bytes at which the line begins, and the position
+    at which it ends.
     """
     if not len(lines):
         return b"\n", np.zeros(0, np.int64), np.zeros(0, np.int64)

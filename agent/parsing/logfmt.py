@@ -106,8 +106,8 @@ class LogfmtParser:
     def _column(
         self, field: pa.Field, index: _Index, good: Booleans, rejects: list[Reject]
     ) -> pa.Array:
-        """The values of a field, one for each line. If a line must be rejected because the field's
-        value is missing or does not fit, changes `good` and adds to `rejects`.
+        """Returns the values of a field, one for each line. If a line must be rejected because the
+        field's value is missing or does not fit, changes `good` and adds to `rejects`.
         """
         texts, missing = index.take(field.name)
         column, unfit = converted(texts, field)
@@ -177,8 +177,8 @@ class _Index:
         return self._pairs.values.take(pa.array(at, mask=missing)), missing
 
     def texts(self, name: str) -> pa.StringArray:
-        """The texts of a key or field, one for each line. Unlike `take`, does not note the pairs as
-        taken."""
+        """Returns the texts of a key or field, one for each line. Unlike `take`, does not note the
+        pairs as taken."""
         at = self._places(name)
         return self._pairs.values.take(pa.array(at, mask=at == _NOBODY))
 
@@ -189,12 +189,12 @@ class _Index:
                 self._is_free[self._codes == self._code[key]] = False
 
     def give_back(self, name: str, lines: Booleans) -> None:
-        """Notes that the pairs of a field are not taken in the given lines, because their values do
-        not fit the field."""
+        """Notes that in the given lines the field does not take its pair, because the pair's value
+        does not fit the field."""
         self._is_free[self._places(name)[lines]] = True
 
     def others(self, kind: pa.DataType) -> pa.Array:
-        """For each line the map of the pairs that no field has taken, sorted by key."""
+        """Returns, for each line, the map of the pairs that no field has taken, sorted by key."""
         free = np.flatnonzero(self._is_free)
         keys = sorted(self._code)
         rank = np.empty(len(keys), np.int64)
@@ -211,8 +211,8 @@ class _Index:
         ).cast(kind)
 
     def _places(self, name: str) -> Int64s:
-        """For each line the index of the pair whose value a field takes; _NOBODY says that the line
-        has no such pair."""
+        """Returns, for each line, the index of the pair whose value a field takes; _NOBODY says
+        that the line has no such pair."""
         at = np.full(self._count, _NOBODY, np.int64)
         for key in (*self._aliases.get(name, ()), name):
             if key in self._code:

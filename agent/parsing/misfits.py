@@ -18,8 +18,8 @@ from pyarrow import types
 
 
 def detail(value: Any, field: pa.Field) -> str:
-    """The sentence for a value that does not fit its field. If several parts of the value do not
-    fit, the sentence names the first.
+    """Returns the sentence for a value that does not fit its field. If several parts of the value
+    do not fit, the sentence names the first.
     """
     found = _misfit(value, field)
     place, why = ("", f"not a value of {field.type}") if found is None else found
@@ -27,8 +27,8 @@ def detail(value: Any, field: pa.Field) -> str:
 
 
 def plain_types(kind: pa.DataType) -> set[type]:
-    """The Python types of the JSON values that fit `kind`. If `kind` contains other types, as a
-    list does, returns only the type of None, because the other values must be checked part by
+    """Returns the Python types of the JSON values that fit `kind`. If `kind` contains other types,
+    as a list does, returns only the type of None, because the other values must be checked part by
     part."""
     none = type(None)
     if types.is_integer(kind) or types.is_timestamp(kind):

@@ -9,8 +9,8 @@ A pattern (RE2) decides for each line whether a record begins or ends there:
 The pattern is searched in the line, without its line end. If bytes of the line are not in the
 source's encoding, they count as U+FFFD. The runtime of a container may divide a line into parts.
 The kinds `start` and `continuation` search the pattern only in the line's first part, and the kind
-`end` only in the last part. So no decision depends on a part that is in another range. A byte order
-mark at the beginning of a line is not part of the searched text.
+`end` only in the last part. So where a record begins or ends never depends on a part that is in
+another range. A byte order mark at the beginning of a line is not part of the searched text.
 
 A record also ends before a line if the record would otherwise have more than `lines_max` lines, or
 more bytes than the source's `max.line.bytes`. And a record ends where its range (the bytes that are
@@ -99,7 +99,7 @@ class JoiningFramer:
         self._encoding, self.lines = encoding, LineFramer(encoding)
 
     def frame(self, data: bytes, range_ends: Int64s) -> Frames:
-        """The records of one or several ranges."""
+        """Returns the records of one or several ranges."""
         lines = self.lines.frame(data, range_ends)
         if not len(lines):
             return lines
@@ -119,8 +119,8 @@ class JoiningFramer:
         )
 
     def whole_records_end(self, data: bytes) -> int:
-        """The end of the last record to which no line after `data` can belong; 0 if there is no
-        such record.
+        """Returns the end of the last record to which no line after `data` can belong; 0 if there
+        is no such record.
         """
         end = self.lines.whole_records_end(data)
         if end == 0:
@@ -173,9 +173,9 @@ class JoiningFramer:
         )
 
     def _by_rule(self, texts: pa.BinaryArray, is_part: Booleans) -> _Joints:
-        """Where, by the rule alone, records begin and end in lines with these texts (see
-        `_Joints`). is_part: for each line, whether the next part of its text is in the line after
-        it."""
+        """Returns where records begin and end in lines with these texts, if only the rule decides
+        (see `_Joints`). is_part: for each line, whether the next part of its text is in the line
+        after it."""
         yes = np.ones(len(texts), np.bool_)
         if self._rule is None:
             return _Joints(yes, ~is_part, yes, ~is_part)
@@ -209,7 +209,8 @@ class JoiningFramer:
 
 
 def _unmarked(texts: pa.BinaryArray) -> pa.BinaryArray:
-    """UTF-8 texts without a byte order mark at their beginning."""
+    """Returns the UTF-8 texts. If a text begins with a byte order mark, returns it without this
+    mark."""
     has_mark = pc.starts_with(texts, mark_of(UTF_8))
     if not pc.any(has_mark, min_count=0).as_py():
         return texts

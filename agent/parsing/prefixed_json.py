@@ -53,8 +53,8 @@ class PrefixedJsonParser:
 
 
 def prefix_groups(pattern: str, json_field: str) -> list[str]:
-    """The names of a pattern's groups, except `json_field`, the group of the JSON object. Raises
-    ConfigurationRefused if the pattern has no such group.
+    """Returns the names of a pattern's groups, except `json_field`, the group of the JSON object.
+    Raises ConfigurationRefused if the pattern has no such group.
     """
     groups = groups_of(pattern)
     if json_field not in groups:

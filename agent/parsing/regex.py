@@ -25,8 +25,8 @@ from skidway.errors import ConfigurationRefused
 
 
 def groups_of(pattern: str) -> list[str]:
-    """The named groups of a pattern, in order. Raises ConfigurationRefused if RE2 refuses the
-    pattern, or if the groups have no names or equal names."""
+    """Returns the named groups of a pattern, in order. Raises ConfigurationRefused if RE2 refuses
+    the pattern, or if the groups have no names or equal names."""
     nothing = pa.array([], pa.string())
     try:
         # Does not use `anchored`, so that RE2's error message quotes the pattern as it is in the
@@ -46,7 +46,7 @@ def groups_of(pattern: str) -> list[str]:
 
 
 def anchored(pattern: str) -> str:
-    """The same pattern, extended so that it matches whole lines only."""
+    """Returns the same pattern, extended so that it matches whole lines only."""
     return rf"\A(?:{pattern})\z"
 
 

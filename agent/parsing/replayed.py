@@ -58,8 +58,8 @@ class Envelope:
     is_text: bool = field(default=False, compare=False)
 
     def line_in(self, encoding: str) -> bytes | None:
-        """The record's bytes in the encoding of its source, without a byte order mark. None if this
-        encoding does not have all characters of the text.
+        """Returns the record's bytes in the encoding of its source, without a byte order mark.
+        Returns None if this encoding does not have all characters of the text.
         """
         if not self.is_text:
             return in_order(self.line, encoding)
@@ -71,7 +71,7 @@ class Envelope:
             return None
 
     def text(self) -> bytes:
-        """This value as one line of a replay's file. Equal values give the same bytes."""
+        """Returns the repaired record, with its origins, as one line of a replay's file."""
         document: dict[str, Any] = {
             "topic": self.topic,
             "line_base64": base64.b64encode(self.line).decode(),
@@ -139,7 +139,7 @@ class ReplayParser:
 
 
 def without_fields(schema: pa.Schema) -> pa.Schema:
-    """The schema without FIELDS (the fields for the origin of the record that was rejected
+    """Returns the schema without FIELDS (the fields for the origin of the record that was rejected
     first)."""
     return pa.schema([field for field in schema if field.name not in FIELDS])
 
@@ -153,7 +153,7 @@ def _of(schema: pa.Schema) -> Any:
 
 
 def _line_of(document: dict[str, Any]) -> tuple[bytes, bool]:
-    """The repaired line, and whether it comes from the member "line" (as UTF-8), not from
+    """Returns the repaired line, and whether it comes from the member "line" (as UTF-8), not from
     "line_base64"."""
     coded = document.get("line_base64")
     raw = None if coded is None else base64.b64decode(_text(coded), validate=True)

@@ -148,8 +148,8 @@ class TextFields:
 
 
 def time_field(schema: pa.Schema, names: Sequence[str]) -> pa.Field | None:
-    """The schema's field for the parsed time; None if there is none. names: the names of the texts;
-    the fields with these names take the texts, not the parsed time.
+    """Returns the schema's field for the parsed time; None if there is none. names: the names of
+    the texts; the fields with these names take the texts, not the parsed time.
     """
     for name in TIME_FIELDS:
         at = schema.get_field_index(name)

@@ -23,8 +23,9 @@ Path = tuple[str, ...]
 def path_of(
     name: str, schema: pa.Schema, removed: Collection[str], aliases: Aliases | None
 ) -> Path:
-    """The path to the member that an entry of `timestamp.fields` means. The path names fields, not
-    aliases. removed: members that need no field. Raises ConfigurationRefused if the schema has no
+    """Returns the path to the member that an entry of `timestamp.fields` names. If the entry has
+    aliases of fields, the path has the fields' names in their place. removed: members that need no
+    field, because a rule of `shape` removes them. Raises ConfigurationRefused if the schema has no
     such member.
     """
     for parts in ([name], name.split(".")):
@@ -40,7 +41,7 @@ def path_of(
 
 
 def member(value: Any, path: Path) -> Any:
-    """The member at a path; None if there is none."""
+    """Returns the member at a path; None if there is none."""
     for name in path:
         if type(value) is not dict:
             return None

@@ -476,8 +476,8 @@ def _days(scan: _Scan, year: Int64s) -> tuple[Int64s, Bools]:
 
 
 def _days_of(year: Int64s, month: int | Int64s, day: int | Int64s) -> Int64s:
-    """Days since 1970-01-01 in the proleptic Gregorian calendar. The formula counts years that
-    begin in March.
+    """Returns days since 1970-01-01 in the proleptic Gregorian calendar. The formula counts years
+    that begin in March.
     """
     shifted = np.asarray(month) <= 2
     y = year - shifted
@@ -490,7 +490,7 @@ def _days_of(year: Int64s, month: int | Int64s, day: int | Int64s) -> Int64s:
 
 
 def _zone_offsets(zone: tzinfo, local_ms: Int64s) -> Int64s:
-    """By how much the zone's clocks are ahead of UTC at each local time (ms)."""
+    """Returns, for each local time (ms), by how many ms the zone's clocks are ahead of UTC then."""
     slots, where = np.unique(local_ms // _SLOT_MS, return_inverse=True)
     offsets = np.array([_zone_offset(zone, int(slot)) for slot in slots], np.int64)
     return offsets[where] if len(slots) else np.zeros(0, np.int64)

@@ -24,12 +24,12 @@ of a setting that developers have not added to this set yet.
 
 
 def needs_restart(before: AgentSettings, after: AgentSettings) -> list[str]:
-    """The keys of the settings that differ and cannot change while the agent runs."""
+    """Returns the keys of the settings that differ and cannot change while the agent runs."""
     return [key for key in _changed(before, after) if not _is_reloadable(key)]
 
 
 def changes(before: AgentSettings, after: AgentSettings) -> list[str]:
-    """Sentences that say which settings and sources differ. The sentences name the keys of
+    """Returns sentences that say which settings and sources differ. The sentences name the keys of
     settings, and never their values."""
     keys = [key for key in _changed(before, after) if key not in ("sources", "sources.dir")]
     return [*(f"{key} changed" for key in keys), *_of_sources(before.sources, after.sources)]
@@ -49,8 +49,8 @@ def _changed(before: Any, after: Any) -> list[str]:
 
 
 def _of_sources(before: Sequence[SourceSettings], after: Sequence[SourceSettings]) -> Iterator[str]:
-    """One sentence for each source that was added, removed or changed. Sources with the same topic
-    and a common path count as the same source.
+    """Yields one sentence for each source that was added, removed or changed. Sources with the same
+    topic and a common path count as the same source.
     """
     before, after = _configured(before), _configured(after)
     gone = [each for each in before if each not in after]

@@ -32,8 +32,8 @@ _log = log.get(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """New settings, and everything that the loop needs to apply them. ends: the log end offsets of
-    the partitions of topics that are new to the agent.
+    """New settings, and everything that the loop needs to apply them. ends: for topics that are new
+    to the agent, the log end offsets of their partitions.
     """
 
     loaded: Loaded
@@ -121,7 +121,7 @@ class Preparation:
         self._thread.start()
 
     def result(self) -> Prepared | Refusal | None:
-        """The prepared settings, or why they are refused; None while the thread works."""
+        """Returns the prepared settings, or why they are refused; None while the thread works."""
         return None if self._thread.is_alive() else self._result
 
     def wait(self, timeout_s: float) -> None:

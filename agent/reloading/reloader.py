@@ -70,14 +70,15 @@ class Reloader:
         return self._preparation is None and (self._is_asked or bool(self._waiting))
 
     def begin(self, work: Callable[[], Prepared]) -> None:
-        """Begins a preparation, which answers all requests that wait now. work: prepares the
-        settings; runs on a thread of its own."""
+        """Begins a preparation, which answers all requests that wait now. work: a function that
+        prepares the settings; it runs on a thread of its own."""
         self._is_asked = False
         self._answering, self._waiting = self._waiting, []
         self._preparation = Preparation(work)
 
     def result(self) -> Prepared | Refusal | None:
-        """Returns the result of the preparation if it has ended, and only once; otherwise None."""
+        """If the preparation has ended, returns its result, and does so only once; otherwise
+        returns None."""
         result = None if self._preparation is None else self._preparation.result()
         if result is not None:
             self._preparation = None

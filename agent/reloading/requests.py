@@ -126,7 +126,7 @@ class Asking:
         return not self._path.with_suffix(REQUEST).exists()
 
     def answer(self) -> Answer | None:
-        """The agent's answer; None if there is none yet."""
+        """Returns the agent's answer; None if there is none yet."""
         if self._path.with_suffix(UNSAID).exists():
             return Answer(1, ["the agent cannot write its answer (disk full?): its log has it"])
         try:

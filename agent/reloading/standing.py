@@ -24,19 +24,20 @@ Stamp = tuple[tuple[str, int, int, int], ...]
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """Settings as they were read, with a hash of each schema file that they name."""
+    """Settings as they were read, and a hash of each schema file that the settings name."""
 
     settings: AgentSettings
     schemas: tuple[tuple[str, str], ...]
 
 
 def loaded(settings: AgentSettings) -> Loaded:
-    """The settings, with a hash of what each of their schema files contains now."""
+    """Returns the settings, and a hash of the present content of each schema file that they
+    name."""
     return Loaded(settings, tuple((str(path), _digest(path)) for path in schema_files(settings)))
 
 
 def schema_files(settings: AgentSettings) -> list[Path]:
-    """The schema files that the sources name."""
+    """Returns the schema files that the sources name."""
     return sorted({each.schema_file for each in settings.sources if each.schema_file is not None})
 
 

@@ -20,13 +20,13 @@ bits."""
 
 
 def period_of(now_ms: int, period_ms: int) -> int:
-    """The beginning (ms) of the period that contains this time."""
+    """Returns the beginning (ms) of the period that contains this time."""
     return now_ms - now_ms % period_ms
 
 
 def drawn(agent: int, period: int, period_ms: int, intent: Intent) -> Drawn:
-    """The intent with its lot (a hash that decides whether it is chosen) in this period. The lot
-    does not depend on other intents.
+    """Returns the intent, and its lot: a hash that decides whether the intent is chosen in this
+    period. The lot does not depend on other intents.
     """
     place = _PLACE.pack(agent, period, intent.file, intent.first)
     lot = int.from_bytes(blake2b(place, digest_size=8).digest(), "little")
@@ -35,7 +35,8 @@ def drawn(agent: int, period: int, period_ms: int, intent: Intent) -> Drawn:
 
 class Draw:
     """The ranges of one period that have the lowest lots (see `drawn`), at most `limit` of them.
-    All ranges that were offered have the same chance, in whatever order they were offered.
+    Each range that was offered has the same chance to be one of them, in whatever order the ranges
+    were offered.
     """
 
     def __init__(self, period: int, limit: int, known: Sequence[Drawn] = ()) -> None:

@@ -120,9 +120,8 @@ class Sampler:
         events.sampled(sample)
 
     def _end_periods(self, now_ms: int, changes: Changes) -> None:
-        """Numbers the chosen ranges of each period that has ended. A period ends when the clock
-        reaches its end. So if the clock is set back into an earlier period, the later period does
-        not end early."""
+        """Numbers the chosen ranges of each period that has ended. A period ends only when the
+        clock has reached its end. So no period ends early if the clock is set back."""
         for key in [key for key in self._draws if sum(key) <= now_ms]:
             kept = self._draws.pop(key).kept
             numbered = [
@@ -132,8 +131,8 @@ class Sampler:
             self._due += numbered
 
     def _sampled(self, each: Drawn, now_ms: int) -> Sample:
-        """The sample of a range: what its records must contain, or why they cannot be made again.
-        Raises Moved or OSError if the file cannot be read right now."""
+        """Returns the sample of a range: what its records must contain, or why they cannot be made
+        again. Raises Moved or OSError if the file cannot be read right now."""
         intent = each.intent
         tracked = self._tracker.files.get(intent.file)
         if tracked is None or tracked.is_deleted:
@@ -152,7 +151,7 @@ class Sampler:
         return self._told(each, now_ms, records)
 
     def _read(self, tracked: TrackedFile, each: Drawn) -> bytes | None:
-        """The range's bytes; None if they were changed or truncated."""
+        """Returns the range's bytes; None if they were changed or truncated."""
         intent = each.intent
         was_open = self._handles.held(tracked.file) is not None
         data = self._handles.get(tracked).read(intent.length, intent.first)

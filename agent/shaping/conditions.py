@@ -28,7 +28,7 @@ _SEARCHES: Final[Mapping[str, Callable[[Any, str], Any]]] = {
 
 
 def holds(condition: Condition, batch: pa.RecordBatch) -> pa.BooleanArray:
-    """For each row, whether the condition is true; never null."""
+    """Returns, for each row, whether the condition is true; never null."""
     match condition:
         case r.Comparison(field, how, value):
             column = _column(batch, field.name)
@@ -55,7 +55,8 @@ def _scalar(value: Literal, kind: pa.DataType) -> pa.Scalar:
 
 
 def _column(batch: pa.RecordBatch, name: str) -> pa.Array:
-    """A column, converted to a type that also has every value with which a rule may compare it."""
+    """Returns a column, converted to a type that also has every value with which a rule may compare
+    it."""
     column = batch.column(name)
     if types.is_dictionary(column.type):
         return column.cast(pa.string())

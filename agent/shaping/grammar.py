@@ -51,7 +51,7 @@ DIGITS_MAX: Final = 40
 
 @lru_cache(maxsize=64)
 def parse(text: str) -> tuple[Rule, ...]:
-    """The rules of a text, in order. Raises ShapeRefused."""
+    """Returns the rules of a text, in order. Raises ShapeRefused."""
     lines = text.split("\n")
     rules: list[Rule] = []
     names: dict[str, int] = {}

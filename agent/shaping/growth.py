@@ -32,8 +32,8 @@ class Growth:
             self._lengths[name] = _lengths(column)
 
     def fits(self, name: str, column: pa.StringArray) -> npt.NDArray[np.bool_]:
-        """Which texts of a masked field are at most GROWTH_MAX times as long as before the first
-        mask."""
+        """Returns which texts of a masked field are at most GROWTH_MAX times as long as before the
+        first mask."""
         return np.asarray(_lengths(column) <= GROWTH_MAX * self._lengths[name], np.bool_)
 
     def keep(self, stays: npt.NDArray[np.bool_]) -> None:

@@ -41,7 +41,7 @@ _URL_USER = r"""://[^\s/:@"'<>]*:"""
 
 
 def _values(names: str, shown: str) -> tuple[tuple[str, str], ...]:
-    """Patterns for the values after one of the names, as in `password=...`, each with its
+    """Returns patterns for the values after one of the names, as in `password=...`, each with its
     replacement. Quotes around a value stay. The text that replaces a number after a quoted name
     gets the same quotes as the name, so JSON stays JSON.
     """
@@ -77,7 +77,7 @@ class Kind:
     replace: Callable[[str, str], str] | None = None
 
     def mask(self, texts: pa.StringArray) -> pa.StringArray:
-        """The texts with `shown` in place of what this kind recognizes. A null stays null."""
+        """Puts `shown` in place of what this kind recognizes in the texts. A null stays null."""
         found = pc.match_substring_regex(texts, self.hint).fill_null(False)
         if not pc.any(found).as_py():
             return texts
@@ -135,8 +135,8 @@ def _without_cards(run: str, shown: str) -> str:
 
 
 def _card_end(run: str, groups: list[tuple[int, int]], index: int) -> int | None:
-    """For the longest card number that begins with the group at `index`, the index of its last
-    group. None if no card number begins there.
+    """Finds the longest card number that begins with the group at `index`, and returns the index of
+    its last group. Returns None if no card number begins there.
     """
     first, end = groups[index]
     digits = run[first:end]
@@ -184,7 +184,7 @@ def mask_ibans(text: str, shown: str) -> str:
 
 
 def _iban_end(text: str, begin: int) -> int | None:
-    """Where the account number that begins at a position ends; None if there is none."""
+    """Returns where the account number that begins at a position ends; None if there is none."""
     length = _IBAN_LENGTHS.get(text[begin : begin + 2])
     if length is None:
         return None

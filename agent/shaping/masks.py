@@ -17,8 +17,8 @@ MASKED: Final = "[masked]"
 
 
 def mask_kinds(texts: pa.StringArray, kinds: Iterable[str]) -> pa.StringArray:
-    """The texts, with a fixed text in place of everything that these kinds recognize. The kinds are
-    always applied in the same order, that of KINDS.
+    """Puts a fixed text in place of everything that these kinds recognize in the texts. The kinds
+    are always applied in the same order, that of KINDS.
     """
     wanted = set(kinds)
     for name, kind in KINDS.items():
@@ -28,5 +28,5 @@ def mask_kinds(texts: pa.StringArray, kinds: Iterable[str]) -> pa.StringArray:
 
 
 def mask_matching(texts: pa.StringArray, pattern: str) -> pa.StringArray:
-    """The texts, with MASKED in place of everything that a pattern (RE2) matches."""
+    """Puts MASKED in place of everything that a pattern (RE2) matches in the texts."""
     return pc.replace_substring_regex(texts, pattern, MASKED)

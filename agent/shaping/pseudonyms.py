@@ -39,7 +39,8 @@ class HashKey:
         return hmac.digest(self.secret, _NAME, "sha256")[:8].hex()
 
     def hash(self, texts: pa.StringArray) -> pa.StringArray:
-        """For each text, the digits that `hash` writes in its place. A null stays null."""
+        """Returns, for each text, the digits that a rule `hash` writes in its place. A null stays
+        null."""
         values = texts.dictionary_encode()
         names = [
             hmac.digest(self.secret, text.encode(), "sha256")[:PSEUDONYM_BYTES].hex()

@@ -67,7 +67,8 @@ class RejectedText:
         self.is_whole = not (self.is_withheld or self._kinds or self._patterns)
 
     def line(self, line: bytes, *, is_head: bool = False) -> bytes:
-        """The part of a line that may be sent. is_head: whether more bytes of the line follow."""
+        """Returns the part of a line that may be sent. is_head: whether more bytes of the line
+        follow."""
         if self.is_whole:
             return line
         if self.is_withheld:
@@ -86,7 +87,8 @@ class RejectedText:
         return line if masked == text else self._encoded(masked)
 
     def detail(self, detail: str) -> str:
-        """The detail of a reject, as it may be sent."""
+        """Returns the text that may be sent in place of a reject's detail (a sentence about the
+        error)."""
         if self.is_whole:
             return detail
         if self.is_withheld:
@@ -98,8 +100,8 @@ class RejectedText:
             return WITHHELD_DETAIL
 
     def unreadable(self, line: bytes) -> bytes:
-        """What may be sent of a line that is not in the encoding of its source: the whole line if
-        no rule hides anything, otherwise WITHHELD, because masks cannot read such a line.
+        """Returns what may be sent of a line that is not in the encoding of its source: the whole
+        line if no rule hides anything, otherwise WITHHELD, because masks cannot read such a line.
         """
         return line if self.is_whole else WITHHELD
 
@@ -129,9 +131,9 @@ class RejectedText:
         return False
 
     def _encoded(self, masked: str) -> bytes:
-        """A masked text in the encoding of the lines. If this encoding cannot represent a character
-        of the text (such as U+FFFD, which stands for undecodable bytes), the whole text is
-        withheld.
+        """Returns a masked text in the encoding of the lines. If this encoding cannot represent a
+        character of the text (such as U+FFFD, which stands for undecodable bytes), the whole text
+        is withheld.
         """
         try:
             line = masked.encode(self._encoding)

@@ -185,8 +185,8 @@ Filter = Drop | Keep | Sample
 
 
 def text_of(rules: Iterable[Rule]) -> str:
-    """The rules as text, one rule in each line. In the text, every rule that leaves records out has
-    its name after `as`.
+    """Returns the rules as text, one rule in each line. In the text, every rule that leaves records
+    out has its name after `as`.
     """
     return "".join(f"{_rule(rule)}\n" for rule in rules)
 
@@ -197,12 +197,12 @@ def needs_key(rules: Iterable[Rule]) -> bool:
 
 
 def filters_of(rules: Iterable[Rule]) -> list[str]:
-    """The names of the rules that leave records out, in order."""
+    """Returns the names of the rules that leave records out, in order."""
     return [rule.name for rule in rules if isinstance(rule, Drop | Keep | Sample)]
 
 
 def default_name(where: Condition | None, verb: str) -> str:
-    """The name of a rule that has no name in the text: the rule's own text, cut to
+    """Returns the name of a rule that has no name in the text: the rule's own text, cut to
     NAME_CHARACTERS_MAX characters. Unlike a number, this name stays if other rules are added.
     """
     text = verb if where is None else f"{verb}{_before(verb)}{condition_text(where)}"
@@ -212,7 +212,7 @@ def default_name(where: Condition | None, verb: str) -> str:
 
 
 def condition_text(condition: Condition) -> str:
-    """A condition as text."""
+    """Returns a condition as text."""
     match condition:
         case Comparison(field, how, value):
             return f"{_field(field)} {how} {literal_text(value)}"
@@ -229,7 +229,7 @@ def condition_text(condition: Condition) -> str:
 
 
 def literal_text(value: Literal) -> str:
-    """A value as text."""
+    """Returns a value as text."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
@@ -264,8 +264,8 @@ def _before(verb: str) -> str:
 
 
 def _inside(condition: Condition) -> str:
-    """The text of a part of a longer condition; in parentheses if the part is itself an `AllOf` or
-    `AnyOf`."""
+    """Returns the text of a part of a longer condition; in parentheses if the part is itself an
+    `AllOf` or `AnyOf`."""
     text = condition_text(condition)
     return f"({text})" if isinstance(condition, AllOf | AnyOf) else text
 

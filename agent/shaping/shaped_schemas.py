@@ -27,8 +27,8 @@ def changes_fields(rules: Sequence[Rule]) -> bool:
 
 
 def shaped(text: str, rules: Sequence[Rule]) -> str:
-    """The schema after the rules. text: the schema before the rules, which has all fields that the
-    rules name.
+    """Returns the schema that records have after the rules. text: the schema that they have before
+    the rules; it has all fields that the rules name.
     """
     document = json.loads(text)
     for rule in rules:
@@ -43,8 +43,9 @@ def shaped(text: str, rules: Sequence[Rule]) -> str:
 
 
 def unshaped(text: str, rules: Sequence[Rule]) -> str:
-    """The schema before the rules. text: the schema after them. Raises ConfigurationRefused if a
-    rule renames a field to a name that the schema does not have.
+    """Returns the schema that records have before the rules. text: the schema that they have after
+    the rules. Raises ConfigurationRefused if a rule renames a field to a name that the schema does
+    not have.
     """
     document = json.loads(text)
     if type(document) is not dict or "fields" not in document:
@@ -74,11 +75,11 @@ def unshaped(text: str, rules: Sequence[Rule]) -> str:
 
 
 def without_unused(text: str, rules: Sequence[Rule], schema: str, needed: Collection[str]) -> str:
-    """The schema before the rules, without the fields that nobody needs. Nobody needs a field if
-    the rules remove it, no rule reads its values, and neither the named schema nor `needed` has it.
-    A JSON parser leaves out members with the names of these fields, so such members may have any
-    type. text: the schema before the rules. schema: the schema that the source names. needed: the
-    fields that something other than the record's members fills, such as the groups of
+    """Removes the fields that nobody needs from the schema before the rules. Nobody needs a field
+    if the rules remove it, no rule reads its values, and neither the named schema nor `needed` has
+    it. A JSON parser leaves out members with the names of these fields, so such members may have
+    any type. text: the schema before the rules. schema: the schema that the source names. needed:
+    the fields that something other than the record's members fills, such as the groups of
     `path.pattern`.
     """
     given = {each["name"] for each in json.loads(schema)["fields"]}
@@ -90,14 +91,14 @@ def without_unused(text: str, rules: Sequence[Rule], schema: str, needed: Collec
 
 
 def removed_names(rules: Sequence[Rule]) -> set[str]:
-    """The names of the fields that rules remove."""
+    """Returns the names of the fields that rules remove."""
     return {x.name for rule in rules if isinstance(rule, r.Remove) for x in rule.fields}
 
 
 def private_names(rules: Sequence[Rule]) -> set[str]:
-    """The names of the fields that a rule masks, hashes or removes. If rules rename such a field,
-    all of its names are in the set. A member of a JSON object with one of these names may contain
-    the secret that the rule hides.
+    """Returns the names of the fields that a rule masks, hashes or removes. If rules rename such a
+    field, all of its names are in the set. A member of a JSON object with one of these names may
+    contain the secret that the rule hides.
     """
     names_of: dict[str, set[str]] = {}
     private: list[set[str]] = []

@@ -92,8 +92,8 @@ class Shaper:
     def _stays(
         self, rule: r.Filter, batch: pa.RecordBatch, origins: Origins, kept: Int64s
     ) -> npt.NDArray[np.bool_]:
-        """Which rows of the batch a rule keeps. kept: for each row of the batch, its index in
-        `origins`."""
+        """Returns which rows of the batch a rule keeps. kept: for each row of the batch, its index
+        in `origins`."""
         if rule.where is None:
             meant = np.ones(batch.num_rows, np.bool_)
         else:

@@ -23,13 +23,15 @@ _LETTERS_KEPT = re.compile(r"[A-Za-z0-9]")
 
 
 def without_backslashes(text: str) -> str:
-    """The text, with each escape replaced by the character that it means. Unknown escapes stay."""
+    """Returns the text, with each escape replaced by the character that it means. Unknown escapes
+    stay."""
     made = _ESCAPE.sub(_meaning, text)
     return made.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def without_doubled_quotes(text: str) -> str:
-    """The text, with one quotation mark in place of two, as CSV means it in a quoted field."""
+    """Returns the text, with one quotation mark in place of two, as CSV means it in a quoted
+    field."""
     return text.replace('""', '"')
 
 

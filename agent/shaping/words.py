@@ -45,7 +45,8 @@ class Word:
 
 
 def refusal(lines: list[str], place: Place, reason: str) -> ShapeRefused:
-    """The error for a place in the text: a sentence, the line, and a caret below the place."""
+    """Returns the error for a place in the text: a sentence, the line, and a caret below the
+    place."""
     line = lines[place.line - 1].replace("\t", " ")
     begin = max(place.column - 1 - _LINE_CHARACTERS_MAX // 2, 0)
     shown = line[begin : begin + _LINE_CHARACTERS_MAX]
@@ -55,8 +56,8 @@ def refusal(lines: list[str], place: Place, reason: str) -> ShapeRefused:
 
 
 def words_of(lines: list[str], number: int) -> list[Word]:
-    """The words of a line without its comment, and then the word END. number: the line's number,
-    from 1. Raises ShapeRefused.
+    """Returns the words of a line without its comment, and then the word END. number: the line's
+    number, from 1. Raises ShapeRefused.
     """
     line = lines[number - 1]
     if not line.isascii() and (half := _HALF.search(line)):

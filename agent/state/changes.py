@@ -241,9 +241,9 @@ class Changes:
         self._do("DELETE FROM filtered_sums", ())
 
     def forget_touched(self) -> None:
-        """Deletes all numbers that `put_touched` set. Called if the size of buckets or the epoch
-        has changed, because then no delta has counts of a bucket of the new size, or no delta has
-        the new epoch.
+        """Deletes the numbers that `put_touched` has stored: for each bucket, the number of its
+        last delta. Called if the size of buckets or the epoch has changed, because the next delta
+        of a bucket then continues no earlier delta.
         """
         self._do("DELETE FROM touched", ())
 
@@ -381,8 +381,8 @@ def drawn_row(each: Drawn) -> Row:
 
 
 def marks_blob(marks: tuple[Mark, ...]) -> bytes:
-    """Encodes a file's marks (see `Mark` in values/identity). Each mark becomes its position (i64)
-    and its CRC (u32), little-endian."""
+    """Encodes a file's marks: some positions, each with the CRC of all bytes before it (see
+    values/identity). Each mark becomes its position (i64) and its CRC (u32), little-endian."""
     return b"".join(_MARK.pack(*mark) for mark in marks)
 
 

@@ -171,8 +171,8 @@ class StateDatabase:
 
         Sequence numbers alone do not give this order: if an intent was divided, its parts have
         higher sequence numbers than the intents of later bytes. So the list is first sorted by
-        sequence number. Then the intents of each file are sorted by their bytes, but only among the
-        places of this file in the list, so that the other files' intents do not move.
+        sequence number. Then the intents of each file are sorted by their bytes, but only among
+        this file's positions in the list, so that the other files' intents do not move.
         """
         found = [self._intent(row) for row in self._rows("SELECT * FROM intents ORDER BY sequence")]
         of_file: dict[int, list[Intent]] = {}
@@ -185,7 +185,7 @@ class StateDatabase:
         return [next(rising[intent.file]) for intent in found]
 
     def last_sequence(self) -> int:
-        """The highest sequence number among the stored intents; 0 if there are none."""
+        """Returns the highest sequence number among the stored intents; 0 if there are none."""
         return int(self._rows("SELECT coalesce(max(sequence), 0) FROM intents")[0][0])
 
     def recipes(self) -> dict[bytes, Recipe]:
@@ -227,7 +227,7 @@ class StateDatabase:
         return found
 
     def offsets(self) -> dict[TopicPartition, int]:
-        """The last acknowledged offset of each partition."""
+        """Returns the last acknowledged offset of each partition."""
         rows = self._rows("SELECT topic, partition, last FROM offsets")
         return {TopicPartition(topic, partition): last for topic, partition, last in rows}
 

@@ -54,8 +54,8 @@ def try_sources(
 
 
 def schema_text(source: SourceSettings, registry: RegistryClient) -> str:
-    """The schema of a source's rows: a derived schema, the schema in a file, or the newest schema
-    of a subject in the registry. Raises ConfigurationRefused, Unreachable.
+    """Returns the schema of a source's rows: a derived schema, the schema in a file, or the newest
+    schema of a subject in the registry. Raises ConfigurationRefused, Unreachable.
     """
     text = _schema_text(source)
     if text is None:
@@ -68,7 +68,7 @@ def schema_text(source: SourceSettings, registry: RegistryClient) -> str:
 
 
 def reserved_fields(schema: str) -> list[str]:
-    """The fields of a record's schema that have the name of one of the loader's columns."""
+    """Returns the fields of a record's schema that have the name of one of the loader's columns."""
     from skidway.schemas.inference.naming import RESERVED
 
     names = [each["name"] for each in json.loads(schema)["fields"]]

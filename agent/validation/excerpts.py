@@ -1,4 +1,4 @@
-"""Makes excerpts of lines and values that are safe to show on a terminal."""
+"""Makes excerpts of lines and values. The excerpts are safe to show on a terminal."""
 
 from __future__ import annotations
 

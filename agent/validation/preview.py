@@ -43,9 +43,9 @@ PREFIX_BYTES: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class PreviewedRow:
-    """The row of one record. first, length: the record's bytes in the sample. time: the record's
-    event time. row: the record's fields. A value is None where a running agent would write the
-    moment of reading.
+    """The row of one record. first, length: where the record's bytes begin in the sample, and how
+    many they are. time: the record's event time. row: the record's fields. A value is None where a
+    running agent would write the moment of reading.
     """
 
     first: int
@@ -56,7 +56,8 @@ class PreviewedRow:
 
 @dataclass(frozen=True, slots=True)
 class PreviewedFiltered:
-    """A record that a rule of shape leaves out. first, length: its bytes in the sample."""
+    """A record that a rule of `shape` leaves out. first, length: where its bytes begin in the
+    sample, and how many they are."""
 
     first: int
     length: int
@@ -75,8 +76,8 @@ class Preview:
     filtered: tuple[PreviewedFiltered, ...] = ()
 
     def document(self) -> list[dict[str, Any]]:
-        """One entry for each row, each reject and each record that a rule leaves out, in the order
-        of the sample, as a JSON document.
+        """Returns one entry for each row, each reject and each record that a rule leaves out, in
+        the order of the sample, as a JSON document.
         """
         rows = [
             {"first": x.first, "length": x.length, "time": x.time and x.time.isoformat(),
@@ -169,9 +170,9 @@ def _labels(source: SourceSettings, path: str) -> tuple[Labels, list[str]]:
 
 
 def _notes_of_path(source: SourceSettings) -> list[str]:
-    """A warning if rules mask, hash or remove groups of `path.pattern`; otherwise empty. The
-    warning says: rejected records and the audit contain the whole path. Groups of Kubernetes' own
-    paths are not secret, so they do not count.
+    """Returns a warning if rules mask, hash or remove groups of `path.pattern`; otherwise empty.
+    The warning says: rejected records and the audit contain the whole path. Groups of Kubernetes'
+    own paths are not secret, so they do not count.
     """
     if source.path_pattern is None:
         return []
@@ -198,8 +199,8 @@ def _rows(codec: Codec, batch: memoryview, read_ms: int) -> list[PreviewedRow]:
     now = datetime.fromtimestamp(read_ms / 1000, UTC)
 
     def shown(value: Any) -> Any:
-        """The value; None if it is the moment of reading, because this moment is different at each
-        call.
+        """Returns the value, or None in place of the moment of reading, because this moment is
+        different at each call.
         """
         return None if isinstance(value, datetime) and value == now else value
 
@@ -215,8 +216,8 @@ def _rows(codec: Codec, batch: memoryview, read_ms: int) -> list[PreviewedRow]:
 
 
 def _objects(batch: pa.RecordBatch) -> list[dict[str, Any]]:
-    """The rows as Python objects. If a time is outside the range of Python's datetime, all times
-    are numbers.
+    """Returns the rows as Python objects. If a time is outside the range of Python's datetime, all
+    times are numbers.
     """
     try:
         return list(batch.to_pylist())

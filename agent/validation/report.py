@@ -14,8 +14,8 @@ UNREADABLE_MAX: Final = 5
 
 
 def document(trials: Sequence[Trial], share_max: float) -> dict[str, Any]:
-    """The results of the trials, as a JSON document for programs. ok: whether no source rejects
-    more than `share_max` of its lines."""
+    """Returns the results of the trials, as a JSON document for programs. ok: whether no source
+    rejects more than `share_max` of its lines."""
     sources = [
         {**asdict(each), "rejected": each.rejected, "share": round(each.share, 4)}
         for each in trials
@@ -24,14 +24,14 @@ def document(trials: Sequence[Trial], share_max: float) -> dict[str, Any]:
 
 
 def render(trials: Sequence[Trial]) -> str:
-    """The results of the trials, as text for people: each source, with examples of rejected
+    """Returns the results of the trials, as text for people: each source, with examples of rejected
     lines."""
     return "".join(f"{line}\n" for each in trials for line in _of_source(each))
 
 
 def refusal(trials: Sequence[Trial], share_max: float) -> str | None:
-    """Why the agent should not run with this configuration, for example because too many lines are
-    rejected; None if it may run."""
+    """Returns why the agent should not run with this configuration, for example because too many
+    lines are rejected; None if it may run."""
     refused = [each.topic for each in trials if each.share > share_max]
     if not refused:
         return None
@@ -42,7 +42,7 @@ def refusal(trials: Sequence[Trial], share_max: float) -> str | None:
 
 
 def of_reserved(names: Sequence[str]) -> list[str]:
-    """Sentences that warn of fields that have the name of one of the loader's columns."""
+    """Returns sentences that warn of fields that have the name of one of the loader's columns."""
     return [
         f"the loader will refuse the topic: the field {name} has the name of one of the loader's "
         "own columns; rename it"

@@ -26,9 +26,9 @@ class Found(NamedTuple):
     """A file to which a path leads.
 
     real_path: the path with all links followed; it differs from `path` if `path` leads through a
-    link. changed_ns, born_ns: as in the class `Status` of files/host. size: for a compressed file,
-    the size of its plain bytes; UNMEASURED until the file was opened and measured, and DAMAGED if
-    it cannot be decompressed.
+    link. changed_ns, born_ns: when the content last changed, and when the inode was made (as in the
+    class `Status` of files/host). size: for a compressed file, the size of its plain bytes;
+    UNMEASURED until the file was opened and measured, and DAMAGED if it cannot be decompressed.
     """
 
     path: str
@@ -46,9 +46,9 @@ class Found(NamedTuple):
 
 class UnopenedFile(NamedTuple):
     """A file that could not be opened yet, as the last search for files found it. base: the path
-    that a rotated file had before the rotation; None if the file is not rotated. may_begin, skip:
-    as in the class `Sighting` of files/sighting; `skip` says how many of the file's first bytes are
-    skipped.
+    that a rotated file had before the rotation; None if the file is not rotated. may_begin: whether
+    the agent may begin a new file id for the file. skip: how many of the file's first bytes are
+    skipped (see the class `Sighting` of files/sighting).
     """
 
     topic: str

@@ -32,7 +32,8 @@ FINGERPRINT_BYTES: Final = 1024
 GUARD_BYTES: Final = 256
 MARKS_MAX: Final = 24
 PROOF_BYTES: Final = 1 << 20
-"""How many bytes are read at a time when the agent checks the CRCs of marks."""
+"""To check the CRC of all bytes before a position, the agent reads at most this many bytes at a
+time."""
 
 _LENGTH_BYTES: Final = 4
 _MACHINE_IDS = (Path("/etc/machine-id"), Path("/var/lib/dbus/machine-id"))
@@ -44,13 +45,14 @@ on.
 
 
 def new_id() -> int:
-    """A random id, above 0 and below 2^63, because every database stores it as a signed number."""
+    """Returns a random id, above 0 and below 2^63, because every database stores it as a signed
+    number."""
     return secrets.randbits(ID_BITS) or 1
 
 
 def machine_id() -> str:
-    """The machine's id, which never changes, and which no other machine has. If the machine has no
-    id, returns the host name.
+    """Returns the machine's id, which never changes, and which no other machine has. If the machine
+    has no id, returns the host name.
     """
     for path in _MACHINE_IDS:
         try:
@@ -113,14 +115,14 @@ class Proven:
 
 
 def fingerprint_of(read: Read, length: int) -> Fingerprint:
-    """The fingerprint of a file that has at least `length` bytes."""
+    """Returns the fingerprint of a file that has at least `length` bytes."""
     data = read(min(length, FINGERPRINT_BYTES), 0)
     return Fingerprint(len(data), hashlib.sha256(data).digest())
 
 
 def guard_of(tail: bytes) -> Guard:
-    """The guard (checksum of the last bytes) at a position. tail: the last bytes before this
-    position."""
+    """Returns the guard (checksum of the last bytes) at a position. tail: the last bytes before
+    this position."""
     data = tail[-GUARD_BYTES:]
     return Guard(len(data), crc_of(data))
 
@@ -128,7 +130,7 @@ def guard_of(tail: bytes) -> Guard:
 def doubt(
     read: Read, size: int, position: int, fingerprint: Fingerprint, guard: Guard
 ) -> str | None:
-    """The reason why the file cannot be the file that was read up to `position`; None if the file
+    """Returns the reason why the file cannot be the file that was read up to `position`; None if it
     can be that file.
     """
     if size < position:
@@ -145,8 +147,9 @@ def doubt(
 
 
 def doubt_beginning(read: Read, marks: tuple[Mark, ...]) -> str | None:
-    """The reason why the first bytes cannot be the bytes that were read; None if they can be these
-    bytes. Checks the highest mark whose position is at most PROOF_BYTES.
+    """Returns the reason why the file's first bytes cannot be the bytes that were read; None if
+    they can be these bytes. Checks only the CRC of one of the `marks`: the last one whose position
+    is at most PROOF_BYTES.
     """
     base = _base(marks)
     near = [mark for mark in marks if base < mark.position <= PROOF_BYTES]
@@ -156,9 +159,9 @@ def doubt_beginning(read: Read, marks: tuple[Mark, ...]) -> str | None:
 
 
 def prove(read: Read, size: int, fingerprint: Fingerprint, marks: tuple[Mark, ...]) -> Proven:
-    """Finds the highest mark for which all bytes of the file before the mark's position are still
-    those that were read. The positions of `marks` must rise. Reads no more of the file than is
-    needed.
+    """Finds the highest position in `marks` before which all bytes of the file are still those that
+    were read: their CRC is the one in the mark. The positions of `marks` must rise. Reads no more
+    of the file than is needed.
     """
     position = base = _base(marks)
     crc = 0
@@ -181,7 +184,8 @@ def prove(read: Read, size: int, fingerprint: Fingerprint, marks: tuple[Mark, ..
 
 
 def _base(marks: tuple[Mark, ...]) -> int:
-    """The position at which the marks' CRCs begin: the first mark's position if its CRC is 0,
+    """Returns the position from which on the CRCs in `marks` were computed: the first mark's
+    position if this mark's CRC is 0, because the agent then skipped the bytes before this position;
     otherwise 0. A mark may also have the CRC 0 although no bytes were skipped. Then the result is
     still right, because a CRC-32C that continues from 0 equals one that begins anew.
     """
@@ -189,8 +193,8 @@ def _base(marks: tuple[Mark, ...]) -> int:
 
 
 def _proven(read: Read, mark: Mark, fingerprint: Fingerprint, size: int) -> Proven:
-    """The proof that the bytes before a mark are those that were read. If the file's first bytes
-    may be those that were read, the bytes after the mark may be, too, although this is not proven.
+    """Returns the proof that the bytes before the position of `mark` are those that were read. The
+    proof also says whether the file's first bytes may still be those that were read.
     """
     if size < fingerprint.length:
         same = size > 0
@@ -200,8 +204,8 @@ def _proven(read: Read, mark: Mark, fingerprint: Fingerprint, size: int) -> Prov
 
 
 def with_mark(marks: tuple[Mark, ...], mark: Mark) -> tuple[Mark, ...]:
-    """The marks, with `mark` added at the end. The function drops marks so that the gaps between
-    the remaining marks double towards the start of the file.
+    """Adds a mark (a position, and the CRC of all bytes before it) at the end, and drops earlier
+    marks, so that the gaps between the remaining marks double towards the start of the file.
 
     If there are more than MARKS_MAX marks, the function drops one of them. For each mark except the
     first and the last, it divides the distance between the mark's two neighbours by the distance of

@@ -55,7 +55,7 @@ class Numbers:
     last: int
 
     def next(self) -> int:
-        """A sequence number that was never used."""
+        """Returns a sequence number that was never used."""
         self.last += 1
         return self.last
 
@@ -81,7 +81,7 @@ class Reading:
 
 
 def crc_of(data: bytes, before: int = 0) -> int:
-    """CRC-32C of `data`. before: the CRC of bytes that come before `data`; the result is then the
-    CRC of these bytes and `data` together."""
+    """Returns the CRC-32C of `data`. before: the CRC of bytes that come before `data`; the result
+    is then the CRC of these bytes and `data` together."""
     crc: int = google_crc32c.extend(before, data)
     return crc

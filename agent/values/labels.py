@@ -59,7 +59,7 @@ class Unreadable:
 
 
 def labels_at(history: History, position: int) -> Labels:
-    """The labels of an intent that begins at `position`."""
+    """Returns the labels of an intent that begins at `position`."""
     found: Labels = ()
     for each in history:
         if each.first > position:
@@ -79,12 +79,12 @@ def extended(history: History, first: int, labels: Labels, settled: int) -> Hist
 
 
 def to_json(history: History) -> str:
-    """The history as JSON text, which the state stores."""
+    """Returns the history as JSON text, which the state stores."""
     return json.dumps([[first, dict(labels)] for first, labels in history], sort_keys=True)
 
 
 def from_json(text: str) -> History:
-    """The inverse of `to_json`."""
+    """Returns the history of which `to_json` made this text."""
     return tuple(
         LabelledFrom(first, tuple(sorted(labels.items()))) for first, labels in json.loads(text)
     )

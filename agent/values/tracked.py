@@ -105,7 +105,8 @@ class Checkpoint(bytes):
     def __new__(
         cls, position: int, prefix_crc: int, guard: Guard, marks: tuple[Mark, ...]
     ) -> Checkpoint:
-        """guard, marks: the evidence; see the module `identity`."""
+        """guard, marks: checksums that show later whether the file still has the same bytes before
+        `position` (see the module `identity`)."""
         point = _POINT.pack(position, prefix_crc, *guard)
         return super().__new__(cls, point + b"".join(_MARK.pack(*mark) for mark in marks))
 
@@ -131,8 +132,8 @@ class Checkpoint(bytes):
 
     @property
     def marks(self) -> tuple[Mark, ...]:
-        """The marks (see the module `identity`), by rising positions: CRCs of the bytes before
-        them."""
+        """The marks (see the module `identity`): positions, in rising order, each with the CRC of
+        the bytes before it."""
         return tuple(Mark(*fields) for fields in _MARK.iter_unpack(self[_POINT.size :]))
 
 
@@ -287,8 +288,8 @@ class TrackedFile:
         return self.promised > self.read_position
 
     def reading(self, intent: Intent, data: bytes) -> Reading:
-        """An intent of this file, together with its bytes, and with the file's host, path and
-        labels."""
+        """Makes a reading of an intent of this file: adds the intent's bytes, and the file's host,
+        path and labels."""
         labels = labels_at(self.labels, intent.first)
         return Reading(intent, data, self.birth.host, self.birth.path, labels)
 

@@ -20,7 +20,7 @@ def agents_address(verdict: BucketVerdict) -> str:
 
 
 def next_address(path: str, query: Mapping[str, str], begin: int, count: int) -> str | None:
-    """The address of the next part of a list that has `count` rows and was shown from row `begin`
-    on. None if no row is left."""
+    """Returns the address of the next part of a list that has `count` rows and was shown from row
+    `begin` on. Returns None if no row is left."""
     end = begin + ROWS_MAX
     return f"{path}?{urlencode({**query, 'from': str(end)})}" if end < count else None

@@ -154,8 +154,8 @@ class Edition:
 
 @dataclass(slots=True)
 class _Connection:
-    """One connection with its edition. is_used: a lock. An answer holds it while it uses the
-    edition, and the judging thread holds it while it makes a new edition.
+    """One connection with its edition. is_used: a lock that an answer holds while it uses the
+    edition, and that the judging thread holds while it makes a new edition.
     """
 
     ledger: Ledger

@@ -100,7 +100,7 @@ def totals_of(verdict: BucketVerdict) -> dict[str, int]:
 
 
 def shortened(text: str) -> str:
-    """The text, cut to at most REASON_LENGTH_MAX characters."""
+    """Returns the text, cut to at most REASON_LENGTH_MAX characters."""
     return text if len(text) <= REASON_LENGTH_MAX else text[: REASON_LENGTH_MAX - 3] + "..."
 
 
@@ -115,7 +115,7 @@ class Kept:
         self._counts: OrderedDict[Key, Counts] = OrderedDict()
 
     def get(self, key: Key) -> Counts | None:
-        """The counts of the bucket; None if they are not in memory."""
+        """Returns the counts of the bucket; None if they are not in memory."""
         return self._counts.get(key)
 
     def put(self, key: Key, counts: Counts | None) -> None:

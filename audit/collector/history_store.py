@@ -56,7 +56,7 @@ class BucketHistory:
     @property
     def left_out(self) -> int:
         """How many rows of this history were deleted, because a history keeps at most REVISIONS_MAX
-        rows. All of them came after the first row."""
+        rows. All deleted rows came after the first row."""
         return self.rows[-1].revision - len(self.rows)
 
 

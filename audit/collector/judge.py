@@ -299,8 +299,8 @@ class _Look:
         self.stale[self.topic.place(key)] = False
 
     def left(self, size_ms: int) -> set[int]:
-        """Returns the starts of the blocks that contain buckets that this step had no time to
-        judge. size_ms: the length of a block (of event time).
+        """Returns the starts of the blocks with buckets that this step had no time to judge.
+        size_ms: the length of a block (of event time).
         """
         starts = self.topic.rows["bucket"][self.stale]
         return set((starts - starts % size_ms).tolist())

@@ -1,4 +1,4 @@
-"""Reads an example of the records of a topic that the loader rejected.
+"""For a topic, reads one of the records that the loader rejected, as an example.
 
 The loader reports each load in a note (a message to the audit that changes no verdict). The note
 names one record that the load rejected: hour of event time, partition and offset. This module reads

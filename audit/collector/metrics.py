@@ -337,8 +337,8 @@ def _with_reasons_bounded(
     found: Mapping[Labels, int], ranges: Counter[Labels]
 ) -> dict[Labels, int]:
     """Returns the values of the REASONS_MAX most frequent reasons, and adds up the values of all
-    other reasons under the reason OTHER_REASONS. found: the values by labels, of which the reason
-    is the last. ranges: how many lost ranges have these labels.
+    other reasons under the reason OTHER_REASONS. found: the values, by their labels; the last label
+    is the reason. ranges: how many lost ranges have these labels.
     """
     frequency: Counter[str] = Counter()
     for key, count in ranges.items():

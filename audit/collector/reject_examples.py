@@ -58,8 +58,8 @@ _log = log.get(__name__)
 
 class RejectExamples:
     """Reads the examples. One thread calls `look`; other threads read `found`, which is an
-    immutable value. connect: makes a client of the brokers. standing, rejected: functions that
-    return the newest verdicts, and the newest records that loaders rejected."""
+    immutable value. connect: a function that makes a client of the brokers. standing, rejected:
+    functions that return the newest verdicts, and the newest records that loaders rejected."""
 
     def __init__(
         self,

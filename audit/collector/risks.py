@@ -1,5 +1,5 @@
 """Finds what is at risk: bytes that only a host has, and records that only the first tiers have.
-For each of them, says when they will be lost if nothing changes.
+Also says when these bytes and records will be lost if nothing changes.
 
     on a host     each agent reports in notes (messages that change no verdict) how many unsafe
                   bytes it has (bytes that no broker has acknowledged yet), and when the files with
@@ -36,8 +36,8 @@ Kept = Mapping[tuple[Tier, str, Source], int]
 
 @dataclass(frozen=True, slots=True)
 class HostRisk:
-    """The bytes of a topic that only one host has. told_ms: when the agent reported these bytes, by
-    the agent's clock.
+    """Bytes of one topic's lines, which only one host has. told_ms: when the agent reported these
+    bytes, by the agent's clock.
     """
 
     host: HostState
@@ -48,12 +48,12 @@ class HostRisk:
 
 @dataclass(frozen=True, slots=True)
 class TierRisk:
-    """The records of a topic that tiers lack, in the newest buckets. since: the start of the oldest
-    bucket of which a tier lacks records. tiers: the tiers that lack records of this bucket, in the
-    order of tiers. records, bytes: how many records and bytes are lacking in all newest buckets
-    together, in the tier that lacks most. holder: the last place before these tiers that has
-    records of the oldest bucket. loss_ms: when these records expire at `holder`; None if this is
-    not known.
+    """The records that some tiers lack in the newest buckets of a topic. since: the start of the
+    oldest bucket of which a tier lacks records. tiers: the tiers that lack records of this bucket,
+    in the order of tiers. records, bytes: how many records and bytes are lacking in all newest
+    buckets together, in the tier that lacks most. holder: the last place before these tiers that
+    has records of the oldest bucket. loss_ms: when these records expire at `holder`; None if this
+    is not known.
     """
 
     source: Source
@@ -66,8 +66,8 @@ class TierRisk:
 
 
 def backlogs(notes: Iterable[Note]) -> dict[int, tuple[Note, Backlog]]:
-    """Returns the newest backlog of each agent (its report about unsafe bytes), with the note that
-    contains the backlog. The key is the agent's id.
+    """Returns, by agent id, the note with the agent's newest backlog (its report about unsafe
+    bytes), and the backlog itself.
     """
     told = (x for x in notes if x.kind == backlog.KIND and _is_agent(x.producer))
     return {int(x.producer): (x, backlog.backlog_of(x)) for x in told}

@@ -140,8 +140,8 @@ def _signature(args: argparse.Namespace, clock: Clock) -> Signature:
 def _buckets(
     args: argparse.Namespace, settings: AuditSettings | None, clock: Clock
 ) -> tuple[list[BucketVerdict], list[Acceptance]]:
-    """Returns the present verdicts on the buckets that the arguments name, and all acceptances of
-    these topics that nobody took back."""
+    """Returns the present verdicts on the buckets that the arguments name, and all acceptances in
+    these topics, except those that somebody took back."""
     now_ms = clock.time_ms()
     first = parse_moment(args.bucket, now_ms, "BUCKET")
     last = first if args.last is None else parse_moment(args.last, now_ms, "LAST")

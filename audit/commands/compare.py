@@ -207,9 +207,9 @@ def certain_after(reach: Reach, firsts: Mapping[TopicPartition, int]) -> int:
     """Returns the time (ms) after which no record of any partition has expired. If nothing has
     expired, returns NO_TIME, which is earlier than every record. If all records of a partition have
     expired, returns LAST_TIME, which is later than every record. If the topic has only one
-    partition, returns NO_TIME, too: a partition loses its records in their order, so the records of
-    all lines after a file's first line with a record are still there. firsts: the timestamp of the
-    first record of each partition."""
+    partition, returns NO_TIME, too: a partition loses its oldest records first, so if the record of
+    one line of a file is still there, the records of the file's later lines are still there, too.
+    firsts: the timestamp of the first record of each partition."""
     if len(reach.ranges) == 1 or not reach.cut:
         return NO_TIME
     return max(firsts.get(tp, LAST_TIME) for tp in reach.cut)

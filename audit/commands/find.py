@@ -1,5 +1,5 @@
-"""`skidway audit find`: finds the lines of a host that contain a text, and says which tiers have
-them."""
+"""`skidway audit find`: finds those lines of a host's files in which a text occurs, and says which
+tiers have these lines."""
 
 from __future__ import annotations
 

@@ -52,15 +52,15 @@ _OF_REJECTS = (Cause.REJECTED, Cause.WRONG_PATTERN)
 
 @dataclass(frozen=True, slots=True)
 class FirstLine:
-    """A line. kind: missing, doubled, differing or rejected. where: in words, path and byte, or
-    topic, partition and offset."""
+    """A line. kind: missing, doubled, differing or rejected. where: in words, either path and byte,
+    or topic, partition and offset."""
 
     kind: str
     where: str
     text: str
 
     def document(self) -> dict[str, Any]:
-        """The line as a part of a JSON document."""
+        """Returns the line as a part of a JSON document."""
         return {"kind": self.kind, "where": self.where, "text": self.text}
 
 
@@ -134,9 +134,9 @@ def _note(sentence: str) -> None:
 
 
 def _rejected(client: Client, verdict: BucketVerdict, found: Explanation) -> FirstLine | None:
-    """Returns a line of the bucket that an agent rejected; if the explanation names an agent, a
-    line of this agent. The text is as the agent's rules (`shape`) have masked it. Returns None for
-    rejects of the loader, because the loader copies them to no topic."""
+    """Returns one of the lines that agents rejected in the bucket; if the explanation names an
+    agent, a line that this agent rejected. The text is as the agent's rules (`shape`) have masked
+    it. Returns None for rejects of the loader, because the loader copies them to no topic."""
     topic = topic_here(client, verdict.source) if found.tier is Tier.AGENT else None
     if topic is None:
         return None

@@ -61,8 +61,17 @@ def settings_of(args: argparse.Namespace) -> AuditSettings | None:
     file = _installed()
     installed = os.access(file, os.R_OK) if elsewhere else file.exists()
     if args.config or args.set or installed:
-        return settings.load(AuditSettings, args.config or (file if installed else None), args.set)
+        path = args.config or (file if installed else None)
+        return settings.load(AuditSettings, path, _brokers(args, path) + args.set)
     return None
+
+
+def _brokers(args: argparse.Namespace, path: Path | None) -> list[str]:
+    """The setting that the options contain if no file has it: only the other settings matter then,
+    because --bootstrap-server says where to read."""
+    if path is not None or args.bootstrap_server is None:
+        return []
+    return [f"bootstrap.servers={args.bootstrap_server}"]
 
 
 def _installed() -> Path:

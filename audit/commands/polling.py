@@ -24,7 +24,7 @@ are not complete, and gives the number of the others."""
 
 
 class Awaited(Protocol):
-    """A host or a topic that a command waits for, with the result of one look."""
+    """What one look found out about a host or a topic for which a command waits."""
 
     @property
     def name(self) -> str:

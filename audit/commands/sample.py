@@ -1,5 +1,5 @@
-"""`skidway audit sample`: compares the content of rows and records with samples: lines that agents
-have chosen and stored on their hosts."""
+"""`skidway audit sample`: compares the content of rows and records with samples. For a sample, an
+agent has read randomly chosen lines again and computed checksums of their records."""
 
 from __future__ import annotations
 

@@ -34,8 +34,8 @@ AGENT_CONFIG = options.DIRECTORY / "agent.yml"
 
 
 def add_where(parser: argparse.ArgumentParser) -> None:
-    """Adds --bootstrap-server, --store, --cluster, --output, --agent-config and --registry, and
-    --json and the options that read and set settings (--config, --set)."""
+    """Adds the options that say where to look (--bootstrap-server, --store, --cluster, --output,
+    --agent-config, --registry), and the options --config, --set and --json."""
     add_config_options(parser)
     add_json_option(parser)
     options.add_where(parser)

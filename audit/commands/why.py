@@ -102,8 +102,8 @@ def _why(args: argparse.Namespace) -> int:
 
 
 def _inodes_of_differences(ledger: Ledger, evidence: Evidence) -> dict[tuple[int, int], int]:
-    """`skidway audit sample` compares lines with their rows and records. Returns, by agent and file
-    id, the inodes of the files with lines for which it found a difference."""
+    """Returns, by agent and file id, the inodes of the files in which `skidway audit sample` found
+    a line that differs from its row or record."""
     results = (result for topic in evidence.topics.values() for result in topic.samples)
     files = {(x.agent, x.file) for result in results for x in result.differences}
     known = {each: ledger.lines.inode(*each) for each in files}

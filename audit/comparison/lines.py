@@ -78,9 +78,10 @@ def hash_of(text: bytes) -> int:
 
 
 def keys_of(hashes: Any, begins: Any) -> Any:
-    """Returns an array with a number (64 bits) for each line, made from the hash of its text and
-    its first byte. Lines with the same text and the same first byte have the same number. hashes,
-    begins: arrays with a value for each line."""
+    """Returns an array with a number (64 bits) for each line, made from the hash of the line's text
+    and the position of its first byte. Lines with the same text at the same position have the same
+    number. hashes, begins: for each line, the hash of its text, and the position of its first
+    byte."""
     return hashes ^ ((begins.astype(np.uint64) + np.uint64(1)) * _MIX)
 
 

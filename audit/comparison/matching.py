@@ -132,7 +132,7 @@ class Records:
         self, path: str | None, file: tuple[str, ...], *, with_copies: bool = True
     ) -> bool:
         """Whether a record with this path may have a line of a file that had the paths `file`.
-        None, the path of a record without a path, fits every file."""
+        A record without a path (`path` is None) may have a line of any file."""
         if path is None or any_may_have_been(file, path):
             return True
         return with_copies and self.are_noted and any_may_have_copy(file, path)
@@ -141,8 +141,8 @@ class Records:
 @dataclass(frozen=True, slots=True)
 class Span:
     """Consecutive lines of a file with the same result (`fate`), in the bytes [first, end). place:
-    partition and offset of one record: of the first surplus record if the lines are doubled, and of
-    the first record with another text if the lines are changed; otherwise None.
+    if the lines are doubled, the partition and offset of the first surplus record; if they are
+    changed, those of the first record with another text; otherwise None.
     """
 
     file: int
@@ -220,7 +220,7 @@ def compare(
 class _Join:
     """Joins lines and records. counts: how many records each line has. line_of: the line of each
     record, or -1 if it has none. too_many: for each line with surplus records, the first surplus
-    record. changed: for each changed line, the record that has the same first byte but another
+    record. changed: for each changed line, the record that begins at the same byte but has another
     text.
     """
 

@@ -92,8 +92,8 @@ IsAt = Callable[[str, int, int], bool]
 
 @dataclass(frozen=True, slots=True)
 class Unnoted:
-    """Bytes of a file that the agent could not read, so that their lines are not noted. end: None
-    if the end is unknown."""
+    """Bytes that the agent could not read in a file: their lines are not noted. end: None if the
+    end is unknown."""
 
     path: str
     first: int
@@ -158,8 +158,8 @@ def checksum(file: int, first: int, end: int, read_ms: int, lines: bytes) -> int
 
 
 def columns(first: int, lines: bytes) -> tuple[Any, Any, Any]:
-    """Returns the first bytes, the lengths and the hashes of a note's lines, as arrays of NumPy.
-    first: the first byte of the note's range."""
+    """Returns, for each line of a note, the position of its first byte, its length and its hash, as
+    arrays of NumPy. first: the position of the first byte of the note's range."""
     count = len(lines) // LINE_BYTES
     lengths = np.frombuffer(lines, "<u4", count).astype(np.int64)
     hashes = np.frombuffer(lines, "<u8", count, count * 4)
@@ -321,8 +321,9 @@ def _mark_gone(connection: sqlite3.Connection, files: Mapping[int, FileLines], i
 
 
 def _is_at(path: str, device: int, inode: int) -> bool:
-    """Whether the path leads, or may lead, to the file with this device and inode. SQLite has no
-    integers from 2^63 on, so the agent's state has 2^64 less for such a device or inode."""
+    """Whether the path leads, or may lead, to the file with this device and inode. SQLite cannot
+    store integers from 2^63 on. If the number of a device or inode is that large, the agent's state
+    has the number minus 2^64."""
     try:
         status = os.stat(path)
     except (FileNotFoundError, NotADirectoryError):

@@ -23,8 +23,9 @@ from typing import Any, Final, NamedTuple
 
 
 class Shipped(NamedTuple):
-    """The contents of a record. host, path, offset: the line's host, file and first byte; None if
-    the record does not have this value. text: the line without its terminator.
+    """The contents of a record. host, path, offset: the line's host and file, and the position of
+    its first byte; None for a value that the record does not have. text: the line without its
+    terminator.
     """
 
     host: str | None

@@ -33,9 +33,9 @@ from skidway.kafka.columns import (
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Consecutive batches of one partition. first, last: the decisions about the first and the last
-    batch (see Step); only `first` may have a gap before its batch. records: the records to count;
-    None if no record must be counted."""
+    """Consecutive batches of one partition. first, last: the `Step` of the first batch, and that of
+    the last; only the first batch may come after a gap. records: the records to count; None if no
+    record must be counted."""
 
     first: Step
     last: Step
@@ -50,9 +50,8 @@ class Runs:
 
     def of(self, following: Following, batches: Sequence[memoryview]) -> Iterator[Run]:
         """Yields the batches as runs, in order. following: how far the partition is counted. If the
-        partition cannot be counted further (see `Step.stop`), the run with this decision is the
-        last. If a batch is damaged, yields the run of the batches before it, and then raises
-        CorruptBatch."""
+        partition cannot be counted further, the last run says why (`Step.stop`). If a batch is
+        damaged, yields the run of the batches before it, and then raises CorruptBatch."""
         ends = np.cumsum(np.array([len(raw) for raw in batches], np.int64))
         at, packed_bytes = 0, TOGETHER_BYTES
         while at < len(batches):
@@ -95,8 +94,8 @@ def _counted(step: Step, taken: Taken, batches: Sequence[memoryview]) -> Iterato
 
 
 def _last(step: Step, taken: Taken) -> Step:
-    """Returns the decision about the last batch that `unpack_run` took. step: the decision about
-    the first batch."""
+    """Returns the `Step` of the last batch that `unpack_run` took. step: that of the first
+    batch."""
     if len(taken.headers) < 2:
         return step
     last = BatchHeader._make(taken.headers[-1].item())

@@ -35,8 +35,9 @@ class Following:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """The decision about a batch, or about a fetch offset outside the log. following: how far the
-    partition is counted after this batch. counts: whether the batch's records must be counted.
+    """What the counter does about a batch, or about a fetch offset outside the log. following: how
+    far the partition is counted after this batch. counts: whether the batch's records must be
+    counted.
 
     gap: offsets [first, end) that the next delta must name as missing, with `reason`. If first =
     end, no offset is missing: then the gap only reports what could not be checked, and `reason`
@@ -57,7 +58,7 @@ def resumed(position: Position) -> Following:
 
 
 def at_batch(following: Following, header: BatchHeader) -> Step:
-    """Returns the decision about the next batch that was fetched from the partition."""
+    """Returns what the counter does about the next batch that was fetched from the partition."""
     expected = following.position.next_offset
     if following.comparing:
         return _compared(following, header)
@@ -80,7 +81,7 @@ def at_batch(following: Following, header: BatchHeader) -> Step:
 
 
 def out_of_range(following: Following, log_start: int, log_end: int) -> Step:
-    """Returns the decision if the brokers answer that the fetch offset is outside the log.
+    """Returns what the counter does if the brokers answer that the fetch offset is outside the log.
     log_start, log_end: the first offset of the log, and the offset after its last."""
     position = following.position
     if log_end < position.next_offset:

@@ -112,7 +112,7 @@ class Counter:
             self._health = self._examine()
 
     def heartbeat(self) -> bytes | None:
-        """The bytes of a heartbeat if a heartbeat is due; otherwise None. Unlike a delta, a
+        """Returns the bytes of a heartbeat if a heartbeat is due; otherwise None. Unlike a delta, a
         heartbeat is not stored in the outbox before it is sent."""
         if self._clock.monotonic() < self._beat_at:
             return None

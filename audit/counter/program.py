@@ -58,8 +58,8 @@ def run_counter(
 
 
 def _named(settings: CounterSettings, client: Client) -> CounterSettings:
-    """The settings, with the name of the cluster added. If no name is set, the brokers give the
-    name. Raises ConfigurationRefused."""
+    """Returns the settings with the name of the cluster: the name that is set or, if none is set,
+    the name that the brokers report. Raises ConfigurationRefused."""
     name = cluster_name_of(client.broker_configs(), settings.cluster_name)
     return replace(settings, cluster_name=name)
 

@@ -23,7 +23,8 @@ _log = log.get(__name__)
 
 
 class Retentions:
-    """Asks the brokers for the settings of topics when a note is due.
+    """Makes the note that reports how long the brokers keep records: when the note is due, asks the
+    brokers for the settings of the topics.
 
     topics: a function that returns the source topic of each counted topic, by the counted topic's
     name in the cluster.

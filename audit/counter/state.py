@@ -126,7 +126,8 @@ class CounterState:
             )
 
     def position(self, partition: PartitionId) -> Position:
-        """The position up to which a partition was counted; offset 0 if it was never counted."""
+        """Returns the position up to which a partition was counted; offset 0 if it was never
+        counted."""
         row = self._connection.execute(
             "SELECT next_offset, base_offset, crc, leader_epoch FROM partitions"
             " WHERE source = ? AND partition = ?",
@@ -137,7 +138,7 @@ class CounterState:
         return Position(row[0], None if row[1] is None else BatchId(*row[1:]))
 
     def marks(self, partition: PartitionId) -> dict[FileKey, int]:
-        """The marks of a partition."""
+        """Returns the marks of a partition."""
         rows = self._connection.execute(
             "SELECT agent, file, end FROM marks WHERE source = ? AND partition = ?",
             (self._source(partition[0]), partition[1]),
@@ -188,7 +189,7 @@ class CounterState:
     # The outbox, for the publisher.
 
     def pending(self, after: int, limit: int) -> list[tuple[int, bytes]]:
-        """At most `limit` messages with a sequence number above `after`, in order, each as
+        """Returns at most `limit` messages with a sequence number above `after`, in order, each as
         (sequence number, message)."""
         return self._connection.execute(
             "SELECT sequence, message FROM outbox WHERE sequence > ? ORDER BY sequence LIMIT ?",

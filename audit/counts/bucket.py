@@ -17,19 +17,19 @@ DEFAULT_BUCKET_MS = 60_000
 
 
 def start(timestamps_ms: npt.NDArray[np.int64], size_ms: int) -> npt.NDArray[np.int64]:
-    """The bucket of each event time."""
+    """Returns the bucket of each event time."""
     times = np.clip(timestamps_ms, *_span(size_ms))
     return times - times % size_ms
 
 
 def start_of(timestamp_ms: int, size_ms: int) -> int:
-    """The bucket of one event time."""
+    """Returns the bucket of one event time."""
     first, last = _span(size_ms)
     time_ms = min(max(timestamp_ms, first), last)
     return time_ms - time_ms % size_ms
 
 
 def _span(size_ms: int) -> tuple[int, int]:
-    """The starts of the first and last bucket of this size."""
+    """Returns the starts of the first and last bucket of this size."""
     farthest = FARTHEST_MS - FARTHEST_MS % size_ms
     return -farthest, farthest

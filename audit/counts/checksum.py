@@ -41,22 +41,23 @@ _NARROW_MASK = (1 << NARROW_BITS) - 1
 
 
 def record_hash(agent: Int64s, file: Int64s, first: Int64s, length: Int64s) -> UInt64s:
-    """The hash of each record's origin. All four arrays have the same length."""
+    """Returns the hash of each record's origin. All four arrays have the same length."""
     return _chain(_chain(_file_hash(agent, file), first), length)
 
 
 def total(hashes: UInt64s) -> int:
-    """The checksum of records, that is, the sum of their hashes as a signed long."""
+    """Returns the checksum of records, that is, the sum of their hashes as a signed long."""
     return signed(int(hashes.sum(dtype=np.uint64)))
 
 
 def add(left: int, right: int) -> int:
-    """The checksum of two disjoint sets together."""
+    """Returns the checksum of two disjoint sets together."""
     return signed(left + right)
 
 
 def narrow(checksum: int) -> int:
-    """The narrow form of a checksum."""
+    """Makes a checksum narrow: the result depends only on its low 24 bits (see the module's
+    docstring)."""
     return signed(checksum << _NARROW_SHIFT)
 
 
@@ -75,7 +76,7 @@ def signed(number: int) -> int:
 
 
 def mixed(numbers: UInt64s) -> UInt64s:
-    """The hash of each number z: mix(z + 0x9E3779B97F4A7C15)."""
+    """Returns the hash of each number z: mix(z + 0x9E3779B97F4A7C15)."""
     found = numbers + _GAMMA
     found ^= found >> _SHIFTS[0]
     found *= _FIRST_FACTOR
@@ -86,8 +87,8 @@ def mixed(numbers: UInt64s) -> UInt64s:
 
 
 def _file_hash(agent: Int64s, file: Int64s) -> UInt64s:
-    """The part of the hash that comes from agent and file. The function computes this part once for
-    each run of records of one file."""
+    """Returns the part of the hash that comes from agent and file. The function computes this part
+    once for each run of records of one file."""
     count = len(agent)
     if count == 0:
         return np.zeros(0, np.uint64)

@@ -78,7 +78,7 @@ class Sums:
         )
 
     def narrowed(self) -> Sums:
-        """The same counts with a narrow checksum (see module checksum)."""
+        """Returns the same counts with a narrow checksum (see module checksum)."""
         return replace(self, checksum=checksum.narrow(self.checksum))
 
 
@@ -86,7 +86,7 @@ _NOTHING = Sums()
 
 
 def total(parts: Sequence[Sums]) -> Sums:
-    """The sums of all parts, added up."""
+    """Returns the sums of all parts, added up."""
     if len(parts) < 2:  # most keys have one part, so this makes a judgement faster
         return parts[0] if parts else _NOTHING
     return Sums(
@@ -100,7 +100,7 @@ def total(parts: Sequence[Sums]) -> Sums:
 
 
 def joined_by_rule(left: tuple[Filtered, ...], right: tuple[Filtered, ...]) -> tuple[Filtered, ...]:
-    """The sums of both lists, rule by rule, sorted by rule."""
+    """Returns the sums of both lists, rule by rule, sorted by rule."""
     if not (left and right):
         return left or right
     found = {x.rule: x for x in left}
@@ -190,7 +190,7 @@ class Counts:
         self._sums[key] = sums if known is None else known + sums
 
     def items(self) -> Iterator[tuple[BucketKey, Sums]]:
-        """Every key and its sums, in the order of first appearance."""
+        """Yields every key and its sums, in the order in which the keys first appeared."""
         return iter(self._sums.items())
 
     def __len__(self) -> int:
@@ -201,10 +201,10 @@ class Counts:
         self._sums.clear()
 
     def to_messages(self, previous: Mapping[BucketKey, int]) -> tuple[Count, ...]:
-        """The counts as entries of deltas. previous: for each bucket that an earlier delta of this
-        producer touched, the number of the last delta that touched it. These numbers stay correct
-        if deltas.number_deltas splits the entries into several deltas, because each bucket has only
-        one entry."""
+        """Returns the counts as entries of deltas. previous: for each bucket of which an earlier
+        delta of this sender has counts, the number of the last such delta. These numbers stay
+        correct if deltas.number_deltas splits the entries into several deltas, because each bucket
+        has only one entry."""
         return tuple(
             count_message(key, sums, self.bucket_ms, previous.get(key, 0))
             for key, sums in self._sums.items()
@@ -256,7 +256,7 @@ class Counts:
 
 
 def count_message(key: BucketKey, sums: Sums, bucket_ms: int, previous: int) -> Count:
-    """The counts of one bucket as an entry of a delta."""
+    """Returns the counts of one bucket as an entry of a delta."""
     source, agent, start = key
     return Count(
         source=source,
@@ -274,7 +274,8 @@ def count_message(key: BucketKey, sums: Sums, bucket_ms: int, previous: int) -> 
 
 
 def _either(keep: Bools | None, straddle: Bools | None, count: int) -> Bools | None:
-    """A mask that is true for the records that are counted; None if all records are counted."""
+    """Returns an array that is true for each record that is counted; None if all records are
+    counted."""
     if keep is None:
         return None
     counted = keep if straddle is None else keep | straddle

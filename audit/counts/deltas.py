@@ -2,11 +2,11 @@
 delta would be too large, makes several deltas.
 
 The message numbers of a sender must have no gaps. So a sender uses a number only in the transaction
-that also makes the progress durable. Each count in a delta names, as `previous`, the last earlier
-delta of the sender that counted the same bucket, so the deltas of a bucket form a chain. If one
-call makes several deltas, each (source topic, agent, bucket) is in only one of them. A loss
-concerns the buckets that its own delta and all deltas with lower numbers touch. So losses come
-after all counts.
+that also makes the progress durable. Each count in a delta names, as `previous`, the sender's last
+earlier delta with counts of the same bucket, so the deltas of a bucket form a chain. If one call
+makes several deltas, each (source topic, agent, bucket) is in only one of them. A loss concerns the
+buckets of which its own delta or a delta with a lower number has counts. So losses come after all
+counts.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ class Numbered:
     """The result of `number_deltas`. deltas: the deltas in the order of their numbers; empty if
     there was nothing to report.
 
-    touched: the buckets that these deltas touch, each with the number that its next delta needs as
-    `previous`. last: the last number that was used.
+    touched: the buckets of which these deltas have counts, each with the number that the bucket's
+    next delta needs as `previous`. last: the last number that was used.
     """
 
     deltas: tuple[Delta, ...]
@@ -63,8 +63,8 @@ def number_deltas(  # its arguments are the fields of a delta and the limit
     gaps: Sequence[Gap] = (),
     limit_bytes: int = LIMIT_BYTES,
 ) -> Numbered:
-    """Makes deltas, numbered from `last` + 1 on. previous: for each bucket that an earlier delta
-    touched, the number of the last delta that touched it, from the producer's durable state."""
+    """Makes deltas, numbered from `last` + 1 on. previous: for each bucket of which an earlier
+    delta has counts, the number of the last such delta, from the sender's durable state."""
     parts: list[_Part] = [*ranges, *gaps, *counts.to_messages(previous), *losses]
     deltas: list[Delta] = []
     touched: dict[BucketKey, int] = {}

@@ -41,9 +41,9 @@ NO_MARK = -1
 class Walked:
     """The result of `walk` for each record and each file.
 
-    keep, repeat, straddle: exactly one of the three is true for each record. lowest: each file's
-    lowest first byte in these records. highest: each file's highest end in these records. If this
-    end is above the file's mark, it becomes the mark.
+    keep, repeat, straddle: exactly one of the three is true for each record. lowest: for each file,
+    the lowest position at which one of these records begins. highest: for each file, the highest
+    end of these records. If this end is above the file's mark, it becomes the mark.
     """
 
     keep: Bools
@@ -141,7 +141,7 @@ def _by_file(agent: Int64s, file: Int64s) -> tuple[npt.NDArray[np.intp], npt.NDA
 
 
 def _marks_before(end: Int64s, begins: npt.NDArray[np.intp], initial: Int64s) -> Int64s:
-    """The mark before each record, which is the running maximum of the file's initial mark and the
+    """Returns, for each record, the mark before it: the maximum of the file's initial mark and the
     ends of the file's earlier records."""
     sizes = np.diff(begins, append=len(end))
     before = np.empty_like(end)

@@ -33,7 +33,7 @@ def check(texts: Iterable[str], key: str = "topics") -> None:
 
 
 def choose(texts: Sequence[str], existing: Iterable[str]) -> list[str]:
-    """The existing topics that the texts name or match, in order of name."""
+    """Returns the existing topics that the texts name or match, in order of name."""
     names = {text for text in texts if _NAME.fullmatch(text)}
     names |= {name + REJECTED_SUFFIX for name in names}
     patterns = [re.compile(text) for text in texts if not _NAME.fullmatch(text)]

@@ -11,6 +11,7 @@ rereading        *rereadings*: which agents may have read the same bytes, and du
 overlaps         which agents with one host name were alive at the same time
 tallies          the tallies of a bucket: as values, and as columns
 agent_numbers    small numbers for agents
+guarded          guards bytes in the store with a CRC
 number_bases     the numbers from which the numbers of agents' deltas are stored as differences
 tally_packing    encodes the tallies of a bucket in few bytes
 evidence         tallies, seals, losses and gaps as values, without I/O

@@ -15,10 +15,12 @@ from skidway.errors import StateRefused
 
 
 class AgentNumbers:
-    """The numbers of all agents that were ever counted, beginning with 0. If this object made
-    numbers in a transaction that failed, the caller must make a new object.
+    """Owns the small numbers that stand for agents in the ledger: 0, 1, 2 and so on for all agents
+    that were ever counted. If this object made numbers in a transaction that failed, the caller
+    must make a new object.
 
-    bases: arrays with a value for each of these numbers (see number_bases).
+    bases: for each of these numbers, the values from which the numbers of the agent's deltas are
+    stored as differences (see number_bases).
     """
 
     def __init__(self, connection: sqlite3.Connection) -> None:
@@ -29,7 +31,8 @@ class AgentNumbers:
         self._read()
 
     def of(self, agents: Int64s, senders: Int64s) -> Int64s:
-        """The numbers of these agents. New agents get new numbers, in the caller's transaction.
+        """Returns the small numbers of these agents. New agents get new numbers, in the caller's
+        transaction.
 
         senders: for each agent, the ledger's id of a sender that counted for it. New agents are
         numbered in the order of these ids. So, in the order of the agents' numbers, the ids of
@@ -50,7 +53,7 @@ class AgentNumbers:
         return found
 
     def agents(self, numbers: Int64s) -> Int64s:
-        """The agents that have these numbers."""
+        """Returns the ids of the agents that have these small numbers."""
         if len(numbers) and int(numbers.max()) >= len(self._agents):
             self._read()  # another connection (the writer's) may have added numbers
         if len(numbers) and not 0 <= int(numbers.min()) <= int(numbers.max()) < len(self._agents):

@@ -28,9 +28,9 @@ Notes = Sequence[Sequence[FileNote]]
 
 
 class Announced:
-    """The agents of each topic, and the announcements of each file that several agents announced,
-    as rereading.FileNote values ("notes"). read_notes: a function that reads these notes for the
-    topic with this id."""
+    """Owns, for each topic, the set of its agents, and the announcements of those files that
+    several agents announced (the topic's *notes*, rereading.FileNote). read_notes: a function that
+    gets the id of a topic, and reads the topic's notes."""
 
     def __init__(self, connection: sqlite3.Connection, read_notes: Callable[[int], Notes]) -> None:
         self._connection = connection
@@ -68,7 +68,7 @@ class Announced:
         return self._agents[source]
 
     def notes(self, source: int) -> Notes:
-        """The announcements (rereading.FileNote) of each file of a topic that several agents
+        """Returns the notes of a topic: the announcements of those files that several agents
         announced."""
         if source not in self._notes:
             self._notes[source] = self._read_notes(source)

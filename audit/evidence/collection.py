@@ -149,8 +149,8 @@ class Collection:
             self._ledger.forget(gone)
 
     def _ends(self, new: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
-        """The high watermarks of these partitions, which are read from their beginnings; 0 for an
-        empty partition."""
+        """Returns the high watermarks of these partitions, which are read from their beginnings; 0
+        for an empty partition."""
         found = topic.bounds(self._client, {tp.topic for tp in new})
         return {
             tp: end if first < end else 0
@@ -201,8 +201,9 @@ def _is_absent(tp: TopicPartition, found: Mapping[str, TopicMetadata]) -> bool:
 
 
 def _begin(known: Position | None, topic_id: str) -> int:
-    """The offset at which reading continues: 0 if nothing was read, or if the topic that was read
-    has another id than the present topic. If one of the two ids is unknown, they count as equal."""
+    """Returns the offset at which reading continues: 0 if nothing was read, or if the topic that
+    was read has another id than the present topic. If one of the two ids is unknown, they count as
+    equal."""
     if known is None or (known.topic_id and topic_id and known.topic_id != topic_id):
         return 0
     return known.next_offset

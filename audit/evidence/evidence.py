@@ -96,7 +96,8 @@ class Numbers:
 
 @dataclass(frozen=True, slots=True)
 class LossNote:
-    """A loss, with the number and the sender's time of the message that declared it."""
+    """A loss, and the message that declared it: the message's epoch and number, and its time by the
+    sender's clock."""
 
     epoch: int
     number: int
@@ -219,22 +220,23 @@ class Evidence:
                 self.topic(each.source).acceptances.append(each)
 
     def topic(self, source: Source) -> TopicEvidence:
-        """The evidence of a source topic; empty if no message mentions the topic."""
+        """Returns the evidence of a source topic; empty if no message mentions the topic."""
         return self.topics.setdefault(source, TopicEvidence())
 
     def last_heard(self, agent: int) -> int:
-        """The latest time in any message of an agent, by the agent's clock, in ms; 0 if there is no
-        message."""
+        """Returns the latest time in any message of an agent, by the agent's clock, in ms; 0 if
+        there is no message."""
         return self.last_seen.get((Tier.AGENT, str(agent)), 0)
 
     def heard_ms(self, sender: SenderName) -> int:
-        """The time of a sender's last message: the time by the sender's clock, or the time at which
-        the reader read the message, whichever is earlier. 0 if no message of the sender arrived."""
+        """Returns the time of a sender's last message: the time by the sender's clock, or the time
+        at which the reader read the message, whichever is earlier. Returns 0 if no message of the
+        sender arrived."""
         return self.heard.get(sender, self.last_seen.get(sender, 0))
 
     def first_heard(self, agent: int) -> int | None:
-        """The earliest time in any message of an agent, by the agent's clock, in ms. None if the
-        agent's first message is missing, because then the time is unknown."""
+        """Returns the earliest time in any message of an agent, by the agent's clock, in ms.
+        Returns None if the agent's first message is missing, because then the time is unknown."""
         numbers = self.senders.get(SenderKey(Tier.AGENT, str(agent), 1))
         if numbers is None or numbers.first > 1:
             return None
@@ -255,15 +257,15 @@ def agents_in(message: Delta | Seal) -> Iterator[tuple[Source, int]]:
 
 
 def agent_of(sender: Sender) -> int:
-    """The agent that sent a message; NO_AGENT (the id 0) if the producer's name is not an agent
-    id."""
+    """Returns the agent that sent a message; NO_AGENT (the id 0) if the producer's name is not an
+    agent id."""
     return agent_named(sender.producer)
 
 
 @lru_cache(maxsize=1 << 16)
 def agent_named(producer: str) -> int:
-    """The agent id whose decimal digits are the producer's name; NO_AGENT (the id 0) for any other
-    name."""
+    """Returns the agent id whose decimal digits are the producer's name; NO_AGENT (the id 0) for
+    any other name."""
     if not (producer.isascii() and producer.isdigit() and len(producer) <= _ID_DIGITS_MAX):
         return NO_AGENT
     agent = int(producer)
@@ -271,7 +273,7 @@ def agent_named(producer: str) -> int:
 
 
 def sender_key(sender: Sender) -> SenderKey:
-    """Tier, producer and epoch of a sender: the key of its sequence of message numbers."""
+    """Returns tier, producer and epoch of a sender: the key of its sequence of message numbers."""
     return SenderKey(sender.tier, sender.producer, sender.epoch)
 
 
@@ -286,8 +288,9 @@ def loss_note(sender: SenderKey, number: int, time_ms: int, loss: Loss) -> LossN
 
 
 def only_claimed(cluster: str, host: str, number: int, time_ms: int) -> Numbers:
-    """The facts about a sender of which only a heartbeat is left, because its numbered messages are
-    gone. number: the last number, as the heartbeat names it."""
+    """Returns what is known about a sender whose numbered messages are all gone: only a heartbeat
+    shows that the sender exists. number: the last number of the sender, as the heartbeat names
+    it."""
     return Numbers(cluster, host, number + 1, number, time_ms)
 
 

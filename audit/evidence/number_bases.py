@@ -11,8 +11,9 @@ In each hour, the first bucket whose checksums become narrow makes the base of t
 numbers. A base never changes, and a packed bucket names its base, so the bucket can always be read.
 A base is deleted with the last bucket of its hour.
 
-Stored format: the number of agents, then for each agent the sender and the number, as differences
-from the previous agent's, compressed with zstd.
+Stored format: a CRC-32 of all that follows (see guarded); then, compressed with zstd, the own
+senders of all agents, and after them the numbers. A value is stored as the difference from the
+value of the previous agent.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from typing import Final
 import cramjam
 import numpy as np
 
+from skidway.audit.evidence.guarded import guarded, unguarded
 from skidway.audit.evidence.tallies import FIRST, SENDER, Int64s, TallyColumns
 from skidway.dataclass import dataclass
 from skidway.errors import StateRefused
@@ -140,11 +142,11 @@ def _hour(bucket: int) -> int:
 
 
 def _packed(senders: Int64s, numbers: Int64s) -> bytes:
-    table = np.diff(np.array([senders, numbers]), axis=1, prepend=0)
-    return bytes(cramjam.zstd.compress(table.astype("<i8").view(np.uint8).T.tobytes(), _LEVEL))
+    table = np.diff(np.array([senders, numbers]), axis=1, prepend=0).astype("<i8")
+    return guarded(bytes(cramjam.zstd.compress(table.tobytes(), _LEVEL)))
 
 
 def _unpacked(base: bytes) -> Int64s:
-    by_byte = np.frombuffer(bytes(cramjam.zstd.decompress(base)), np.uint8)
-    found: Int64s = np.cumsum(by_byte.reshape(-1, 2).T.copy().view("<i8"), axis=1)
+    table = np.frombuffer(bytes(cramjam.zstd.decompress(unguarded(base))), "<i8")
+    found: Int64s = np.cumsum(table.reshape(2, -1), axis=1)
     return found

@@ -29,7 +29,6 @@ is faster.
 from __future__ import annotations
 
 import struct
-import zlib
 from collections.abc import Iterator
 from typing import Final
 
@@ -39,6 +38,7 @@ import numpy.typing as npt
 
 from skidway.audit.counts.checksum import NARROW_BITS
 from skidway.audit.evidence.agent_numbers import AgentNumbers
+from skidway.audit.evidence.guarded import guarded, unguarded
 from skidway.audit.evidence.number_bases import NO_BASE, NumberBase
 from skidway.audit.evidence.tallies import (
     AGENT,
@@ -52,11 +52,9 @@ from skidway.audit.evidence.tallies import (
     TallyColumns,
     links_of_all,
 )
-from skidway.errors import StateRefused
 
 Bools = npt.NDArray[np.bool_]
 
-_CRC_BYTES: Final = 4
 _HEAD: Final = struct.Struct("<II?q")
 _PART: Final = struct.Struct("<B?I")
 _WIDTHS: Final = (1, 2, 4, 8)
@@ -106,12 +104,12 @@ def pack(tallies: TallyColumns, numbers: AgentNumbers, base: NumberBase = NO_BAS
     head = _HEAD.pack(len(lengths), table.shape[1], tallies.is_narrow, base.id)
     parts = [lengths, *firsts, *others]
     packed = head + b"".join(_packed(part, is_final=tallies.is_narrow) for part in parts)
-    return zlib.crc32(packed).to_bytes(_CRC_BYTES, "little") + packed
+    return guarded(packed)
 
 
 def unpack(value: bytes, numbers: AgentNumbers) -> TallyColumns:
     """Reads the bytes that `pack` wrote. Raises StateRefused if they are damaged."""
-    packed = _checked(value)
+    packed = unguarded(value)
     agent_count, tallies, is_narrow, base_id = _HEAD.unpack_from(packed)
     base = numbers.bases.of(base_id)
     sizes = [agent_count] * (1 + _COLUMNS) + [tallies - agent_count] * (_COLUMNS - 1)
@@ -149,17 +147,6 @@ def unpack(value: bytes, numbers: AgentNumbers) -> TallyColumns:
     if is_narrow:
         found[CHECKSUM] <<= _NARROW_SHIFT
     return TallyColumns(found, is_narrow)
-
-
-def _checked(value: bytes) -> bytes:
-    """Returns the bytes behind the CRC, if they have this CRC."""
-    checksum, packed = value[:_CRC_BYTES], value[_CRC_BYTES:]
-    if not packed or zlib.crc32(packed).to_bytes(_CRC_BYTES, "little") != checksum:
-        raise StateRefused(
-            "The audit's store is damaged: the counts of a bucket are not those that were"
-            " written. Delete the store; the collector then reads the audit topics again."
-        )
-    return packed
 
 
 def _places(lengths: Int64s) -> tuple[Int64s, Bools]:

@@ -3,17 +3,16 @@ gets a fair share. Does no I/O.
 
 The method is start-time fair queueing (Goyal, Vin, Cheng 1996). Each connection has a *tag*: a
 number to which the cost of all work for the connection is added. The connection with the lowest tag
-is served next. Suppose that a connection was idle and sends requests again. If its tag is lower
-than the tag of the connection that is served now, it gets the higher of these two tags. So a
-connection gets no additional time for having been idle. A connection that has used more than its
-share has a higher tag than the others, so the others are served first.
+is served next. While a connection is idle, its tag does not rise. When it sends requests again, its
+tag becomes at least the tag of the connection that is served now, so it gets no additional time for
+having been idle. A connection that has used more than its share has a higher tag than the others,
+so the others are served first.
 
 If two connections always have requests, each gets half of the time. The time is measured by the
 cost of the requests, not by their number. A connection that only sends a request now and then is
 served before all connections that send without pause, however many they are. A new connection
-begins with a tag that is higher than the tag of the connection that is served now, by the smallest
-allowance. So a client gains nothing by opening a new connection for each request, and no connection
-waits forever.
+begins with the tag of the connection that is served now, plus the smallest allowance. So a client
+gains nothing by opening a new connection for each request, and no connection waits forever.
 
 The cost of a turn is limited, so that timers, writes, answers and the calls that other threads have
 posted do not wait long. The limit is divided equally among the waiting connections: each gets an

@@ -155,7 +155,7 @@ class Hosting:
         }
 
     def _learn(self, topic: Topic) -> None:
-        """Puts a topic into the catalog that this broker has just written to ZooKeeper. So the
+        """Puts into the catalog a topic that this broker has just written to ZooKeeper. So the
         broker need not wait until ZooKeeper reports the change.
         """
         self.apply(replace(self.catalog, topics={**self.catalog.topics, topic.name: topic}))

@@ -74,8 +74,8 @@ class Endings:
         self, topics: Iterable[tuple[str, str]], positions: Mapping[str, int]
     ) -> dict[FileKey, int]:
         """Returns the closed files of these topics, each with the time at which its agent closed
-        it. Leaves out a file if a reader with these positions has already read that it is closed.
-        topics: cluster and name of each topic."""
+        it. Leaves out closures before `positions`. topics: cluster and name of each topic.
+        positions: the offsets up to which the caller has already read the audit topics."""
         closures = self._closures_of(topics)
         return {key: each.time_ms for key, each in closures if each.place.is_new(positions)}
 
@@ -89,9 +89,10 @@ class Endings:
         self, source: Source, topics: Iterable[tuple[str, str]], positions: Mapping[str, int]
     ) -> dict[int, Heard]:
         """Returns each agent's newest seal of the topic `source`, together with the files that this
-        agent reported as closed before the seal, in the same partition. Leaves out seals that a
-        reader with these positions has already read. topics: the pairs (cluster, topic) under which
-        agents announce the files whose lines may be in `source`.
+        agent reported as closed before the seal, in the same partition. Leaves out seals before
+        `positions`. topics: the pairs (cluster, topic) under which agents announce the files whose
+        lines may be in `source`. positions: the offsets up to which the caller has already read the
+        audit topics.
         """
         seals = self._seals.get(source, {})
         follows: dict[str, set[FileKey]] = {}

@@ -23,8 +23,8 @@ the whole audit topic, because the first messages have expired, or because a mes
 schema. Then the loader chooses an epoch higher than the number of messages that the audit topic
 ever had. This epoch is higher than the epoch of every message that the loader missed. The reason is
 this: when an output chooses an epoch, the epoch is at most one higher than the number of messages
-in the topic, and the output then publishes at least one message with this epoch. So no epoch is
-higher than the number of messages that the topic ever had.
+at that time. The output then publishes a message with this epoch. From then on, the number of
+messages is not lower than the epoch.
 """
 
 from __future__ import annotations
@@ -128,27 +128,27 @@ class Feed:
     def new_locations(
         self, source: Source, positions: Mapping[str, int]
     ) -> dict[FileKey, Location]:
-        """Returns those files of `locations_of` whose announcements a reader with these positions
-        has not read yet.
+        """Returns the same as `locations_of`, but leaves out files that were announced before
+        `positions`, the offsets up to which the caller has already read the audit topics.
         """
         known = self.locations_of(source)
         return {key: at for key, at in known.items() if self.places[key].is_new(positions)}
 
     def closed(self, source: Source, positions: Mapping[str, int]) -> dict[FileKey, int]:
-        """Returns the closed files among those of `locations_of`, each with the time at which its
-        agent closed it. Leaves out a file if a reader with these positions has already read that it
-        is closed."""
+        """Returns the closed files that may have lines in the topic `source`, each with the time at
+        which its agent closed it. Leaves out files whose closing was announced before `positions`,
+        the offsets up to which the caller has already read the audit topics."""
         return self.endings.closed(_topics_of(source), positions)
 
     def seals(self, source: Source, positions: Mapping[str, int]) -> dict[int, Heard]:
-        """Returns, for each agent, its newest seal of a topic. The result leaves out seals that a
-        reader with these positions has already read.
+        """Returns, for each agent, its newest seal of a topic. Leaves out seals before `positions`,
+        the offsets up to which the caller has already read the audit topics.
         """
         return self.endings.seals(source, _topics_of(source), positions)
 
     def number(self, producer: str, epoch: int) -> int:
-        """Returns the highest number that a message of an output has in `epoch`, among the messages
-        that were read. producer: the name of the output.
+        """Returns the highest number of the messages that an output has sent in `epoch`, as far as
+        this feed has read them. Returns 0 if it has read none. producer: the name of the output.
         """
         return self.numbers.get(producer, {}).get(epoch, 0)
 

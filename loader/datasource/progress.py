@@ -49,10 +49,10 @@ def next_positions(
     `offsets_max` in proportion to its unread offsets. If a partition has unread offsets, its share
     is at least one offset, so that each batch reads something of the partition.
 
-    If there are no new records, the result is `start` itself, because Spark begins a batch whenever
-    positions change. The initial positions of a stream are an exception: the result then always
-    differs from `start`, so that Spark makes a first batch (which may be empty) and writes the
-    initial positions into its checkpoint."""
+    Spark begins a batch whenever positions change. So if there are no new records, the result is
+    `start` itself. But if `start` has the initial positions of a stream, the result always differs
+    from `start`. Spark then makes a first batch, which may be empty, and writes the initial
+    positions into its checkpoint."""
     begins = {
         topic.name: {
             each.partition: _begin(firsts(start, topic.name, topic.topic_id), each)

@@ -59,8 +59,9 @@ def offsets_at(
     client: Client, topics: Iterable[SourceTopic], time_ms: int
 ) -> dict[str, dict[int, int]]:
     """Returns, for each partition of the topics, the offset of the first record with the event time
-    `time_ms` or a later one. Some brokers return the offset at which this record's batch begins. If
-    all records of a partition are older, returns the partition's high watermark in `topics`."""
+    `time_ms` or a later one. With some brokers, the result is the first offset of this record's
+    batch. If all records of a partition are older, returns the partition's high watermark in
+    `topics`."""
     topics = list(topics)
     tps = [TopicPartition(topic.name, each.partition) for topic in topics for each in topic.bounds]
     listed = client.list_offsets(dict.fromkeys(tps, time_ms)) if tps else {}

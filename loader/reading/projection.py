@@ -6,10 +6,10 @@ as an alias. If several writer's fields match a reader's field, the values come 
 field with the same name. If none of them has the same name, the reader's aliases are tried in their
 order, and the values come from the first writer's field that is found (as in
 schemas/codec/resolution.py). If no writer's field matches a reader's field, the rows get the
-default of the reader's field, or null. A value is cast to the reader's type if the cast does not
-change the value. Otherwise the value's row becomes a reject. All rows of a writer's schema become
-rejects if a field without default in the reader's schema has no matching field in the writer's
-schema, or if a type cannot be cast.
+default of the reader's field, or null if the field allows null. A value is cast to the reader's
+type if the cast does not change the value. Otherwise the value's row becomes a reject. All rows of
+a writer's schema become rejects in two cases: a reader's field that matches no writer's field has
+no default and does not allow null, or a type cannot be cast.
 
 Records, arrays, maps and unions in fields follow Avro's schema resolution. Arrow's casts alone
 would give wrong values, because they ignore aliases and defaults, and match the members of unions
@@ -180,9 +180,9 @@ def _resolved(column: pa.Array, found: list[tuple[Bools, str]]) -> tuple[pa.Arra
 
 def _check_castable(source: pa.DataType, target: pa.Field) -> None:
     """Checks that Arrow can cast to the target's type and back, because `_changed` needs both
-    casts. If one of the casts is impossible, raises NotProjectable. This check casts an array with
-    one null, because Arrow casts an empty array even if it can cast no value of the array's
-    type."""
+    casts. If one of the casts is impossible, raises NotProjectable. Arrow casts an empty array to
+    any type, even to a type to which it cannot cast values. So this check casts an array with one
+    null."""
     if source == target.type:
         return
     try:

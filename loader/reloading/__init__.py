@@ -10,6 +10,5 @@ read, and checks that the records are the same as before.
 
 A reload replaces all files of rows and rejects of an hour. The manifests contain the number of
 records and the checksum of each file, so both are known for an hour even if its files are gone. A
-reload is committed only if the records that it read again have the same number and the same
-checksum.
+reload is committed only if number and checksum of the new records are those of the old records.
 """

@@ -27,8 +27,8 @@ from skidway.loader.state.operations import Steps
 class Beginning:
     """Where a reload begins to read. before: the manifest from which the reload takes its first
     marks; None if the reload begins where the first load began. gaps: for each partition, the gaps
-    that loads after `before` skipped, up to the last load that read records of the reloaded hours
-    from the log.
+    that were skipped by the loads whose offsets the reload reads again. These loads begin after
+    `before`, and end with the last load that read records of the reloaded hours from the log.
     """
 
     before: Manifest | None
@@ -60,8 +60,8 @@ def beginning(topic: str, files: Mapping[str, LiveFile]) -> Steps[Beginning]:
 
 def check_kept(topic: str, hours: Iterable[str], before: int) -> Steps[None]:
     """Raises ReloadRefused if the manifest of the load `before` has been deleted. before: the
-    number of the load from which a reload of these hours takes its first marks; 0 if the reload
-    begins where the first load began."""
+    number of the load with whose marks a reload of these hours begins; 0 if the reload begins where
+    the first load began."""
     oldest = yield from chain.oldest_kept(topic)
     if max(before, 1) < oldest:
         first = min(hours)

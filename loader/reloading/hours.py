@@ -44,8 +44,8 @@ NOTHING: Final = Content()
 
 @dataclass(frozen=True, slots=True)
 class HourContent:
-    """The number and the checksum of an hour's rows, and the same for the hour's rows and rejects
-    (records that cannot become rows) together."""
+    """The number and the checksum of an hour's rows, and the number and the checksum of all its
+    records. The records are the rows and the rejects (records that cannot become rows)."""
 
     rows: Content = NOTHING
     all: Content = NOTHING

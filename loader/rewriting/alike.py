@@ -29,8 +29,8 @@ _LOGICAL: Final = ("logicalType", "precision", "scale")
 
 
 def are_alike(old: str, new: str) -> bool:
-    """Returns whether Spark, when it reads rows of the old schema in the columns of the new schema,
-    gets the same values as Avro's schema resolution. For a field that the old schema lacks, Spark
+    """Returns whether Spark gets the same values as Avro's schema resolution when it reads rows of
+    the old schema in the columns of the new schema. For a field that the old schema lacks, Spark
     may read null where Avro reads the default."""
     written, read = (as_record(parse(each, check_defaults=False)) for each in (old, new))
     return _same_fields(written, read)
@@ -55,7 +55,7 @@ def _alike(old: AvroType, new: AvroType) -> bool:
 
 def _same_values(old: AvroType, new: AvroType) -> bool:
     """Returns whether a file has the same column type and the same values for the old type as for
-    the new type. Neither type is nested or a union."""
+    the new type. The caller passes no nested types and no unions."""
     if isinstance(old, Enum) and isinstance(new, Enum):
         # If `new` lacks a symbol, Avro reads the default of `new`, but Spark reads the symbol.
         return set(old.symbols) <= set(new.symbols)

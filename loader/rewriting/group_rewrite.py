@@ -54,7 +54,7 @@ class RewriteJob:
 @dataclass(frozen=True, slots=True)
 class Rewritten:
     """The result of a task. made: the new file; None if the group stays as it is. kept: why the
-    group stays as it is; "" if it does not."""
+    group stays as it is; "" if there is a new file."""
 
     group: Group
     made: DataFile | None

@@ -43,9 +43,9 @@ class Attempt:
         files and returns a manifest and a result. If the manifest is None, deletes the staged
         files; otherwise commits the manifest.
 
-        Raises LostRace if another loader committed the same load number meanwhile. Otherwise raises
-        the error of `work`, or StoreFailed. If the commit raises StoreFailed, the staged files are
-        not deleted, because the manifest may already exist.
+        Raises LostRace if another loader committed the same load number first. If `work` or the
+        commit fails for another reason, raises their error. After a failed commit, the staged files
+        are not deleted, because the manifest may already exist.
         """
         manifest, result = self._staged(work)
         if manifest is None:

@@ -17,7 +17,7 @@ _log = log.get(__name__)
 
 class GroupOffsets:
     """The committed offsets of one consumer group. No load depends on them. If a commit fails, this
-    run commits no more offsets; the next run commits all of them."""
+    run commits no more offsets; the next run commits the offsets of all topics."""
 
     def __init__(self, client: Client, group_id: str) -> None:
         self._client, self._group_id = client, group_id

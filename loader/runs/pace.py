@@ -2,10 +2,11 @@
 I/O.
 
 A run's progress rises in steps, because the run counts a slice's records only when the slice has
-ended. The rate is measured between two steps: the newest step, and an earlier one about `WINDOW_S`
-seconds ago. If fewer than two steps happened in this time, the rate is measured between the last
-two steps. So the rate follows the present speed. Between two steps the rate stays constant, but if
-the next step is late (it takes longer than the time between the last two steps), the rate falls.
+ended. The rate is measured between two steps: the newest step, and an earlier step about `WINDOW_S`
+seconds ago. If steps are rarer than that, the earlier step is the one just before the newest step.
+So the rate follows the present speed. While no further step comes, the rate at first stays
+constant. It falls as soon as more time has passed since the newest step than between the two
+measured steps.
 """
 
 from __future__ import annotations

@@ -243,8 +243,9 @@ class Reload:
         return TopicReload(self._parts, self._topic, newest, self._group, self._others)
 
     def _converted_again(self) -> None:
-        """Checks again which files must be rewritten with the columns of a newer schema. If some
-        files could not be rewritten earlier, the reload may have replaced them since then."""
+        """If some files could not be rewritten with the columns of a newer schema, checks again
+        which files must be rewritten. The reload may have replaced the files that were in the
+        way."""
         if self._run.outcome.problems:
             self._run.outcome.problems = []
             self._run.forget_conversion()

@@ -115,8 +115,8 @@ class TopicReload:
         position = found.position(partition)
         planned = beginnings.planned(topic.name, bounds, position, end, gaps)
         now = self._plan.partition(bounds)
-        # Two batches must be the same as the broker's batches at their offsets: the last batch
-        # before the reload's offsets, and the last batch that any load has read.
+        # At two offsets, the broker must still have the batch that was loaded: just before the
+        # reload's offsets, and at the end of all loaded offsets.
         for each in (planned, now):
             refused = compared(client, topic.name, bounds, each).refused
             if refused:

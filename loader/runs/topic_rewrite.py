@@ -3,8 +3,8 @@ files, and commits the manifest.
 
 The load reads no offsets and counts nothing. Its manifest repeats the newest manifest's entries for
 partitions, tables and the audit, adds the new files, and removes the old files. The entry for the
-audit has the audit messages of the newest load. This entry is repeated because the newest load may
-have been killed before it published them.
+audit has the audit messages of the newest load. The newest load may have been killed before it
+published these messages, so the entry is repeated.
 """
 
 from __future__ import annotations
@@ -94,8 +94,8 @@ class TopicRewrite:
 
     def _success(self, rewrite: Rewrite, results: Sequence[Rewritten]) -> dict[str, bytes]:
         """Returns the content of each `_SUCCESS` that the load writes, with the hour as key. The
-        load writes this file for the hours in `rewrite.success`, and again for hours that have
-        `_SUCCESS` and whose files it rewrites."""
+        load writes this file for the hours in `rewrite.success`. It also writes the file again for
+        hours that already have it, if it rewrites files of these hours."""
         same = {_hour(each) for each in results if each.made is not None} - {*rewrite.reopened}
         kept = operations.run(success_files.marked(self._newest.topic, same), self._store)
         unfit = {_hour(each) for each in results if each.made is None}

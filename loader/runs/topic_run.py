@@ -271,10 +271,9 @@ class TopicRun:
 
 
 def _not_behind(topic: SourceTopic, newest: Manifest | None) -> SourceTopic:
-    """Returns a copy of `topic`. If the newest load ended above a partition's high watermark in
-    `topic`, the copy has the end of the load as this partition's high watermark. This happens if
-    another loader, which began later and so got higher watermarks, has committed the newest
-    load."""
+    """Returns a copy of `topic`. Another loader may have begun later, got higher watermarks, and
+    committed the newest load. If this load ended above a partition's high watermark in `topic`, the
+    copy has the end of the load in place of that watermark."""
     ends = {} if newest is None else {each.partition: each.end for each in newest.partitions}
     bounds = (
         replace(each, high_watermark=max(each.high_watermark, ends.get(each.partition, 0)))

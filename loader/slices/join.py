@@ -76,7 +76,7 @@ def _partitions(slices: Sequence[Slice]) -> list[int]:
 
 def _usable(results: Mapping[Slice, SliceResult], partition: int) -> list[SliceResult]:
     """Returns the results of the partition's slices in offset order, up to and including the first
-    slice whose task stopped before its end."""
+    slice that its task did not read to the end."""
     usable = []
     for piece in sorted((p for p in results if p.partition == partition), key=lambda p: p.first):
         usable.append(results[piece])

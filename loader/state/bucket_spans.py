@@ -2,10 +2,10 @@
 of event time): the number of this output's last audit delta (a message with counts) that counted
 the bucket.
 
-A later delta that counts the bucket again must contain this number, so that a reader of the audit
-topic notices if an earlier delta is missing. The new records of a load belong to few hours. So the
-table is divided by time: each file has the buckets of a *span*, which is a range of hours. A load
-reads only the spans of the buckets that it counts, and writes these spans again.
+When another delta counts the bucket again, it contains this number. So a reader of the audit topic
+notices if it has not read the delta with this number. The new records of a load belong to few
+hours. So the table is divided by time: each file has the buckets of a *span*, which is a range of
+hours. A load reads only the spans of the buckets that it counts, and writes these spans again.
 
     new hours      get spans of at most FRESH_ROWS rows
     other spans    are joined with neighbours while the joined span has at most SPAN_ROWS rows. But
@@ -53,9 +53,9 @@ SPAN_ROWS: Final = 2_000_000
 FRESH_ROWS: Final = 300_000
 APART: Final = 24
 JOINED_MIN: Final = 4
-"""Neighbouring spans (files, each with a range of hours) are joined if there are at least this many
-of them side by side. Two or three spans are joined, too, if together with the next span they would
-exceed SPAN_ROWS.
+"""Neighbouring spans (files, each with a range of hours) are joined when there are at least this
+many of them side by side. Two or three spans are joined without waiting for more if the next span
+does not fit, because all of them together would have more than SPAN_ROWS rows.
 """
 
 SPANS_MAX: Final = 160

@@ -86,8 +86,8 @@ def newest_manifest(topic: str) -> Steps[Manifest | None]:
 
 
 def read(topic: str, load: int) -> Steps[Manifest]:
-    """Returns the manifest of a load. Raises Folded if a checkpoint has replaced it, and
-    StateRefused if it is gone although no checkpoint has replaced it."""
+    """Returns the manifest of a load. Raises Folded if a checkpoint has replaced the manifest.
+    Raises StateRefused if the manifest is gone and no checkpoint has replaced it."""
     manifest = yield from read_unchecked(topic, load)
     if (yield from oldest_kept(topic)) > load:
         raise Folded(f"load {load} of {topic} was folded into a checkpoint; run the command again")

@@ -79,8 +79,8 @@ class Closed(NamedTuple):
 class Fence(NamedTuple):
     """The part of a topic's fence in one partition. (A fence says up to which offsets the topic
     must be loaded before the waiting files are forgotten.) named: one past the highest offset in
-    any seal so far. end: the offset that loads must reach; None if there is no fence, or if the
-    fence does not include this partition."""
+    all seals that were read so far. end: the offset that loads must reach; None if there is no
+    fence, or if the fence does not include this partition."""
 
     named: int = 0
     end: int | None = None
@@ -90,8 +90,8 @@ class Fence(NamedTuple):
 class Heard:
     """An agent's newest seal for the topic, as the load has read it. time_ms: when the agent made
     the seal. offsets: for each partition, the last acknowledged offset. follows: the agent's files
-    whose closing was read in the same run, and was reported before the seal in the same partition
-    of the audit topic."""
+    whose closures come before the seal in the same partition of the audit topic. (Only closures
+    that the feed has read count.)"""
 
     time_ms: int
     offsets: Mapping[int, int]

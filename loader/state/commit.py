@@ -38,10 +38,11 @@ So a reader that lists directories never sees a row twice, but it may miss rows 
 steps.
 
 The file `_SUCCESS`, which marks an hour as complete, always has the same path. A load that changes
-rows of the hour first deletes this file. If a loader is stopped for long in the middle of `finish`,
-it may later delete the `_SUCCESS` of a later load. If the hour belongs to the last week, later runs
-notice that `_SUCCESS` is missing, and write it again. But the stopped loader cannot put an old
-`_SUCCESS` into place, because the staged file is gone by then.
+rows of the hour first deletes this file. Suppose that a loader is stopped for long in the middle of
+`finish`, and that another load meanwhile writes a new `_SUCCESS`. When the stopped loader
+continues, it may delete this file. If the hour belongs to the last week, the next runs notice that
+`_SUCCESS` is missing, and write it again. But the stopped loader cannot put an old `_SUCCESS` into
+place, because the staged file is gone by then.
 
 `load reload` replaces files that are gone or damaged. So when `begin` runs for `load reload`, it
 raises no error if one of these files is gone or damaged.
@@ -183,8 +184,8 @@ def finish(manifest: Manifest, given_up: GivenUp = _nothing) -> Steps[None]:
     removed, waiting = _by_folder(manifest.removed), moves(manifest)
     changed = {os.path.dirname(path): path for path in (yield from _unmarked(manifest))}
     targets = {os.path.dirname(move.target) for move in waiting}
-    # Directories that get no new file come first, so that all files that the load removes are
-    # deleted before its last move.
+    # Directories that get no new file come first, so the load's last move comes after all its
+    # deletions.
     for folder in sorted({*removed, *changed}, key=lambda each: (each in targets, each)):
         if folder in changed:
             yield Delete(changed[folder])
@@ -271,9 +272,9 @@ def _finish_move(manifest: Manifest, move: Move, given_up: GivenUp) -> Steps[Non
 def _unmarked(manifest: Manifest) -> Steps[list[str]]:
     """Returns the `_SUCCESS` files that must be deleted before files are moved.
 
-    If the last move of an hour is done, this load has finished all its work in the hour's
-    directory. If the hour then has a `_SUCCESS`, a later load or this load has put it there, so it
-    must not be deleted.
+    For each hour, the load moves one file last. If this file is already moved, the load has
+    finished its work in the hour's directory. If the directory then has a `_SUCCESS`, this load or
+    a later one has put it there, so it must stay.
     """
     marked = {each.path: each.staged for each in manifest.success}
     rows = [each for each in manifest.files if each.kind == ROWS and layout.hour_of(each.path)]
@@ -294,8 +295,8 @@ def _by_folder(paths: Iterable[str]) -> dict[str, list[str]]:
 
 
 def _is_removed(manifest: Manifest, path: str) -> Steps[bool]:
-    """Returns whether the file at `path` has been removed by a later load, or the manifest has been
-    replaced by a checkpoint. In the second case, all moves of this load are done.
+    """Returns whether a later load has removed the file at `path`. Also returns True if a
+    checkpoint has replaced the manifest, because then all moves of the manifest's load are done.
     """
     newest = yield from chain.newest_manifest(manifest.topic)
     if newest is None or newest.number <= manifest.number:

@@ -94,8 +94,8 @@ def _delete(topic: str) -> Steps[None]:
 
 def _delete_tables(kept: Manifest) -> Steps[None]:
     """Deletes files of the state's tables (tables.py) that are older than the oldest kept manifest
-    and that this manifest does not list. No later manifest lists these files either, because each
-    manifest lists only new files and files that the manifest before it lists."""
+    `kept`, unless `kept` lists them. A manifest lists only new files and files that the manifest
+    before it lists. So no manifest after `kept` lists a deleted file."""
     for table, paths in kept.side.items():
         folder = layout.tables(kept.topic, table)
         names: list[str] = yield Names(folder)

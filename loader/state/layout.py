@@ -219,8 +219,8 @@ def span_of(path: str) -> tuple[int, int, int, int] | None:
 
 
 def waiting(topic: str, agent: int, file: int) -> str:
-    """Returns the path of the note that says since when the announcement of a log file (the message
-    in which the agent names the file's host and path) has been missing."""
+    """Returns the path of the note that says since when a log file's announcement has been missing.
+    (In an announcement, an agent names a file's host and path.)"""
     return f"{state(topic)}/waiting/{agent}-{file}"
 
 

@@ -50,10 +50,11 @@ def _base(
     newest: Manifest, known: Sequence[Checkpoint], oldest: int
 ) -> Steps[tuple[dict[str, LiveFile] | None, int]]:
     """Returns the files of the newest usable checkpoint, and the number of the first load after
-    this checkpoint. The files are None if the checkpoint was deleted meanwhile. A damaged
-    checkpoint is not usable. A checkpoint that is older than a damaged one is usable only if all
-    manifests after the older one are kept. If no checkpoint is usable, but all manifests are kept,
-    returns no files and load 1."""
+    this checkpoint. The files are None if the checkpoint was deleted meanwhile. If the newest
+    checkpoint is damaged, an older one is used, provided that all manifests after the older
+    checkpoint are kept. If there is no checkpoint to use, but all manifests are kept, returns no
+    files and load 1. Raises StateRefused if a checkpoint is damaged, and neither an older
+    checkpoint nor all manifests can replace it."""
     damaged: StateRefused | None = None
     for each in reversed(known):
         if each.load <= newest.number and (damaged is None or each.load + 1 >= oldest):

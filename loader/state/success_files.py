@@ -56,8 +56,8 @@ def unmarked(
     the hours to which the load adds a `_SUCCESS` file.
 
     The result has only the newest UNMARKED_MAX of these hours. It does not include hours that begin
-    more than AHEAD_HOURS after the hour of the load. Otherwise, hours of wrong event times could
-    fill the result, so that it would lack real hours.
+    more than AHEAD_HOURS after the hour of the load. Otherwise, hours in the far future, which come
+    from wrong event times, could take the place of real hours.
     """
     last = layout.hour_text(now_ms // layout.HOUR_MS + AHEAD_HOURS)
     found = {*before, *hours} - set(now_marked)

@@ -99,9 +99,9 @@ class Tables:
     closures: Closures = field(default_factory=Closures)
 
     def add(self, changes: Changes) -> None:
-        """Applies a load's changes of marks and names to `marks` and `locations`. Does not apply
-        `changes.closed` (the changes of the table `closures`), because these changes were computed
-        from `closures`, which therefore already contains them.
+        """Applies a load's changes of marks and names to `marks` and `locations`. The changes of
+        the table `closures` (`changes.closed`) were made in `closures` already when the load
+        computed them. So this method does not apply them.
         """
         for partition, marks in changes.marks.items():
             known = self.marks.setdefault(partition, {})

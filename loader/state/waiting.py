@@ -4,10 +4,10 @@ note file for each log file.
 
     <root>/_skidway/<topic>/waiting/<agent>-<file>      milliseconds since the epoch, as text
 
-The first run that misses an announcement writes the note. Later runs change the note only if the
-note's time is in the future. When the announcement has come, a run removes the note. A note only
-decides how long the loader waits before it loads a file's records without their announcement. So
-notes are not part of the commit.
+The first run that misses an announcement writes the note. Later runs leave the note as it is,
+unless its time is in the future because a clock was wrong. When the announcement has come, a run
+removes the note. A note only decides how long the loader waits before it loads a file's records
+without their announcement. So notes are not part of the commit.
 """
 
 from __future__ import annotations

@@ -39,10 +39,10 @@ writer doubles this time, up to `LARGE_SYNC_S`. If all DataNodes work, such an h
 
 SYNCS_ALIKE: Final = 3
 """After this many hsyncs that did not return, the writer doubles its waiting time (see `SYNC_S`).
-If the writer doubled the time after each hsync, it would make only a few attempts in `BEGINNING_S`
-seconds. If one of three DataNodes is dead and HDFS stores each block on two DataNodes, about half
-of the hsyncs do not return. With this value, a writer gives up only if about twelve hsyncs in a row
-do not return."""
+If the writer doubled the time after each hsync that did not return, it would make only a few
+attempts in `BEGINNING_S` seconds. If one of three DataNodes is dead and HDFS stores each block on
+two DataNodes, about half of the hsyncs do not return. With this value, a writer gives up only if
+about twelve hsyncs in a row do not return."""
 
 LARGE_SYNC_S: Final = 60.0
 """The writer waits at most this many seconds for the hsync of a file that it cannot begin again,

@@ -8,9 +8,9 @@ compatibility would allow the schema, and which edits make it compatible.
 - `repair`: tries edits until the checker accepts the result
 - `report`: `advise`, which puts the advice together for people
 
-This package does no I/O. Before the package suggests a schema, it parses the text of this schema,
-and checks the schema with `compatibility.check` against the same earlier versions, at the same
-level, as the author's schema.
+This package does no I/O. Before the package suggests a schema, it parses the schema's text and
+checks the schema with `compatibility.check`. This check uses the earlier versions and the level
+with which the author's schema was checked.
 """
 
 from skidway.schemas.advice.repair import Suggestion

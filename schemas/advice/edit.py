@@ -29,7 +29,8 @@ def keep_type(place: str, name: str, theirs: AvroType) -> Edit:
 
 
 def keep_name(place: str, there: Named) -> Iterator[Edit]:
-    """Yields the edit that gives the type at the path `place` the name of the old type `there`."""
+    """Yields the edit that renames the type at the path `place` to the name of the old type
+    `there`."""
 
     def keep(draft: Draft) -> None:
         made = draft.type_at(place)
@@ -40,8 +41,8 @@ def keep_name(place: str, there: Named) -> Iterator[Edit]:
 
 
 def keep_size(place: str, there: AvroType) -> Iterator[Edit]:
-    """Yields the edit that gives the fixed type at the path `place` the size of the old type
-    `there`. Yields nothing if `there` is no fixed type."""
+    """Yields the edit that sets the size of the fixed type at the path `place` to the size of the
+    old type `there`. Yields nothing if `there` is no fixed type."""
 
     def keep(draft: Draft) -> None:
         made = draft.type_at(place)

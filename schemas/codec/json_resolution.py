@@ -10,9 +10,9 @@ the same text or column as if the value had been written with the reader's schem
 
 A pair of schemas is compiled once, into one conversion for each pair of types. While a pair of
 records is compiled, the same pair may occur again inside the records. For the inner occurrence,
-this module assumes that the pair can be resolved. If the pair turns out to be unresolvable, this
-module drops all conversions that it has compiled since it made the assumption, because they may
-depend on it. It compiles them again when they are needed.
+this module assumes that the pair can be resolved. If the pair turns out to be unresolvable, the
+conversions that were compiled in the meantime may be wrong. So this module drops them, and compiles
+them again when they are needed.
 """
 
 from __future__ import annotations

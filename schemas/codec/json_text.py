@@ -101,8 +101,8 @@ class JsonText:
         return self.datum_of(read(text))
 
     def datum_of(self, value: Any) -> bytes:
-        """Returns the datum of a JSON value. `value` must be the result of the module's function
-        `read` for a text that a method of this class has returned."""
+        """Returns the datum of a JSON value. `value` must come from a text that a method of this
+        class has returned, and that the function `read` has parsed."""
         return write_datum(self._plain, _changed(self._avro, value, _from_json))
 
 

@@ -155,7 +155,7 @@ def is_cut(document: Mapping[str, Any]) -> bool:
     """Returns whether a rejected record has only the beginning of its line, or nothing of the line.
     A repaired line may be rejected again. The record's `length` is then the length of the JSON
     document in which `skidway agent replay` sent the line. This document is longer than the line,
-    so `length` does not show whether the line was cut. Such a line counts as cut only if it was
+    so `length` does not show whether the line was cut. A repaired line counts as cut only if it was
     withheld (the agent sent no text, because the line may contain secrets)."""
     if document["line"] == WITHHELD or document["reason"] == NUL_BYTES:
         return True

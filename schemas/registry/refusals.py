@@ -21,16 +21,16 @@ class Refusal(SkidwayError):
 
 
 class NotFound(Refusal):
-    """Raised if something does not exist in the part of the registry's log (in ZooKeeper) that this
-    process has read."""
+    """Raised if something does not exist, as far as this process has read the registry's log in
+    ZooKeeper."""
 
     def __init__(self, error_code: int, message: str, *, status: int = 404) -> None:
         super().__init__(status, error_code, message)
 
 
 def subject_not_found(subject: str) -> Refusal:
-    """Returns the refusal of a request for a subject that does not exist, or that has only
-    soft-deleted versions although the request does not ask for deleted versions."""
+    """Returns the refusal of a request for a subject that does not exist. A subject that has only
+    soft-deleted versions exists only for requests that ask for deleted versions."""
     return NotFound(40401, f"Subject '{subject}' not found.")
 
 

@@ -1,12 +1,12 @@
 """The store keeps the registry's state in memory and follows the log in ZooKeeper. Only the store
 changes the state.
 
-The follower is the thread that reads new entries of the log; kazoo's threads only wake it. The
-follower, and the threads of requests that need the log, read the log and change the state, one
-thread at a time, under `_log_lock`. Any thread may read the state under `_state_lock`. No thread
-holds `_state_lock` while it waits for the network. A thread that makes a decision holds
-`_log_lock`, but not `_state_lock`. So the state cannot change during a decision, and readers need
-not wait for the decision.
+The follower is the thread that reads new entries of the log; kazoo's threads only wake it. Two
+kinds of threads read the log and change the state: the follower, and the threads of requests that
+need the log. They need `_log_lock` for this, so only one of them does it at a time. Any thread may
+read the state under `_state_lock`. No thread holds `_state_lock` while it waits for the network. A
+thread that makes a decision holds `_log_lock`, but not `_state_lock`. So the state cannot change
+during a decision, and readers need not wait for the decision.
 """
 
 from __future__ import annotations

@@ -42,8 +42,8 @@ Three rules keep a partition from having two readers:
   transaction. The transaction fails if the registration node is gone. Each session has a new
   registration, so every write of a lost session fails.
 * Records are handed out only if ZooKeeper confirmed the registration less than three quarters of a
-  session timeout ago (`lease`). A program that did not run for longer than this time (for example
-  after SIGSTOP) asks ZooKeeper again before it hands out the next record.
+  session timeout ago (`lease`). If a program was stopped for longer than this time (for example by
+  SIGSTOP), it asks ZooKeeper again before it hands out the next record.
 
 Delivery is at least once. A record counts as done when the application asks for the next record.
 Only the offsets of done records are committed. If the application is killed, some records are

@@ -160,8 +160,8 @@ class Groups:
         self, group: str, topics: Sequence[str], where: int, partitions: Sequence[int] = ()
     ) -> dict[TopicPartition, int]:
         """Returns an offset for each partition. `where` is EARLIEST (log start), LATEST (log end),
-        or a time in ms. For a time, the offset is that of the first record of this time or later,
-        or the log end if all records are older."""
+        or a time in ms. If `where` is a time, the offset is that of the first record with this time
+        or a later one. If all records are older, it is the log end."""
         tps = self._partitions(group, topics, partitions)
         found = self._client.list_offsets(dict.fromkeys(tps, where))
         late = [tp for tp, listed in found.items() if listed.offset < 0]

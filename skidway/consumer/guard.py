@@ -47,8 +47,9 @@ class Guard:
         return registration_document(self._streams, self._now_ms, token)
 
     def succeeded(self) -> None:
-        """Notes that a transaction succeeded. This proves that no earlier transaction without an
-        answer has happened or ever can happen."""
+        """Notes that a transaction succeeded. Only one transaction can succeed for each version of
+        the registration node. So the transactions without an answer have not happened, and can
+        never happen."""
         self.version += 1
         self._unanswered.clear()
 

@@ -50,9 +50,9 @@ class Release(NamedTuple):
     """Step: stop reading a partition. If the owner node names this reader, also commit the offset
     and remove the node.
 
-    A partition that is not in `Membership.owned` may need this step, too. This happens if a claim
-    of the partition had no answer, so that the reader may own it, and the partition was then
-    assigned to another reader.
+    A partition that is not in `Membership.owned` may need this step, too. For example, the reader
+    tried to claim the partition and got no answer, so it may own the partition. Then the partition
+    was assigned to another reader.
     """
 
     tp: TopicPartition

@@ -192,7 +192,8 @@ class Registration:
         self._attempted.append(name)
         registry.register(guard)
         if self._coordinator.session_id != session_id:
-            # A new session began meanwhile, so the registration may end with the old session.
+            # A new session began while the consumer was registered. ZooKeeper removes the
+            # registration with the old session if it belongs to that session.
             return None
         self._attempted.remove(name)
         with self._lock:

@@ -74,10 +74,10 @@ class GroupRegistry:
         """Registers a consumer. Raises GroupCoordinated if members of the group coordinate through
         a broker.
 
-        The transaction that creates the registration also checks the broker's record of the group,
-        and writes to the parent node of the registrations. When a broker stores members of the
-        group, the broker checks that this parent node is unchanged. So if a consumer registers
-        while a broker stores members, only one of these two writes succeeds.
+        One transaction checks the broker's record of the group, creates the registration, and
+        writes to the parent node of the registrations. When a broker stores members of the group,
+        the broker checks that this parent node is unchanged. So if a consumer registers while a
+        broker stores members, only one of these two writes succeeds.
         """
         path, data = f"{self._ids}/{guard.name}", guard.document(0)
         for _ in range(_ATTEMPTS_MAX):

@@ -127,8 +127,8 @@ class Share:
         """Releases all partitions, one after the other. If ZooKeeper stops answering, this method
         ends early. ZooKeeper then removes the remaining owner nodes when the session ends.
 
-        If this method did not end early, it would wait for each further answer until a time limit,
-        and so delay the release of the consumer's next stream.
+        Without this early end, this method would wait for the answer about each remaining
+        partition, and the consumer's next stream would be released late.
         """
         if not self._registration.is_connected:
             _log.warning("consumer_left_without_release", why="ZooKeeper does not answer")

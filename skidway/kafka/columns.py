@@ -190,8 +190,8 @@ def cuts(value_sizes: Int64s, limit_bytes: int) -> list[int]:
     """Divides rows into batches. value_sizes: the bytes of each row's value and key together.
     Returns the end index of each batch.
 
-    An encoded batch has at most `limit_bytes` (with header, before compression). The exception is a
-    batch of a single row that is larger than this.
+    An encoded batch has at most `limit_bytes` (with header, before compression). Only a batch of a
+    single row may be larger.
     """
     room = limit_bytes - HEADER_BYTES
     ends = np.cumsum(np.maximum(value_sizes, 0) + RECORD_OVERHEAD_MAX)

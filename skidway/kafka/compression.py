@@ -140,8 +140,9 @@ def _decompress_small(data: Readable, limit_bytes: int, scratch: bytearray | Non
 
 def _decompress_member(data: Readable, limit_bytes: int) -> bytes | None:
     """Decompresses a gzip stream of one member with zlib. Nearly all gzip streams have one member,
-    and for a small stream zlib needs a third of the time that cramjam needs. Returns None for all
-    other data, and if the result is too large; then the caller calls `_decompress_reserved`."""
+    and for a small stream zlib needs a third of the time that cramjam needs. Returns None if the
+    data is not exactly one whole member, or if the result would be longer than `limit_bytes`. The
+    caller then calls `_decompress_reserved`."""
     if limit_bytes < 1:  # zlib takes 0 for no limit
         return None
     stream = zlib.decompressobj(_GZIP_WINDOW)

@@ -44,8 +44,8 @@ def ids_path(group: str) -> str:
 
 
 def owners_path(group: str) -> str:
-    """Returns the path of the node below which a group has a node for each partition, which names
-    the partition's owner."""
+    """Returns the path of the node below which each partition has a node. The content of a
+    partition's node names the member of the group that owns the partition."""
     return f"{group_path(group)}/owners"
 
 

@@ -115,9 +115,9 @@ def _long_record_end(payload: bytes, at: int) -> int:
 def varints(data: Bytes, at: Int64s, bytes_max: int) -> tuple[Int64s, Int64s]:
     """Returns the zigzag varints at the positions `at`, and the positions after them.
 
-    Raises IndexError if a varint lies outside of `data` or begins at its last byte. (In valid
-    records neither happens, because other bytes follow each varint that callers read with this
-    function.) Raises CorruptBatch if a varint has more than `bytes_max` bytes.
+    At least one byte must follow the first byte of each varint; otherwise this function raises
+    IndexError. In valid records, other bytes follow each varint that callers read with this
+    function. Raises CorruptBatch if a varint has more than `bytes_max` bytes.
     """
     pairs = np.ndarray(len(data) - 1, "<u2", data, strides=(1,))  # the two bytes at each position
     found = _SHORT_VARINTS[pairs[at]]

@@ -44,9 +44,8 @@ class Messages(NamedTuple):
 
 
 class _Run(NamedTuple):
-    """Consecutive messages in a batch that come from one sending (the messages of one `send`).
-    `first` is the index of the first of these messages in the sending, and `start` is the same
-    message's index in the batch."""
+    """Consecutive messages in a batch that come from one sending (the messages of one `send`). The
+    first of them has the index `first` in the sending, and the index `start` in the batch."""
 
     sending: Sending
     first: int

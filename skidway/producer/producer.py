@@ -133,8 +133,8 @@ class Producer:
             raise Unreachable(f"{left} sends not acknowledged after {timeout_ms} ms: {trouble}")
 
     def close(self, timeout_ms: int | None = None) -> None:
-        """Waits for all sends as `flush` does, then stops the producer. Sends that are not
-        delivered by then fail. Raises the same errors as `flush`."""
+        """Waits for all sends as `flush` does, and then stops the producer. A send that is still
+        not delivered fails when the producer stops. Raises the same errors as `flush`."""
         try:
             if not self._closed:
                 self.flush(timeout_ms)

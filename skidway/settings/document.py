@@ -52,7 +52,7 @@ def example(cls: type[Any], *, title: str = "", active: bool = False) -> str:
     """Returns an example file. Required settings are set; other settings are comments with their
     defaults.
 
-    If `active` is True, the other settings are not comments either: the file sets them to their
+    If `active` is True, there are no comments: the file also sets the other settings, to their
     defaults.
     """
     head = [f"# {line}".rstrip() for line in textwrap.wrap(title, COMMENT_COLUMNS)]

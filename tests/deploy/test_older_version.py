@@ -72,9 +72,9 @@ def test_it_comes_to_this_version(fleet: Fleet) -> None:
 
 def test_what_the_older_version_does_not_know_is_refused_by_name(fleet: Fleet) -> None:
     """If the audit's configuration contains a setting that only this tree's roles write, the older
-    version's audit does not start, and its error names the setting. The playbook upgrade.yml, which
-    has already changed all other programs to the older version, then changes the audit back to the
-    newer version."""
+    version's audit does not start, and its error names the setting. On the way to an older version,
+    the playbook upgrade.yml changes the audit last. When the older audit does not start, the
+    playbook fails, and changes the audit back to the newer version."""
     change_version(fleet, older.VERSION)
     played = fleet.control.play("upgrade")
     assert played.returncode != 0

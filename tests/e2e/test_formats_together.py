@@ -56,8 +56,8 @@ class Log:
 
 
 def log_of(settings: dict[str, Any], data: bytes, *rest: Any, cut: int = 0, **more: Any) -> Log:
-    """Returns a log whose first part (`head`) ends inside a line: at the byte position `cut`, or,
-    if `cut` is 0, in the middle of `data`."""
+    """Returns a log with the bytes `data`. Its first part (`head`) ends at the byte position `cut`,
+    which is inside a line. If `cut` is 0, the first part is the first half of `data`."""
     cut = cut or len(data) // 2
     return Log(settings, data[:cut], data[cut:], *rest, **more)
 
@@ -346,8 +346,8 @@ def test_every_line_is_a_row_a_reject_or_was_left_out(told: Told, name: str) -> 
 @pytest.mark.parametrize("name", NAMES)
 def test_rows_have_the_fields_that_other_parsers_find(told: Told, name: str) -> None:
     """The rows are in the order of the log's lines, and each row has the fields that independent
-    parsers found in its line. If a rule leaves out a share of the lines, the rows of the other
-    lines are in this order."""
+    parsers found in its line. If a rule leaves out a share of the lines, both are true of the rows
+    of the other lines."""
     log = told.logs[name]
     found = [fields_of(row, log.rows[0]) for row in rows_of(told, name)]
     if None not in log.filtered.values():

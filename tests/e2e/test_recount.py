@@ -20,8 +20,9 @@ def test_the_recount_agrees(stage: Stage, story: Story) -> None:
 
 @STORIES.add()
 def rows_of_all_stories_counted_again(trial: Trial) -> Told:
-    """The stories of all other modules have caused faults before. Still, a recount of the output's
-    files finds exactly as many rows as every tier (agent, broker, mirror and HDFS) has counted."""
+    """This story runs after the stories of the other modules, which cause faults. Still, a recount
+    of the output's files finds exactly as many rows as every tier (agent, broker, mirror and HDFS)
+    has counted."""
     trial.write("app.log", 100)
     trial.settle()
     yield

@@ -188,9 +188,9 @@ class Container(Schedule):
                 self.check_whole(text, found[-1])
 
     def check_whole(self, text: list[str], last: Part) -> None:
-        """If `faults` contains "patient" (the runtime writes all parts of a text without a pause),
-        asserts that a record does not divide a text: the part that was written after `last`, the
-        record's last part, does not continue the same text."""
+        """Asserts that a record does not end within a text. `last` is the record's last part, and
+        the part that was written after it must not continue the same text. Does so only if `faults`
+        contains "patient" (the runtime writes all parts of a text without a pause)."""
         follower = self.cell_after.get((last.file, last.number + 1))
         if "patient" in self.faults and follower is not None:
             assert not last.goes_on_in(self.parts[follower]), f"{text} goes on in {follower}"

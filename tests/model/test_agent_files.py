@@ -56,8 +56,8 @@ class Host:
     world: World
     random: random.Random
     scheme: str
-    # whether each new file begins with a unique line, which is longer than the first bytes by which
-    # the agent recognizes a file
+    # Whether each new file begins with a line that no other file has. The agent recognizes a file
+    # by its first bytes, and this line is longer than these bytes.
     has_header: bool = False
     was_looked_at: bool = False
     lines: dict[str, Line] = field(default_factory=dict)
@@ -132,9 +132,9 @@ class Host:
                     files.rename(f"{APP}.{number}{ending}", f"{APP}.{number + 1}{ending}")
 
     def copytruncate(self) -> None:
-        """Copies the log to app.log.1 and then truncates the log. Does so at most once between two
-        of the agent's scans for files: after several copies, nobody could say which copy has which
-        earlier content of the log."""
+        """Copies the log to app.log.1 and then truncates the log. Does nothing if the agent has not
+        scanned for files since the last copy. After two copies between two scans, nobody could say
+        which copy has which earlier content of the log."""
         if not self.was_looked_at:
             return
         self.was_looked_at = False

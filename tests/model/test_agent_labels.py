@@ -2,7 +2,7 @@
 becomes invalid and vanishes.
 
 At the end, every line of every pod is delivered. If the brokers have several copies of a record,
-all copies are the same, so the labels are the same, too. And each record has labels that its pod
+all copies have the same bytes, and therefore the same labels. Each record has labels that its pod
 had at some time, and never labels of another pod.
 """
 

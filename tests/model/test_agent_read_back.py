@@ -66,8 +66,8 @@ class Upgrades(Schedule):
         super().__init__(seed, partitioning, faults, World(configured, partitions=2), kills=5)
         self.version = 0
         self.started_at = 0.0
-        # when the oldest connection broke whose batches may still arrive late; None if there is
-        # none
+        # Batches may arrive after their connection broke. This is the time at which the first
+        # connection with such batches broke. It is None if all these batches have arrived.
         self.interrupted_at: float | None = None
         self.refused: set[int] = set()
         self.losses: list[Loss] = []
@@ -127,9 +127,9 @@ class Upgrades(Schedule):
         if waiting:
             tp = self.random.choice(sorted(waiting))
             is_known = self.random.random() < 0.7
-            # If a batch arrives late, after later lines of its file, readers drop it. If those
-            # lines then expire, the agent cannot see that the batch came after them. So if lines
-            # can expire, the model lets no batch arrive after its connection broke.
+            # Readers drop a batch that arrives after later lines of its file. If these later lines
+            # have expired, the agent cannot see that readers drop the batch. So if lines can
+            # expire, the model lets no batch arrive after its connection broke.
             survivors = 0 if "expire" in self.faults else self.random.randint(0, 2)
             producer.interrupt(tp, survivors, is_known=is_known)
             if self.interrupted_at is None:
@@ -212,9 +212,9 @@ class Upgrades(Schedule):
         raise AssertionError("something is never decided")
 
     def saw(self, tracked: TrackedFile, data: bytes) -> None:
-        """Remembers a file's present bytes, unless they differ from the remembered bytes before the
-        end of the file's last intent (durable note about bytes to send). Bytes after this end may
-        change without a new file id.
+        """Remembers a file's present bytes, but only if no byte before the end of the file's last
+        intent has changed. (An intent is a durable note about bytes to send.) Bytes after this end
+        may change without a new file id.
         """
         if data.startswith(self.content.get(tracked.file, b"")[: tracked.promised]):
             super().saw(tracked, data)
@@ -397,7 +397,8 @@ def test_the_model_sees_the_last_acknowledged_offset_as_a_floor(
 ) -> None:
     """The model notices if the agent uses the last acknowledged offset as the floor. The floor is
     the offset at which the agent begins to look for its records. Records of pending intents may
-    have lower offsets, so the agent would send them again or declare them lost."""
+    have lower offsets. The agent would not find these records, and would send them again or declare
+    them lost."""
 
     def raise_floors(self: Progress, passed: Iterable[int], changes: Changes) -> None:
         self.floors = {tp: last + 1 for tp, last in self.offsets.items()}

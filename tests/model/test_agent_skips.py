@@ -292,8 +292,8 @@ class Skipping(Schedule):
 
     def judge_rotated(self, log: Log) -> None:
         """Decides whether the agent must read a rotated file whose name no pattern matches. The
-        agent must read the file if it had scanned the log's directory before, and the file has
-        changed since the last scan. In all other cases the agent may read or ignore the file.
+        agent must read the file if an earlier scan included the log's directory, and the file has
+        changed since the previous scan. In all other cases the agent may read or ignore the file.
         """
         self.has_unseen |= log.seen_ns is None
         if log.begin is not None or not log.file.data:
@@ -432,8 +432,9 @@ def test_only_what_was_there_at_the_first_look_is_skipped(also: str, seeds: Seed
 @pytest.mark.parametrize("also", ["", "narrow", "forbid", "delete"])
 def test_only_files_that_stood_still_are_left_alone(also: str, seeds: Seeds) -> None:
     """With `ignore.older.ms`, the agent ignores exactly the files that were too old when it found
-    them, and reads them whole if they change later. If a file has changed since an earlier scan,
-    the agent reads it, even if the agent was down for so long that the file is now old."""
+    them. If such a file changes later, the agent reads the whole file. The agent also reads a file
+    that has changed since the agent's last scan, even if the agent was down for so long that the
+    file is old at the next scan."""
     run_all(seeds(range(12_000, 12_008)), "older", also)
 
 
@@ -449,9 +450,10 @@ def test_closing_idle_files_loses_and_doubles_nothing(also: str, seeds: Seeds) -
 @promise("1 start at the end", "1 old files", "1 closed early")
 @pytest.mark.parametrize("also", ["", "narrow", "utf-16", "delete"])
 def test_all_three_settings_together(also: str, seeds: Seeds) -> None:
-    """If all three settings are used together, the agent obeys each of them. In files that its
-    first scan of a directory finds, `start_at: end` decides what the agent skips. Of the files that
-    later scans find, `ignore.older.ms` decides which are ignored."""
+    """If all three settings are used together, the agent obeys each of them. `start_at: end` is for
+    the files that the first scan of a directory finds: the agent skips the lines that these files
+    already have. `ignore.older.ms` is for the files that later scans find: the agent ignores files
+    that are too old."""
     run_all(seeds(range(14_000, 14_008)), "end", "older", "inactive", "forbid", also)
 
 

@@ -9,10 +9,11 @@ After each message the test asks the real code of the audit which buckets are co
 A bucket is a time window of a topic, and a delta is a message with counts. A seal's W is the time
 up to which the seal says that the agent's counts are final. The lateness is a setting: the time for
 which the audit waits for late lines after the end of a bucket. A bucket is due when this time has
-passed. A last word is the final seal that an agent sends when it leaves. The test checks each
-bucket that the audit reports as complete. The bucket may not be of the kind D3 in the following
-list. The other kinds are kinds of lines: each line of the bucket that is of the kind D0, D1, D2, D4
-or D5 must have its row, and the lines of the kind D6 must be shown as the list says:
+passed. A last word is the final seal that an agent sends when it leaves.
+
+The test checks each bucket that the audit reports as complete. Such a bucket must be over, so D3
+below must not be true of it. Each of its lines that D0, D1, D2, D4 or D5 describes must have a row.
+Its lines that D6 describes must be shown in the verdict, as D6 says:
 
     D0  a line whose row the loader lost
     D1  a line that was in a file when the agent noted the W of the newest received seal
@@ -328,8 +329,8 @@ class World:
         self.last_word = noted if final else None
 
     def drain(self) -> None:
-        """Stops the agent cleanly. The agent sends its last word (a final seal of its counts) if
-        there is no unread line at that moment."""
+        """Stops the agent cleanly. The agent sends its last word (a final seal of its counts),
+        unless a file has unread lines."""
         self.commit()
         self.look_and_leave()
 
@@ -399,10 +400,10 @@ class World:
 
     def beyond_assumption(self, line: Line) -> bool:
         """Returns whether the audit may call the line's bucket complete although the line vanished
-        unread. It may do so only under two conditions. First, the line is older than the last
-        seal's time W by more than the lateness. (If the agent and the audit have different settings
-        for the lateness, the larger one counts.) Second, no delta since that seal has counts of the
-        line's bucket.
+        unread. It may do so only under two conditions. First, the last seal's time W is later than
+        the end of the bucket by at least the lateness. (If the agent and the audit have different
+        settings for the lateness, the larger one counts.) Second, no delta since that seal has
+        counts of the bucket.
         """
         if self.last_seal is None:
             return False
@@ -520,8 +521,8 @@ class World:
     def fold(self, messages: list[Message]) -> Evidence:
         """Returns the evidence that the messages contain. If `messages` is `self.delivered`, this
         is the evidence of the running collector. Otherwise it is the evidence of a collector that
-        is rebuilt from the topic: for this collector, no message counts as live (as read soon after
-        it was sent).
+        is rebuilt from the topic. For a rebuilt collector no message counts as live, that is, as
+        read soon after it was sent.
         """
         if not self.faults.clocks:
             return Fold(messages).evidence()
@@ -656,8 +657,8 @@ class World:
 
     def finish(self) -> set[int]:
         """Runs the model until every line is read, counted and loaded, and every message is
-        delivered. A clock that was wrong during the whole run stays wrong, and a clock that was set
-        during the run is now right. Returns the buckets that the audit then reports as complete."""
+        delivered. If the host's clock could be set during the run, sets it to the right time at the
+        start. Returns the buckets that the audit reports as complete at the end."""
         if self.faults.clock_steps:
             self.skew = 0
         self.is_retired = False
@@ -861,8 +862,8 @@ def _blind_to_touches(evidence: Evidence) -> None:
 
 
 def _blind_to_missing_rows(evidence: Evidence) -> None:
-    """Makes the audit accept that a tier has fewer records than the agent, if no more records are
-    missing than the rules have left out."""
+    """Makes the audit accept that records are missing in a tier, as long as their number is not
+    above the number of records that rules have left out."""
     for by_agent in evidence.topic(LOGS).tallies.values():
         tallies = by_agent.get(AGENT, {})
         agents = [x for key, x in tallies.items() if key.tier is Tier.AGENT]

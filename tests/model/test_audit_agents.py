@@ -308,10 +308,10 @@ class World:
         self.announce(agent, file, **before)
 
     def before(self, agent: Agent, file: int) -> dict[str, int]:
-        """Returns the fields of the file's announcement about its predecessor. The predecessor is
-        an id that this agent gave earlier to the same content, or to an earlier content of the same
-        inode. If there is no such id, and the fault `succeeds` (announcements name predecessors) is
-        set, the predecessor is an id that does not exist."""
+        """Returns the fields with which the file's announcement names a predecessor, or no fields.
+        The predecessor is an id that this agent has given to the same content, or to an earlier
+        content of the same inode. With the fault `succeeds`, an announcement without such an id
+        names an id that does not exist."""
         if file in agent.ended:
             end = agent.position[file] * 10
             return {"predecessor": agent.ended[file], "predecessor_position": end, "begin": end}
@@ -515,9 +515,9 @@ class World:
         return None
 
     def is_sealed(self, bucket: int) -> bool:
-        """Returns whether the collector has received a seal that declares the bucket's counts
-        final, from the agent that began last. Ignores agents from which the collector has received
-        no message."""
+        """Returns whether the newest agent has declared the bucket's counts final in a seal that
+        the collector has received. The newest agent is the one that began last, among the agents
+        from which the collector has received a message other than a heartbeat."""
         heard = [x for x in self.delivered if not isinstance(x, Heartbeat)]
         last = next(x for x in reversed(self.agents) if any(_is_of(y, [x]) for y in heard))
         seals = [x for x in self.delivered if isinstance(x, Seal) and _is_of(x, [last])]
@@ -573,13 +573,13 @@ class World:
         return self.judge()
 
     def expected_complete(self) -> set[int]:
-        """Returns the buckets that began after the newest agent had sent a certain seal: its first
-        seal whose time is later than the last message of every other agent, and later than every
-        time that `may_double` yields.
+        """Finds the newest agent's first seal with a time that is later than the last message of
+        every other agent, and later than every time that `may_double` yields. Returns the buckets
+        that began after the newest agent had sent this seal.
 
-        An agent seals in two steps. First it notes the seal. When it has read all lines that were
-        in the files at that time, it sends the seal. Deltas before the seal count the lines that
-        the agent delivers between these two steps, so these lines may be doubled too.
+        An agent seals in two steps. First it notes the time of the seal. When it has read all lines
+        that were in the files at that time, it sends the seal. The lines that the agent delivers
+        between the two steps may be doubled, so the time of the second step decides.
         """
         last = self.agents[-1]
         others = [x for x in self.agents if x is not last]
@@ -590,9 +590,10 @@ class World:
 
     def may_double(self, last: Agent, others: list[Agent], heard: int) -> Iterator[int]:
         """Yields the times at which the agent `last` announced content that the other agents may
-        also have read. There are two kinds of such content. First, content that the other agents
-        announced. Second, content of a file that the other agents knew, if `last` has not yet
-        announced and read other content of this file after the time `heard`."""
+        also have read. There are two kinds of such content. First, the other agents announced the
+        same content. Second, the other agents announced another content of the same inode. The
+        second kind ends when `last` announces content of this inode after the time `heard`, and
+        reads a part of it."""
         contents = {file for x in others for file in x.announced}
         files = {self.inodes[file] for file in contents}
         met: set[Inode] = set()
@@ -707,8 +708,9 @@ def _change(evidence: Evidence, **changes: object) -> None:
 
 
 def _blind_to_last_words(evidence: Evidence) -> None:
-    """Makes the audit ignore the time of the old agent's last message. The audit then assumes that
-    no bucket after the new agent's first seal contains a line twice.
+    """Makes the audit ignore the time of the old agent's last message. The audit then trusts every
+    bucket after the new agent's first seal, although the old agent may have sent lines of this
+    bucket, too.
     """
     _change(evidence, until_ms=0)
 
@@ -768,8 +770,8 @@ def _blind_to_order(evidence: Evidence) -> None:
 def test_the_schedules_reach_what_each_part_of_the_rule_forbids(faults: Faults) -> None:
     """The schedules are able to find errors: if the audit leaves out one part of its rule about
     agents that read lines again, some schedules lead to a false verdict "complete". The model
-    notices this, because the bucket contains a line twice, or because the agent that began last has
-    not sealed it."""
+    notices the false verdict: the bucket contains a line twice, or the newest agent has not sealed
+    the bucket."""
     with pytest.raises(AssertionError, match="seed"):
         _run_all(range(2_000), faults)
 

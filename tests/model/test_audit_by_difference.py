@@ -88,9 +88,10 @@ class _TwoLedgers(AuditFleet):
 @promise("6 complete")
 @promise("6 checksum")
 def test_narrow_checksums_lead_to_the_same_verdicts(seeds: Seeds) -> None:
-    """Whenever a ledger makes the checksums of a bucket narrow (shorter), and whatever is counted
-    in the bucket afterwards, its verdicts are those of a ledger in which no checksum is narrow. The
-    reasons, the findings' names and the acceptances are the same, too."""
+    """A ledger that makes the checksums of buckets narrow (shorter) at some moment leads to the
+    same verdicts as a ledger in which no checksum is narrow. This is so even if further records of
+    these buckets are counted afterwards. The reasons, the findings' names and the acceptances are
+    the same, too."""
     narrowed = 0
     for seed in seeds(range(12)):
         fleet = _TwoLedgers(seed)

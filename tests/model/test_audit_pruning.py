@@ -54,11 +54,10 @@ BROKER = Sender(Tier.BROKER, "dc1", "broker-dc1", "c1", 1)
 
 class Site:
     """Two agents and a counter, and two ledgers that take their messages: `full` keeps all buckets,
-    and `lean` deletes old ones. `pruned` says for each bucket that `lean` deleted whether records
-    of this bucket came later. `came_after_pruning` says whether one of two things has happened
-    since `lean` deleted buckets: a record of a deleted bucket came, or an agent declared a loss.
-    `lean` shows such a loss only in the bucket in which the agent declared it, and not in deleted
-    buckets."""
+    and `lean` deletes old ones. `pruned` has the buckets that `lean` deleted, and says for each of
+    them whether records of the bucket came after the deletion. `came_after_pruning` becomes True
+    when a record of a deleted bucket comes, or when an agent declares a loss after a deletion.
+    (`lean` does not show the loss in deleted buckets.)"""
 
     def __init__(self, chance: random.Random) -> None:
         self.chance = chance

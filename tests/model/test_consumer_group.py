@@ -85,9 +85,9 @@ class Member:
         self.stopped_until = 0.0
 
     def poll(self) -> None:
-        """Polls the stream. By this, the application also says that it has finished with the
-        records of the last poll. Asserts that the member owns the partitions of the records that it
-        gets."""
+        """Polls the stream. With each poll, the application says that it has finished with the
+        records of the previous poll. Asserts that the member owns the partitions of the records
+        that it gets."""
         if self.is_busy or self.world.clock.monotonic() < self.stopped_until:
             return
         self.is_busy = True
@@ -396,8 +396,8 @@ def test_the_model_sees_members_that_believe_too_long() -> None:
 
 
 def test_the_model_sees_claims_that_are_forgotten() -> None:
-    """If a member asks ZooKeeper to create its owner node for a partition and gets no answer, it
-    must remove the node, which may exist. The model notices if it does not: then no member reads
-    the partition.
+    """If a member asks ZooKeeper to create its owner node for a partition and gets no answer, the
+    node may exist, so the member must remove it. If the member does not remove the node, the model
+    notices that no member reads the partition.
     """
     assert sees(patch.object(GroupRegistry, "disclaim", lambda *_: None))

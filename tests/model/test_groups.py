@@ -41,8 +41,8 @@ LIMITS = GroupLimits(
 
 @dataclass
 class Client:
-    """One client of the group: what it knows of its membership, and in `waits` its request that is
-    not answered yet."""
+    """One client of the group, with what it knows of its membership. `waits` is the client's
+    request that is not answered yet."""
 
     name: str
     instance_id: str | None

@@ -184,8 +184,9 @@ class World:
         watermark."""
         ends = {each: self.watermark(each) for each in PARTITIONS}
         feed, log = Feed(), "audit"
-        # The loader reads the audit topic once for all topics that it loads. It begins at the
-        # lowest of the positions in their manifests, which may be before this topic's position.
+        # The newest manifest of each topic has a position in the audit topic. The loader reads the
+        # audit topic once for all its topics, from the lowest of these positions on. So it may
+        # begin before the position of this topic.
         position = self.newest.audit_positions.get(log, 0) if self.newest else 0
         for offset in range(max(0, position - self.choose.choice((0, 40))), len(self.audit)):
             feed.take(self.audit[offset], Place(log, offset))
@@ -256,10 +257,10 @@ def schedule(world: World, steps: int) -> None:
 @pytest.mark.parametrize("kind", ["agents' clocks", "loader's clock", "a mirror"])
 @pytest.mark.parametrize("seed", range(8), indirect=True)
 def test_dropped_marks_give_the_same_rows(seed: int, kind: str) -> None:
-    """A loader that drops the marks of closed files (up to which byte each file is loaded) loads
-    the same rows as a loader that keeps them. It keeps the name of a file as long as a new record
-    of this file can come. This is so whatever records arrive late, whenever the loads run, and
-    whichever clock is wrong."""
+    """A loader that drops the marks of closed files loads the same rows as a loader that keeps all
+    marks. A mark says up to which byte a file is loaded. The loader also drops the names of files,
+    but only when no new record of the file can come. The rows are the same whatever records arrive
+    late, whenever the loads run, and whichever clock is wrong."""
     world = World(random.Random(seed), kind)
     schedule(world, 120)
     world.now += LATE_MS

@@ -4,9 +4,9 @@ lost answers.
 
 A loader is the same generator that runs in production (`skidway.loader.state.commit`). It yields
 operations on files, and gets the answer to each of them. In each step, the search performs one
-operation of one loader on a store in memory. The search continues from each state only once. A
-loader's own state is the list of answers that it got: from this list, the search can bring a new
-generator to the same point.
+operation of one loader on a store in memory. The search continues from each state only once. It
+stores the state of a loader as the list of the answers that the loader got. If it gives these
+answers to a new generator, the new generator comes to the same point.
 """
 
 from __future__ import annotations
@@ -579,8 +579,8 @@ def test_answers_of_the_commit_lost() -> None:
 def test_files_are_rewritten_beside_a_load(local: bool) -> None:
     """If one run rewrites files (replaces them by a new file with the same rows) while another run
     loads, a reader of the manifests always finds every row once. This is so even if one of the two
-    runs is killed at any point. A reader of the directories never finds a row twice, and after the
-    next start it finds every row."""
+    runs is killed at any point. A reader of the directories never finds a row twice. It finds every
+    row as soon as a further run has started."""
     assert Search(offsets=1, sessions=2, crashes=1, local=local, rewrites=[2]).run() > 1000
 
 
@@ -624,8 +624,8 @@ def test_manifests_are_folded_beside_a_late_loader(late: Any, other: str, killed
 def test_records_are_reloaded_beside_a_load(local: bool) -> None:
     """If one run reads all records of the topic again while another run loads, a reader of the
     manifests always finds every record once. This is so even if one of the two runs is killed at
-    any point. A reader of the directories never finds a row twice, and after the next start every
-    record is in its final place."""
+    any point. A reader of the directories never finds a row twice. Every record is in its final
+    place as soon as a further run has started."""
     assert Search(offsets=1, sessions=2, crashes=1, local=local, reloads=[2]).run() > 1000
 
 
@@ -641,9 +641,9 @@ def test_an_hour_is_marked_beside_a_load(local: bool) -> None:
 
 @pytest.mark.slow
 def test_an_hour_is_marked_beside_a_load_and_a_rewriting() -> None:
-    """There are three runs, of which two may run at once: one loads, one writes the hour's
-    `_SUCCESS` file, and one rewrites the other files or removes `_SUCCESS`. While `_SUCCESS`
-    exists, readers see exactly the rows that the hour had when this file was written."""
+    """One run loads, another run writes the hour's `_SUCCESS` file, and a third run rewrites the
+    files of rows or removes `_SUCCESS`. Two of the runs may run at once. While `_SUCCESS` exists,
+    readers see exactly the rows that the hour had when this file was written."""
     for rewrites, marks in (([2], [3]), ([3], [2]), ([], [2, 3])):
         assert Search(offsets=1, sessions=3, rewrites=rewrites, marks=marks).run() > 500
 
@@ -659,9 +659,9 @@ def test_answers_of_a_reload_are_lost() -> None:
 @pytest.mark.slow
 @KINDS
 def test_files_are_rewritten_twice(local: bool) -> None:
-    """There are three runs, each of which loads records or rewrites files (replaces them by a new
-    file with the same rows). Every row exists once if two of them rewrite files, and also if one of
-    them does so and the answer to a commit is lost."""
+    """Every row exists once after three runs of which two rewrite files, that is, replace them by a
+    new file with the same rows. Every row also exists once if only one of the three runs rewrites
+    files, and the answer to a commit is lost. The other runs load records."""
     assert Search(offsets=1, sessions=3, local=local, rewrites=[2, 3]).run() > 1000
     assert Search(offsets=2, sessions=3, unclear=1, local=local, rewrites=[2]).run() > 1000
 

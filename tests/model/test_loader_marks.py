@@ -29,9 +29,9 @@ Kept = list[tuple[int, int, int, int]]
 
 def sequential(records: list[Record], marks: dict[FileKey, int]) -> tuple[Kept, Kept]:
     """Drops each record that ends at or before its file's mark (the position up to which the file
-    is loaded), as docs/delivery.md, section 5, says. Every other record moves the mark to its end.
-    Returns the rows and the straddles. A straddle is a record that begins before its file's mark
-    and ends after this mark."""
+    is loaded), as docs/delivery.md, section 5, says. For every other record, moves the mark to the
+    record's end. Returns the rows and the straddles. A straddle is a record that begins before its
+    file's mark and ends after this mark."""
     rows: Kept = []
     straddles: Kept = []
     for offset, record in enumerate(records):
@@ -69,8 +69,8 @@ def some_log(choose: random.Random, files: int, count: int) -> list[Record]:
 @promise("5 slices")
 @pytest.mark.parametrize("seed", range(40), indirect=True)
 def test_slices_give_the_rows_of_the_sequential_rule(seed: int) -> None:
-    """However a partition is divided into loads, and these into slices, the rows and marks are the
-    same as those that the function `sequential` returns. A mark says up to which byte a file is
+    """A partition is divided at random into loads, and each load into slices. The rows and marks
+    are always those that the function `sequential` returns. A mark says up to which byte a file is
     loaded."""
     choose = random.Random(seed)
     records = some_log(choose, choose.randint(1, 4), 120)

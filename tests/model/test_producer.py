@@ -169,9 +169,9 @@ class World:
         for place in PLACES:
             self._drop(place, tell=False)
         self.done = set(range(1, self.checkpoint + 1))
-        # The numbers of the batches that the producer returned as drained (not sent, because the
-        # broker finally refused an earlier batch) since the last final refusal. None if there was
-        # no final refusal since the last start of the simulated agent.
+        # When the broker refuses a batch for good, the producer returns the later batches as
+        # drained (not sent). This list has the numbers of the drained batches since the last such
+        # refusal. It is None if there was no such refusal since the start of the simulated agent.
         self._taken_back: list[int] | None = None
         self.to_send = deque(range(self.checkpoint + 1, len(self.batches) + 1))
         self.expected = deque(self.to_send)
@@ -359,8 +359,8 @@ class World:
         self._begin()
 
     def save(self) -> None:
-        """Moves the checkpoint of the simulated agent to the last batch before the first batch that
-        is neither acknowledged nor finally refused."""
+        """Moves the checkpoint of the simulated agent forward, as long as the next batch is
+        acknowledged or was refused for good."""
         while self.checkpoint + 1 in self.done:
             self.checkpoint += 1
 

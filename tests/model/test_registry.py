@@ -177,8 +177,8 @@ class Registries(RuleBasedStateMachine):
             assert store.read(summary) == self.model.summary()
 
     def uses(self, target: str) -> Uses | None:
-        """Returns a reference to the newest of those versions of the subject `target` whose schemas
-        have no references. Returns None if there is no such version."""
+        """Looks for versions of the subject `target` whose schemas have no references. Returns a
+        reference to the newest such version, or None if there is none."""
         rows = self.model.rows.get(target, {})
         plain = [n for n, row in rows.items() if isinstance(self.model.schemas[row.id], int)]
         return Uses(target, max(plain), rows[max(plain)].id) if plain else None
@@ -219,8 +219,8 @@ def predicted(expected: Expected, model: Model) -> Any:
 def asked(
     schema: Schema, model: Model | None = None, **more: Any
 ) -> Callable[[RegistryState], submission.Submitted]:
-    """Returns a function that gets a state of the registry, and parses a request whose body
-    contains `schema` as the registry in this state does.
+    """Returns a function that takes a state of the registry. The function returns how a registry
+    in this state understands a request whose body contains `schema`.
     """
     body: dict[str, Any] = {"schema": text_of(schema, model), **more}
     if isinstance(schema, Uses):

@@ -5,9 +5,9 @@ The engine is simulated, and stores the same data as Spark's engine. Before it r
 writes the end positions of the batch to the stream's checkpoint (a checkpoint of Spark, not of an
 agent). When the sink has the batch, the engine commits the batch. After a kill, the engine asks a
 new reader for the batch that is in the checkpoint but not committed. The sink keeps each batch
-once, because a repeated batch replaces its first copy. Meanwhile records are written, partitions
-are added, topics are created whose names the stream's pattern matches, and records that the sink
-already has expire.
+once, because a repeated batch replaces its first copy. Meanwhile records are written and partitions
+are added. Topics with names that the stream's pattern matches are created. Records expire, but only
+after the sink has got them.
 """
 
 from __future__ import annotations
@@ -39,9 +39,8 @@ class Killed(Exception):
 class Engine:
     """Acts like Spark's engine for one stream. `first` contains the positions at which the first
     batch begins. `ends` (the end positions of all batches) and `committed` (the number of committed
-    batches) survive a kill. `repeated` is a set. It contains True if the first batch was repeated
-    although the sink already had rows of it, and False if a later batch was repeated in this
-    way."""
+    batches) survive a kill. `repeated` is a set that tells of repeated batches of which the sink
+    already had rows. True in the set stands for the first batch, and False for any later batch."""
 
     def __init__(self, queried: Queried, random: Random, options: dict[str, str]) -> None:
         self._queried, self._random, self._options = queried, random, options

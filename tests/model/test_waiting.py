@@ -4,8 +4,8 @@ healthy. In the end it reports a healthy host as proven healthy.
 
 The simulated site is the same as in test_audit. After each message the test asks the gate whether
 the host is proven healthy since a given moment. If the gate says yes, the test checks the bucket of
-this moment, and each later bucket for whose late lines the audit no longer waits. Every line of
-these buckets that was in a file when the agent noted its newest seal must be a row.
+this moment, and each later bucket that is due (the audit no longer waits for late lines). Each line
+of these buckets must have a row if it was in a file when the agent noted its newest seal.
 """
 
 from __future__ import annotations

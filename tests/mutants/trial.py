@@ -30,8 +30,8 @@ NO_SOURCES = (
 )
 _GOOD, _FAILED = 0, 1  # pytest's exit statuses
 _CRASHES = (-signal.SIGSEGV, -signal.SIGABRT)
-"""pytest's exit statuses if Arrow or another library has crashed its process, for example because
-the mutant gave the library positions outside of a buffer."""
+"""The exit statuses of pytest's process if a library such as Arrow has crashed the process. For
+example, a mutant may give the library positions outside of a buffer."""
 
 
 class Fate(StrEnum):

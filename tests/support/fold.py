@@ -215,8 +215,8 @@ def _add(
     taken_ms: int = NEVER_AHEAD_MS,
 ) -> None:
     """Adds one message to the evidence. If `counted` is false, the evidence already has another
-    message with the same sender and number. Then only the buckets that the message names are added,
-    and its counts are ignored.
+    message with the same sender and number. In this case the function adds only the buckets that
+    the new message names, and ignores the counts.
     """
     for source, agent in agents_in(message):
         found.topic(source).agents.add(agent)

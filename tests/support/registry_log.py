@@ -21,8 +21,8 @@ class SharedLog:
 class MemoryLog:
     """The connection of one registry to the log.
 
-    The list `lose` says how the next attempts to create an entry fail. Each item is one of the
-    three words below, and applies to one attempt. The functions in `meanwhile` are called just
+    The list `lose` says how the next attempts to create an entry fail. Each item applies to one
+    attempt, and is "before", "after" or "twice". The functions in `meanwhile` are called just
     before the next entry is created. With them, a test does what another registry might do at this
     moment.
 

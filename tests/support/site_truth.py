@@ -21,8 +21,8 @@ If a collector calls a bucket of a topic complete, then these statements must be
     R  if rows were changed without a change in the manifests, the recount names each agent and
        bucket for which D, F or X does not hold
 
-F is not checked if the topic was deleted and created again, or as long as no message that the
-collector has heard counts a record without origin in this bucket.
+F is not checked if the topic was deleted and created again. Otherwise it is checked as soon as the
+collector has heard a message that counts a record without origin in this bucket.
 
 If all tiers counted the same lines of a bucket and all agents sealed the bucket, then a collector
 that has heard every message must call the bucket complete. This module compares single lines. It
@@ -114,8 +114,8 @@ def _newest_epochs(
 
 
 class Truth:
-    """Compares the verdicts of one collector with the statements in the module's docstring, by the
-    messages that this collector has heard."""
+    """Compares the verdicts of one collector with the statements in the module's docstring. What
+    the tiers have counted is known from the messages that this collector has heard."""
 
     def __init__(self, world: World, collector: Collector, told: Told, evidence: Evidence) -> None:
         self.world, self.collector = world, collector
@@ -211,10 +211,10 @@ class Truth:
         return set().union(*(x.carried for x in topics))
 
     def standing(self, source: Source, bucket: int) -> set[int]:
-        """The numbers of the lines for which statement F in the module's docstring must hold, if
-        their records have no origin: all lines that have ever had a record in the topic. The set is
-        empty if the topic was created again, or if no tier counted a record without origin in this
-        bucket."""
+        """The numbers of all lines that have ever had a record in the topic. If the records of
+        these lines have no origin, statement F in the module's docstring must hold for the lines.
+        The set is empty if the topic was created again, or if no tier counted a record without
+        origin in this bucket."""
         current = self.world.current(source.topic)
         told = self.told[source, bucket].values()
         is_told = any(agent == NO_AGENT for lines in told for _, agent in lines)
@@ -266,7 +266,7 @@ def expected(world: World) -> set[BucketName]:
     For each of these buckets, the following holds. All tiers counted the same lines, all agents
     sealed the bucket afterwards, and no loss is declared. If the topic has records without origin,
     it has no gap and was not created again. If a counter or the loader began a new epoch, it has
-    since counted in all partitions in which it counted before.
+    counted in all partitions in which it counted in the old epoch.
     """
     heard, found = world.collectors[0].heard, set()
     told = told_by(world, heard)

@@ -271,8 +271,8 @@ class World:
         """Makes a counter count all records of all its logs."""
         for name in self.names:
             for partition in PARTITIONS:
-                # a first call of `fetch` may only skip a gap of offsets, and a second call only
-                # compare the last counted batch with the state, so the third call counts the rest
+                # The first call of `fetch` may only skip a gap of offsets. The second call may only
+                # compare the last counted batch with the state. The third call counts the rest.
                 for _ in range(3):
                     counter.fetch(name, partition, 10_000)
 
@@ -339,9 +339,9 @@ class World:
                 return other, place._replace(source=self.copied(self.names[other]).source)
 
     def swapped(self, flat: list[tuple[int, tuple[Placed, Sums]]], loads: int) -> list[Rows]:
-        """Puts rows into a wrong bucket, agent or topic: two rows exchange their values of the
-        field that `misplaces` names, if they agree in the other two of bucket, agent and topic.
-        Returns all rows."""
+        """Puts rows into a wrong bucket, agent or topic. The fault `misplaces` names one of these
+        three fields. Two rows with equal values in the other two fields exchange their values of
+        the named field. Returns all rows."""
         fields = {"bucket": ("bucket",), "agent": ("agent",), "topic": ("source",)}
         [name] = fields[self.faults.misplaces]
         others = {"bucket", "agent", "source"} - {name}
@@ -375,8 +375,8 @@ class World:
     # The schedule.
 
     def step(self) -> None:
-        """Takes one random step. No collector reads anything in it; the caller lets the collectors
-        read."""
+        """Takes one random step. The step does not let collectors read messages; the caller does
+        this."""
         faults = self.faults
         actions = [
             (self.tick, 7.0), (self.write, 4), (self.send, 10), (self.commit, 5),

@@ -166,8 +166,8 @@ class Operator:
             up()
 
     def _mended(self, path: str, topic: str) -> Task:
-        """The task to make the loader load the hour of a missing file again. path: the file's path
-        in the output."""
+        """The task to reload the hour of a missing file, or the whole topic if the hour cannot be
+        reloaded. path: the file's path in the output."""
         hour = layout.hour_of(path)
         end = layout.hour_text(layout.hour_number(hour) + 1)
         words = ("load", "reload", topic, "--from", hour, "--to", end)

@@ -109,8 +109,9 @@ class TortureSite:
             host.start()
 
     def _knows(self, agent: str, paths: Iterable[Path]) -> bool:
-        """Whether the agent has found these files. (The writers start only then, because the agent
-        need not deliver a rotated file if it had not found the log before the rotation.)"""
+        """Whether the agent has found these files. The writers start only when it has found them:
+        if a log were rotated before the agent found it, the agent would not have to deliver the
+        rotated file."""
         with suppress(SkidwayError):
             known = {each["path"] for each in ledger.show(self._site.data(agent))["files"]}
             return {str(path) for path in paths} <= known

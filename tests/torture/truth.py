@@ -182,16 +182,16 @@ def _add_alarms(found: Truth, words: _Words, wrong: Set[Bucket]) -> None:
 
 
 class _Words:
-    """The audit's verdict on every bucket. For each bucket, `gravest` contains the gravest verdict
-    (see ORDER) among all topics that had this name and their topics of rejects, and the reasons of
-    that verdict.
+    """The audit's verdict on every bucket. Several topics may have had the same name, and each has
+    a topic of rejects. For each name and bucket, `gravest` contains the gravest verdict (see ORDER)
+    of all these topics, with its reasons.
 
     The audit does not list a bucket in which nothing was counted. If all lines of a bucket were
     lost, the audit shows the loss in a later bucket: that of the time at which the loss was
     declared. So if the audit does not list a bucket, the bucket gets the verdict of the next listed
     bucket, if this verdict is "lost" or "unknown". A topic that was deleted and created again has
-    several ids, and its buckets are listed by id. A bucket of such a topic gets, for each id under
-    which it is not listed, the verdict of the next listed bucket of this id, whatever this verdict
+    several ids, and the audit lists the buckets of each id separately. If one of the ids lacks a
+    bucket, the bucket gets for this id the verdict of the id's next bucket, whatever this verdict
     is.
 
     A line that does not match the source's pattern gets the time at which the agent read it. So

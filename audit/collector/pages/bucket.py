@@ -81,10 +81,10 @@ def bucket_page(
     explained: BucketVerdict | None = None,
 ) -> BucketPage:
     """Returns the page of one bucket. explanations: the causes why the bucket is not complete.
-    alike: see BucketPage. complete_ms: when the bucket was first complete; None if the history does
-    not say. changes: the lines of the bucket's history. arrivals: since when each place has had its
-    present count. explained: a copy of the verdict that has only the agents whose findings the page
-    explains; None if the page explains all agents.
+    alike: how many buckets after this bucket have the same causes. complete_ms: when the bucket was
+    first complete; None if the history does not say. changes: the lines of the bucket's history.
+    arrivals: since when each place has had its present count. explained: a copy of the verdict that
+    has only the agents whose findings the page explains; None if the page explains all agents.
     """
     explained = explained or verdict
     return BucketPage(

@@ -61,8 +61,8 @@ class Facts:
 
     @cached_property
     def backlogs(self) -> Mapping[int, tuple[Note, Backlog]]:
-        """By agent id, the agent's newest report about unsafe bytes (bytes that no broker has
-        acknowledged yet), with the note that contains the report."""
+        """By agent id: the note with the agent's newest report about unsafe bytes (bytes that no
+        broker has acknowledged yet), and the report itself."""
         return backlogs(self.notes)
 
     @cached_property

@@ -43,9 +43,9 @@ class GridCell:
 
 @dataclass(frozen=True, slots=True)
 class GridColumn:
-    """One column. age: 0 for the newest column; narrow windows leave out old columns. gap: in
-    words, for how long before this column no topic has a bucket; "" if the column before it follows
-    without a gap.
+    """One column. age: how many columns are newer than this one; narrow browser windows leave out
+    old columns. gap: in words, for how long before this column no topic has a bucket; "" if the
+    column before it follows without a gap.
     """
 
     start: int
@@ -78,7 +78,7 @@ class Grid:
     newer: str = ""
 
     def table(self) -> Table:
-        """The grid as a table for JSON and CSV, with a row for each cell."""
+        """Returns the grid as a table for JSON and CSV, with a row for each cell."""
         cells = (
             (
                 Cell(row.name),

@@ -155,9 +155,8 @@ def _of(facts: Facts, key: SenderKey) -> Iterator[tuple[Source | None, int, int 
 
 def behind(ours: dict[int, Coverage], theirs: list[dict[int, Coverage]]) -> int | None:
     """Returns how many more offsets other senders have counted: the offsets after the end of
-    `ours`, in all partitions together. ours, theirs: by partition, the offsets that one sender has
-    counted, and that each of the other senders has counted. Returns None if no other sender has
-    counted.
+    `ours`, in all partitions together. ours: by partition, the offsets that one sender has counted.
+    theirs: the same for each of the other senders. Returns None if no other sender has counted.
     """
     if not theirs:
         return None

@@ -59,7 +59,7 @@ def overview(facts: Facts, unit: str, until: int | None) -> Overview:
 
 
 def overview_document(facts: Facts, unit: str, until: int | None) -> dict[str, Any]:
-    """The content of the first page as a JSON document for programs."""
+    """Returns the content of the first page as a JSON document for programs."""
     found = overview(facts, unit, until)
     newest = [verdict for topic in facts.standing.topics for verdict in topic.newest.values()]
     return {

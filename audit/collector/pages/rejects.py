@@ -95,7 +95,7 @@ def table(facts: Facts, *, shown_max: int = 500, everything: bool = False) -> Ta
 
 
 def rejected(facts: Facts) -> Iterable[Rejected]:
-    """The rejects of each topic."""
+    """Yields the rejects of each topic."""
     by_name = {
         (x.source.cluster, x.source.topic.removesuffix(REJECTED_SUFFIX)): x
         for x in facts.standing.topics

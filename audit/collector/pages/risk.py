@@ -1,9 +1,9 @@
 """The table of what is at risk: bytes that only a host has, records that a later tier does not have
 yet, and hosts without a recent seal.
 
-If it is known when the bytes or records of a row will be lost, the row comes first, in the order of
-this time. The other rows follow, the oldest first, because rotation and retention delete the oldest
-data first.
+The first rows are those for which it is known when their bytes or records will be lost; the row
+with the earliest of these times comes first. The other rows follow, the oldest first, because
+rotation and retention delete the oldest data first.
 """
 
 from __future__ import annotations
@@ -66,9 +66,9 @@ def table(facts: Facts) -> Table:
 
 
 def unproven(facts: Facts) -> list[HostState]:
-    """The expected hosts whose newest seal is too old; the oldest seal comes first. A host that
-    never sent a seal comes before all others. The list is empty while the store is being rebuilt,
-    because the store may not have the newest seals yet."""
+    """Returns the expected hosts whose newest seal is too old; the oldest seal comes first. A host
+    that never sent a seal comes before all others. The list is empty while the store is being
+    rebuilt, because the store may not have the newest seals yet."""
     if facts.evidence.rebuilding:
         return []
     limit = facts.now_ms - facts.policy.lateness_ms - UNSEALED_MS
@@ -83,7 +83,7 @@ def _tier_rows(facts: Facts) -> Iterator[tuple[Order, Row]]:
 
 def _host_rows(facts: Facts) -> Iterator[tuple[Order, Row]]:
     """Yields a row for each host and topic, if the host has bytes of the topic at risk. Then yields
-    a row for each host without a recent seal that has no such topic.
+    a row for each of the other hosts that has no recent seal.
     """
     if facts.evidence.rebuilding:
         return

@@ -14,8 +14,8 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 @dataclass(frozen=True, slots=True)
 class Column:
     """A column. key: its name in JSON and CSV. kind: "" for text, "number", "time", "path" or
-    "code" (a command). rank: from 1 (every window shows the column) to 4 (only wide windows show
-    it, and only if no other table is beside this table)."""
+    "code" (a command). rank: from 1 (every browser window shows the column) to 4 (only wide windows
+    show it, and only if no other table is beside this table)."""
 
     key: str
     title: str

@@ -22,9 +22,9 @@ RANGES_SHOWN = 5
 @dataclass(frozen=True, slots=True)
 class Why:
     """One entry. status: the verdict that the cause leads to; "warned" if the cause changes no
-    verdict. says: the reasons of the first hosts. more: how many further reasons there are. where:
-    tier, place, host, path, bytes and offsets, as far as they are known. command: the command to
-    run next; "" if a person can only accept the bucket.
+    verdict. says: the first reasons, at most WORDS_SHOWN, each of which names its host. more: how
+    many reasons are left out. where: tier, place, host, path, bytes and offsets, as far as they are
+    known. command: the command to run next; "" if a person can only accept the bucket.
     """
 
     status: str

@@ -64,7 +64,7 @@ def clock(time_ms: int) -> str:
 
 
 def date(time_ms: int) -> str:
-    """The day (UTC) of a time, as on the pages."""
+    """Returns the day (UTC) of a time, as the pages show it."""
     return report.time_text(time_ms)[:10]
 
 
@@ -83,7 +83,7 @@ def near(time_ms: int, now_ms: int) -> str:
 
 
 def duration(seconds: float) -> str:
-    """A duration in at most two units: `45 s`, `12 min 5 s`, `3 h 5 min`, `2 d 4 h`."""
+    """Returns a duration in at most two units: `45 s`, `12 min 5 s`, `3 h 5 min`, `2 d 4 h`."""
     whole = max(round(seconds), 0)
     for size, unit, lower, lower_unit in _STEPS:
         if whole >= size:
@@ -93,7 +93,7 @@ def duration(seconds: float) -> str:
 
 
 def size(count: int) -> str:
-    """A number of bytes in decimal units."""
+    """Returns a number of bytes in decimal units."""
     return f"{count} B" if count < 1_000 else f"{_scaled(count)}B"
 
 
@@ -103,18 +103,18 @@ def short(count: int) -> str:
 
 
 def share(part: int, whole: int) -> str:
-    """The share of `part` in `whole`, in percent."""
+    """Returns the share of `part` in `whole`, in percent."""
     percent = 100 * part / whole if whole else 0.0
     return "0 %" if not part else "< 0.01 %" if percent < 0.01 else f"{percent:.3g} %"
 
 
 def counted(count: int, what: str) -> str:
-    """`1 record`, `2 records`."""
+    """Returns a number with its noun: `1 record`, `2 records`."""
     return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
 def link(path: str, **query: object) -> str:
-    """An address of the dashboard. Parameters that are None are left out."""
+    """Returns an address of the dashboard. Leaves out parameters that are None."""
     given = {name: value for name, value in query.items() if value is not None}
     return f"{path}?{urlencode(given)}" if given else path
 

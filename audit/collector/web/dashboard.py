@@ -99,7 +99,7 @@ class Dashboard:
         self._pages = Pages()
 
     def application(self) -> Starlette:
-        """The ASGI application."""
+        """Returns the ASGI application."""
         rooms: dict[str, Callable[[Request, Facts], Sequence[Table]]] = {
             "topics": lambda _, facts: [topics.topics_table(facts)],
             "hosts": _hosts,

@@ -59,7 +59,7 @@ def already_there(state: RegistryState, subject: str, schema: Submitted) -> Vers
     id.
 
     The request's schema may itself declare types that the version's schema takes from references.
-    If the two schemas do not differ in any other way, they count as the same.
+    The two schemas count as the same if this is their only difference.
     """
     wanted = [
         each

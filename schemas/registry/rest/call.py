@@ -86,8 +86,8 @@ class Call:
 
     @property
     def prefix(self) -> str:
-        """Returns the prefix in the query. With it, a client asks only for the subjects whose names
-        begin with this prefix."""
+        """Returns the prefix in the query. A client that sends a prefix asks only for the subjects
+        whose names begin with it."""
         prefix = self.query.get("subjectPrefix", "")
         return "" if prefix == EVERY_PREFIX else prefix
 

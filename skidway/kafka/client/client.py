@@ -58,9 +58,9 @@ class Client:
     ) -> None:
         """`bootstrap` is host:port[,host:port...]. Raises UsageError for a malformed text.
 
-        If connections are refused and no broker has answered any request yet, a request gives up
-        after `refused_timeout_ms`. Commands for which a person waits set a short time. None means
-        that in this case, too, a request gives up only after the request timeout.
+        While connections are refused and no broker has ever answered this client, a request gives
+        up after `refused_timeout_ms`. Commands for which a person waits set a short time. If
+        `refused_timeout_ms` is None, each request gives up after the request timeout.
         """
         self.bootstrap = bootstrap
         self.request_timeout_ms = request_timeout_ms

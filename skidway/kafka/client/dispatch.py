@@ -227,7 +227,7 @@ class Dispatch:
             data.append(TopicBuffers(*outbox.tp, (header, entry.encoded.body)))
             size += entry.encoded.size_bytes
             self._active.pop(outbox.tp)
-            # `outbox.tp` is now the last partition, so that others have their turn first.
+            # `outbox.tp` becomes the last partition, so that all other partitions come first.
             self._active[outbox.tp] = None
         if not data:
             return None

@@ -218,8 +218,9 @@ class Fetching:
         return None
 
     def interrupt(self, why: str) -> None:
-        """Notes for every partition, with the reason `why`, that its next batches may come from
-        another log than its earlier batches (see `take_interruptions`).
+        """Marks every partition as interrupted, for the reason `why`. The next batches of an
+        interrupted partition may come from another log than the batches before (see
+        `take_interruptions`).
         """
         for tp in self._readings:
             self._interrupt(tp, why)

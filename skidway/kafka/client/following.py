@@ -120,7 +120,8 @@ class LoopClient:
 
     @property
     def last_failure(self) -> str:
-        """Says in words why the latest connection that failed ended or could not be opened."""
+        """The reason, in words, of the latest failure of a connection. A connection has failed if
+        it could not be opened, or has ended."""
         return self._session.last_failure
 
     @property

@@ -7,8 +7,8 @@ the broker's answer to a batch means.
     doomed   batches that go back to the owner (the code that uses the producer): a refused batch
              and all batches after it
 
-The module keeps the rules below (docs/delivery.md). If one of the rules were missing, there would
-be an order of events after which records are missing in the log:
+The module keeps the rules below (docs/delivery.md). Without any one of them, records could be
+missing in the log after some order of events:
 
 * Sequences count records. A retried batch has the same bytes and sequence. A batch never expires.
 * A broker accepts any first sequence from a producer that it does not know. If several batches are
@@ -184,8 +184,8 @@ class Outbox:
         yield from self._doomed
 
     def add(self, entry: OutboxEntry) -> None:
-        """Queues a batch. But if other batches wait to be returned to the user of the producer,
-        this batch is not sent, and is returned after them.
+        """Queues a batch. If a refused batch and the batches after it wait to go back to the user
+        of the producer, the new batch is not sent, and goes back after them.
         """
         (self._doomed if self._doomed else self._queue).append(entry)
 
@@ -260,8 +260,9 @@ class Outbox:
         entry.state, self._is_known = BatchState.UNSENT, False
 
     def settle(self) -> list[Delivery]:
-        """Returns the deliveries for the user of the producer: the acknowledged batches at the
-        front, then the batches that are returned without an acknowledgement."""
+        """Returns the deliveries for the user of the producer. First come the acknowledged batches
+        that no unacknowledged batch precedes. Then come the batches that are given back without an
+        acknowledgement."""
         found: list[Delivery] = []
         while self._flight and self._flight[0].state is BatchState.ACKED:
             entry = self._flight.popleft()

@@ -41,7 +41,7 @@ class Producer:
     ) -> None:
         """`acks` says when the broker answers: with -1 after a batch is durable, with 1 after the
         batch is written, and with 0 never. The value 0 is allowed only without idempotence. With 0,
-        batches may be stored in another order."""
+        batches may be stored in another order than they were sent."""
         if acks not in (-1, 0, 1):
             raise ValueError("acks must be -1, 0 or 1")
         if idempotent and (acks == 0 or not 1 <= max_in_flight <= 5):
@@ -66,9 +66,10 @@ class Producer:
         self._topic_ids: dict[str, str] = {}
 
     def bind(self, topic_ids: Mapping[str, str]) -> None:
-        """Binds topics to their ids. If the client learns that a topic has another id than the
-        given one, because it was deleted and created again, the topic's batches wait, and
-        `made_again` contains the topic. The id "" means that the id is unknown.
+        """Binds topics to their ids. The id "" means that the id is unknown.
+
+        If a topic is deleted and created again, it has another id. When the client learns the other
+        id, the topic's batches wait, and `made_again` contains the topic.
 
         The client learns a topic's id only when it asks for metadata. So after a topic was deleted
         and created again, the new topic may still get batches until the client asks again.

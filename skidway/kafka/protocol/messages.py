@@ -155,8 +155,9 @@ def decode(
     librdkafka 2.16 sends such bytes when it asks for all topics (Metadata 9 and newer): it writes a
     null array as four bytes, where the protocol has one byte.
 
-    Raises ProtocolError if the body is not exactly one message of this class (with `may_have_more`:
-    if it does not begin with such a message). Raises UnsupportedVersion if the version is unknown.
+    Without `may_have_more`, raises ProtocolError if the body is not exactly one message of this
+    class. With `may_have_more`, raises it if the body does not begin with such a message. Raises
+    UnsupportedVersion if the version is unknown.
     """
     reader = MessageReader(memoryview(body), elements_max=cls.ELEMENTS_MAX)
     message = _compiled(cls, version).read(reader)

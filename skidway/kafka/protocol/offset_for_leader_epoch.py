@@ -7,8 +7,8 @@ What is new in each version:
     4    flexible (KIP-482)
 
 A consumer asks about the epoch of the last record that it has read. If that epoch ends before the
-consumer's position, the log was cut and written anew, and so has other records than the consumer
-has read.
+consumer's position, the broker no longer has all records that the consumer has read: the log was
+cut, and perhaps other records were written.
 """
 
 from __future__ import annotations

@@ -138,14 +138,14 @@ class MessageReader:
         return None if size == -1 else self._text(size)
 
     def sized(self) -> memoryview | None:
-        """Bytes with an int32 length, not copied, or None."""
+        """Bytes with an int32 length. The bytes are not copied. None stands for null."""
         size = self.int32()
         if size < -1:
             raise BadValue(f"a length of {size} bytes")
         return None if size == -1 else self.take(size)
 
     def compact_sized(self) -> memoryview | None:
-        """Bytes with a compact length, not copied, or None."""
+        """Bytes with a compact length. The bytes are not copied. None stands for null."""
         size = self.uvarint() - 1
         return None if size == -1 else self.take(size)
 

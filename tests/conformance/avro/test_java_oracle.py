@@ -129,9 +129,8 @@ def _listed_details(
     writer's schema lacks. This field has no default, but its type is an enum that has a default.
     Our code reports a missing field, and Java reports that the enum does not fit the writer's
     record. In the second case, a type that does not fit occurs at several paths of the schema. Our
-    code reports each path. Java reports the first of these paths each time, even if this path is in
-    a branch of a union that does not fit. This function checks that our path is right: the type
-    there is the type that Java names.
+    code reports each of these paths. Java reports the first path several times. So in this case our
+    path may differ from Java's, but the type at our path must be the type that Java names.
     """
     listed = []
     assert len(ours) == len(theirs), (text(reader), ours, theirs)

@@ -173,10 +173,9 @@ DAMAGED = {"length", "magic"}
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_batches_that_kafka_refuses_are_refused(client: CoreClient, fault: str) -> None:
-    """Each faulty batch gets INVALID_RECORD, which is not retriable. If the fault may come from
-    damage during the transmission, the batch gets CORRUPT_MESSAGE instead, which is retriable. The
-    broker stores no faulty batch, so the next good batch gets the offset that the faulty batch
-    would have had."""
+    """If the fault of a batch may come from damage during the transmission, the batch gets
+    CORRUPT_MESSAGE, which is retriable. With any other fault it gets INVALID_RECORD, which is not
+    retriable. The broker stores no faulty batch, so a faulty batch takes no offset."""
     found = produced(client, FAULTS[fault])
     is_damaged = fault in DAMAGED
     code = ErrorCode.CORRUPT_MESSAGE if is_damaged else ErrorCode.INVALID_RECORD

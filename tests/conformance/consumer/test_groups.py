@@ -292,8 +292,8 @@ def test_zookeeper_silent_for_longer_than_a_session(
         late = consumer(topic, GROUP, topic.name, consumer_timeout_ms=4_000)
         with late:
             rest = {(r.partition, r.offset) for r in late}
-        # Only the last record of each reader may be delivered again: it is not committed, because
-        # the reader did not ask for another record after it.
+        # A record is committed only after its reader has asked for the next record. So the last
+        # record of each reader may be delivered again, but no other record.
         assert rest <= {each.found[-1][:2] for each in readings}
 
 

@@ -78,7 +78,8 @@ def test_a_log_that_was_replaced_has_diverged(clusters: Pair, batches: int) -> N
 
 def test_a_log_that_was_replaced_while_the_mirror_was_away(clusters: Pair) -> None:
     """If the log of a partition was replaced in the source while the mirror was down, the mirror
-    copies no batch of the new log. After its start, it first checks that the logs agree."""
+    copies no batch of the new log. After a start, the mirror first checks whether its own log
+    agrees with the source's log."""
     before = clusters.here.log_bytes("dc1.logs")
     clusters.here.program.kill()
     clusters.source.program.kill()

@@ -137,9 +137,9 @@ def test_one_subject_is_restored_with_what_it_refers_to(
 
 
 def test_a_printed_topic_is_restored(full: Registry, empty: Registry) -> None:
-    """A restore can read a dump from standard input in the form in which kafka-console-consumer
-    prints the topic of Confluent's registry: the key and the value of each record. `dump --console`
-    writes this form."""
+    """A restore can read from standard input what kafka-console-consumer prints for the topic of
+    Confluent's registry: the key and the value of each record. `dump --console` prints a dump in
+    this form."""
     printed = skidway("dump", full, "--console").stdout
     assert printed.splitlines()[0] == '{"keytype":"NOOP","magic":0}\t{"maxId":4}'
     done = run_skidway("schemas", "restore", "--registry", empty.url, input_text=printed)

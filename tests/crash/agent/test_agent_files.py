@@ -86,9 +86,9 @@ def test_links_as_kubelet_lays_them_out(
 def test_rotations_to_any_name_while_the_agent_is_down(
     tmp_path: Path, agent: Make, own_broker: SkidwayBroker, name: str
 ) -> None:
-    """If a log is rotated twice while the agent is down, the agent later reads both rotated files
-    to their ends: the file that it had begun to read, and the file that was written wholly while it
-    was down."""
+    """A log is rotated twice while the agent is down. When the agent runs again, it reads the rest
+    of the file that it had begun to read. It also reads the other rotated file, which was written
+    while the agent was down."""
     (tmp_path / "log").mkdir()
     log, writer = tmp_path / "log" / "app.log", Writer()
     writer.write(log, 100)
@@ -174,9 +174,10 @@ def _compress(path: Path, ending: str, how: Callable[[bytes], bytes]) -> None:
 def test_generations_that_were_compressed_while_the_agent_was_down(
     tmp_path: Path, agent: Make, own_broker: SkidwayBroker, by: str, pattern: str
 ) -> None:
-    """If a log is rotated several times and its rotated files are compressed while the agent is
-    down, the agent later reads the rest of the file that it had begun to read, and the files that
-    were written while it was down. Each line arrives once, and the agent declares no loss."""
+    """While the agent is down, a log is rotated several times, and its rotated files are
+    compressed. When the agent runs again, it reads the rest of the file that it had begun to read,
+    and all files that were written in the meantime. Each line arrives once, and the agent declares
+    no loss."""
     (tmp_path / "log").mkdir()
     log, writer = tmp_path / "log" / "app.log", Writer()
     writer.write(log, 500)

@@ -51,9 +51,10 @@ def test_the_agent_goes_on_under_the_new_id(
 def test_what_was_on_its_way_to_the_old_one_is_left_to_an_operator(
     agent: Make, own_broker: SkidwayBroker, tmp_path: Path
 ) -> None:
-    """If a line was being sent when the agent notices that its topic was deleted and created again,
-    the agent prints one sentence and stops, also at each further start. After an operator has run
-    `skidway agent state give-up`, the line counts as uncertain and the agent continues."""
+    """If the agent has an unacknowledged line when it notices that the line's topic was deleted and
+    created again, the agent prints one sentence and stops. It stops again at each further start.
+    After an operator has run `skidway agent state give-up`, the line counts as uncertain and the
+    agent continues."""
     path = tmp_path / "log" / "a.log"
     process = agent({"topic": "logs", "paths": [str(path)]})
     made_again(own_broker, path, process)

@@ -98,9 +98,9 @@ class Troubled:
         return open_store(self.loading.output).names(f"{state}/staging")
 
     def check(self, expected: list[tuple[int, int]] | None = None) -> None:
-        """Runs the loader twice after the problem; the second run has nothing to load. Asserts that
-        then each line has one row, that the loader has counted each row once, and that no
-        uncommitted file is left in the folder `staging`."""
+        """Runs the loader twice after the problem. Asserts that the second run has nothing to load.
+        Also asserts that each line has one row, that the loader has counted each row once, and that
+        no uncommitted file is left in the folder `staging`."""
         self.loading.loaded()
         assert self.loading.loaded()["rows"] == 0
         expected = expected or lines(self.count)

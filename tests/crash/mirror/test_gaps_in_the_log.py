@@ -40,8 +40,9 @@ def segments(directory: Path) -> list[int]:
 
 
 def test_a_gap_inside_a_segment_survives(tmp_path: Path) -> None:
-    """If a mirror is killed after it has written batches before and after a gap (a range of missing
-    offsets) to the same segment, its log later continues after the last batch."""
+    """A mirror has written a batch, a gap (a range of missing offsets) and a further batch to one
+    segment, and is then killed. Recovery keeps both batches, and the log continues after the second
+    one."""
     config = mirrored(Gap(0, 5, 20, "expired"))
     log = open_in(tmp_path, config)
     put(log, 0, 5)

@@ -120,7 +120,8 @@ def create(broker: SkidwayBroker, topic: str) -> None:
 def test_brokers_and_registry_go_on_without_a_member(tmp_path: Path) -> None:
     """If the leading ZooKeeper server and its disk are lost, clients can still create topics and
     register schemas. An empty server that replaces the leader gets all data from the other two
-    servers. After that, one of these two servers can fail."""
+    servers. Afterwards clients can create topics and register schemas even if one of these two
+    servers fails."""
     with three(tmp_path) as members:
         broker = SkidwayBroker(tmp_path, f"{addresses(members)}/dc1")
         registry = Registry(addresses(members), tmp_path)

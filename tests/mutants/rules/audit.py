@@ -2641,7 +2641,7 @@ MUTANTS = (
     ),
     Mutant(
         "damage of a bucket's counts is not noticed",
-        "audit/evidence/tally_packing.py",
+        "audit/evidence/guarded.py",
         '    if not packed or zlib.crc32(packed).to_bytes(_CRC_BYTES, "little") != checksum:\n',
         "    if not packed:\n",
         ("tests/unit/audit/evidence/test_tally_rows.py::test_a_damaged_bucket_is_noticed",),
@@ -2695,6 +2695,13 @@ MUTANTS = (
             "tests/unit/audit/evidence/test_number_bases.py::"
             "test_a_base_is_deleted_with_the_last_bucket_of_its_hour",
         ),
+    ),
+    Mutant(
+        "damage of a base is not noticed",
+        "audit/evidence/number_bases.py",
+        "cramjam.zstd.decompress(unguarded(base))",
+        "cramjam.zstd.decompress(base[4:])",
+        ("tests/unit/audit/evidence/test_number_bases.py::test_a_damaged_base_is_noticed",),
     ),
     Mutant(
         "a bucket of few agents makes a base",

@@ -12,9 +12,9 @@ _SESSION = "tests/unit/broker/coordination/test_session.py"
 _RETENTION = "tests/unit/broker/groups/test_retention.py"
 
 MUTANTS: tuple[Mutant, ...] = (
-    # These mutants break the rules that say how long the broker keeps committed offsets. The broker
-    # does not forget the offsets of a group after the usual time if a topic's config retention.hold
-    # names the group, because the topic's segments are kept until this group has read them.
+    # These mutants break the rules that say how long the broker keeps committed offsets. If a
+    # topic's config retention.hold names a group, the broker waits longer before it deletes
+    # segments that this group has not read. So it also keeps the group's offsets longer.
     Mutant(
         "the offsets of a group that holds a topic back go with the others",
         "broker/groups/retention.py",

@@ -90,8 +90,9 @@ def test_lost_bytes_are_as_many_as_were_seen() -> None:
 
 
 def test_bytes_are_lost_only_once() -> None:
-    """If a broker refuses a record, and the file is then truncated before the agent has read it to
-    its end, the metrics count the record's bytes and the unread bytes once each."""
+    """A broker refuses a record, and then the file is truncated before the agent has read it to its
+    end. The metrics count both the record's bytes and the unread bytes as lost, but no byte
+    twice."""
     world = a_world("figures-once")
     world.files.append(A, b"a\nbb\nc\n")
     world.start()

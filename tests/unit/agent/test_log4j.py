@@ -285,8 +285,9 @@ def test_empty_values_beside_blanks_of_widths(pattern: str, line: str, expected:
 
 
 def test_blanks_at_the_beginning_of_a_message() -> None:
-    """A message keeps the blanks at its beginning, unless it comes directly after a text that the
-    pattern fills with blanks up to a width."""
+    """A message keeps the blanks at its beginning. There is one exception: the pattern fills the
+    text before the message with blanks up to a width, and only one blank separates the two. Nobody
+    can then tell the message's first blanks from the filling."""
     assert fields("%p %m%n", "INFO   a  b", "message") == ["  a  b"]
     assert fields("%-5p - %m%n", "INFO  -   a  b", "message") == ["  a  b"]
     assert fields("%-5p %m%n", "INFO  a  b", "message") == ["a  b"]

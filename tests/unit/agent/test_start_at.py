@@ -45,8 +45,8 @@ def test_what_was_written_before_the_first_look_is_skipped_and_said(rest: bytes)
 
 @promise("1 start at the end")
 def test_files_that_appear_later_are_read_whole() -> None:
-    """Even with `start_at: end`, if a file appears after the first scan, the agent reads it from
-    its beginning, even if the agent did not run when the file appeared."""
+    """If a file appears after the first scan, the agent reads it from its beginning, whether or not
+    the agent ran when the file appeared. The setting `start_at: end` does not change this."""
     world = started(world_of())
     world.files.append("/log/b.log", b"one\n")
     world.settle()

@@ -37,10 +37,10 @@ def ordered(*seen: Any) -> str:
         ([NEVER] * 3, "second second new"),  # two servers form a quorum, then the third follows
         ([member(3), NEVER, NEVER], "rest second new"),  # an interrupted run is continued
         ([ALONE, NEVER, NEVER], "first second new"),  # to grow, the server with data restarts first
-        ([NEVER, NEVER, ALONE], "second new first"),  # here the last server has the data
+        ([NEVER, NEVER, ALONE], "second new first"),  # the last server has the data
         ([member(3)] * 3 + [NEVER] * 2, "rest rest rest new new"),  # new servers join a quorum
         ([member(3)] * 2 + [NEVER], "rest rest new"),  # one server has lost its disk
-        ([member(3, runs=False)] * 2 + [NEVER], "first first new"),  # none runs after a power cut
+        ([member(3, runs=False)] * 2 + [NEVER], "first first new"),  # after a power cut none runs
         ([member(3)] * 3, "rest rest rest"),
         ([member(3), UNSEEN, UNSEEN], "rest"),  # the run is limited to a healthy server
         ([member(3, runs=False), UNSEEN, UNSEEN], "first"),
@@ -49,9 +49,9 @@ def ordered(*seen: Any) -> str:
 def test_servers_with_data_come_before_new_ones_and_as_many_as_a_quorum_at_once(
     seen: list[Any], steps: str
 ) -> None:
-    """A ZooKeeper server is healthy only while a quorum runs. A run of the playbook starts the
-    servers in an order in which it waits for no server's health before there is a quorum. If a
-    server has data, servers without data never form a quorum among themselves."""
+    """A ZooKeeper server is healthy only while a quorum runs. So a run of the playbook first starts
+    enough servers for a quorum, and only then waits until the servers are healthy. If a server has
+    data, servers without data never form a quorum among themselves."""
     assert ordered(*seen) == steps
 
 

@@ -25,6 +25,7 @@ from deploy.packaging.third_party import PROGRAMS
 def test_a_run_touches_the_programs_whose_steps_it_may_do(
     tags: str, touched: tuple[str, ...]
 ) -> None:
-    """A run of a playbook checks the installed versions only of those programs that its tags may
-    change, because the upgrade of another program may still be due."""
+    """The tags of a playbook run say which programs the run may change. The run checks the
+    installed versions of these programs only, because the upgrade of another program may still be
+    due."""
     assert {p for p in PROGRAMS if steps.touches(tags.split(), p)} == set(touched)

@@ -65,8 +65,8 @@ def test_a_file_begins_again_where_its_data_node_does_not_answer() -> None:
 
 def test_a_file_that_never_begins_is_given_up() -> None:
     """If no DataNode answers, the loader's writer gives up after a limited number of attempts. It
-    does not begin a file again if the NameNode refuses the bytes, or if it has already written a
-    part of the file (and no longer has it in memory)."""
+    does not begin a file again if the NameNode refuses the bytes. It does not begin a large file
+    again either, because it no longer has the first part of the file in memory."""
     made = Made(*[REFUSED] * 100)
     writer = HdfsWriter("hdfs://nn/f", made)
     writer.write(b"one")

@@ -74,8 +74,8 @@ def test_a_schema_without_circles_stays_as_it_is() -> None:
 
 
 def test_a_schema_is_the_same_without_its_circles() -> None:
-    """After `without_circles` has replaced its recursive types, a schema has the same canonical
-    text as before, so it is not mistaken for another schema."""
+    """`without_circles` replaces the recursive types of a schema. The schema's canonical text stays
+    the same, so the schema is not mistaken for another one."""
     avro = parse(record("R", tree=NODE, more=["null", "Node"]))
     assert canonical(without_circles(avro)) == canonical(avro)
     assert without_circles(once := without_circles(avro)) is once

@@ -38,8 +38,8 @@ def test_alone_it_binds_to_loopback_and_names_no_servers() -> None:
 
 
 def test_a_directory_of_any_name_is_the_one_that_is_meant() -> None:
-    """Characters of a path that are not ASCII are escaped in zoo.cfg and log4j2.properties, because
-    Java reads these files as Latin-1, in which other characters need escapes."""
+    """Java reads zoo.cfg and log4j2.properties as Latin-1. So in these files all characters of a
+    path that are not ASCII are escaped."""
     odd = settings("dataDir=/dät\\a/🌲", "log.file=/log/ö.log")
     assert r"dataDir=/d\u00e4t\\a/\ud83c\udf32" in zookeeper.config_text(odd)
     assert r"fileName = /log/\u00f6.log" in zookeeper.logging_text(odd)

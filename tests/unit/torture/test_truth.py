@@ -107,9 +107,10 @@ def test_what_is_declared_is_counted_apart() -> None:
 
 
 def test_where_nothing_was_counted_the_next_bucket_speaks_for_a_while() -> None:
-    """If a line's bucket is not in the audit's report, the verdict of the next bucket within ten
-    minutes applies to the line. (The report does not list a bucket that lost all its lines. The
-    loss is shown in the later bucket in which the agent declared it.)"""
+    """The audit's report does not list a bucket that lost all its lines. It shows this loss in the
+    later bucket in which the agent declared it. So if the report does not list a line's bucket, the
+    next listed bucket decides. If it is less than ten minutes later, and its verdict is "lost" or
+    "unknown", this verdict applies to the line."""
     for word, bucket, lost in (
         ("lost", 90_000, []),
         ("complete", 90_000, [3]),
@@ -120,8 +121,9 @@ def test_where_nothing_was_counted_the_next_bucket_speaks_for_a_while() -> None:
 
 
 def test_no_other_bucket_speaks_for_one_that_is_listed() -> None:
-    """If a line's bucket is in the audit's report, only the verdict on this bucket applies to the
-    line, and not that on a later bucket of the topic or of its rejects."""
+    """If a line's bucket is in the audit's report, the verdict on this bucket applies to the line.
+    A loss that the report shows in a later bucket, or in a bucket of the topic's rejects, does not
+    apply to the line."""
     later = [_bucket("lost", bucket=90_000), _bucket("lost", bucket=9_000, topic=f"{APP}.rejected")]
     assert _found([1, 2], _bucket("complete"), *later).lost == [3]
 
@@ -186,8 +188,8 @@ def test_a_copied_line_may_be_there_as_one_of_the_copy(copies: int) -> None:
 
 def test_of_a_topic_made_again_the_gravest_word_counts() -> None:
     """If a topic was deleted and created again, the verdicts on the old and on the new topic both
-    apply to a line, and the gravest one counts. A later verdict on the old topic applies even to a
-    bucket that the report lists only for the new topic."""
+    apply to a line, and the graver one counts. If the report does not list the line's bucket for
+    the old topic, the verdict on the next listed bucket of the old topic applies."""
     lines = _lines(1, 2, topic=GONE)
     new = _bucket("complete", topic=GONE, topic_id="1")
     for word in ("lost", "incomplete"):
@@ -200,10 +202,10 @@ def test_of_a_topic_made_again_the_gravest_word_counts() -> None:
 
 def test_alarms_and_buckets_that_do_not_heal_have_their_reasons() -> None:
     """If all lines of a bucket have arrived although the audit does not call the bucket complete,
-    the result lists the bucket with the first reason of its verdict. If the verdict is "lost" or
-    "unknown", the list is `false_alarms`, or `beside` if the same reason is also given for a bucket
-    with missing lines. If the verdict on the bucket, or on its rejects, is "open" or "incomplete",
-    the list is `unhealed`."""
+    the result lists the bucket with the first reason of its verdict. A bucket that is "open" or
+    "incomplete", or whose rejects are, is in the list `unhealed`. A bucket that is "lost" or
+    "unknown" is in the list `false_alarms`. But if the audit gives the same reason for a bucket in
+    which lines are really missing or doubled, the bucket is in the list `beside` instead."""
     lines = [*_lines(1), *_lines(2, time_ms=12_000), *_lines(3, time_ms=17_000)]
     verdicts = [
         _bucket("lost", "a", "b"),

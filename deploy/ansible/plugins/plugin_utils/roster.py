@@ -15,8 +15,8 @@ NAMED = 5
 def roster(
     before: Mapping[str, Any] | None, agents: Iterable[HostVars], clusters: Clusters
 ) -> Settings:
-    """Returns the audit's new roster: it lists the agents of the inventory, and, as retired, those
-    hosts that are in the previous roster `before` but not in the inventory."""
+    """Returns the audit's new roster: it lists the agents of the inventory. It also lists, as
+    retired, the hosts that only the previous roster `before` has."""
     hosts: dict[str, Settings] = {}
     for each in (before or {}).get("hosts") or []:
         hosts[each["host"]] = {**each, "retired": True}

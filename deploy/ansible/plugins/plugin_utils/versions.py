@@ -86,8 +86,8 @@ def is_older(version: object, than: str) -> bool:
 def superfluous(
     versions: Iterable[Mapping[str, Any]], links: Iterable[str], kept: int
 ) -> list[str]:
-    """Returns the directories of the versions to remove. The versions in use remain, and so many of
-    the newest other versions that at least `kept` versions remain in total.
+    """Returns the directories of the versions to remove. At least `kept` versions remain: the
+    versions in use, and if these are fewer than `kept`, also the newest of the others.
 
     `versions` has results of Ansible's module `find`; a directory whose name is not a version is
     not removed. `links` has the targets of the links to the versions in use.

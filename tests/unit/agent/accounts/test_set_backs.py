@@ -24,9 +24,8 @@ def test_a_clock_that_only_goes_on_says_the_present() -> None:
 @promise("clocks reach of a loss")
 def test_what_it_said_before_it_was_set_back_holds_until_a_seal_that_was_noted_later() -> None:
     """A seal says that all earlier lines are counted. After the clock was set back, an unread line
-    of a topic may have the later time that the clock showed just before. No unread line can have
-    this later time any more once the agent has scanned the files again and has sent the topic's
-    seal for this scan."""
+    of a topic may have the later time that the clock showed just before. This ends when the agent
+    has scanned the files again and has sent the topic's seal for this scan."""
     found = SetBacks()
     _read(found, 10)
     found.noted("logs")
@@ -40,8 +39,8 @@ def test_what_it_said_before_it_was_set_back_holds_until_a_seal_that_was_noted_l
 
 
 def test_of_several_times_the_greatest_counts() -> None:
-    """If the clock was set back several times since a topic's last seal, an unread line may have
-    the latest of the times that the clock showed just before it was set back."""
+    """If the clock was set back several times since a topic's last seal, it has several times shown
+    a time that is now in the future. An unread line may have the latest of these times."""
     found = SetBacks()
     _read(found, 90, 50, 60, 20)
     assert found.greatest("logs", 20) == 90

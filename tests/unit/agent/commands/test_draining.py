@@ -58,8 +58,9 @@ def test_a_full_disk_is_named_and_nothing_is_promised(tmp_path: Path) -> None:
 
 
 def test_what_the_brokers_have_not_taken_yet_is_said(tmp_path: Path) -> None:
-    """A last word says that all lines are delivered. The agent takes a last word back with a second
-    message. If the agent could not deliver everything, and the brokers have not received this
-    second message yet, the error asks the operator to drain again before the host is retired."""
+    """The agent could not deliver all lines, and the brokers have not received all its messages to
+    the audit. For example, a message that takes an earlier last word back may still be on its way.
+    (A last word says that all lines are delivered.) The error then asks the operator to drain again
+    before the host is retired."""
     with pytest.raises(draining.NotDrained, match="drain again, before the host is retired"):
         draining.answer(Drained(0, {"logs"}, [], False), open_state(tmp_path))

@@ -126,9 +126,9 @@ def test_what_is_not_noted_is_forgotten_with_its_time(
 
 
 def test_files_that_appeared_later_were_written_later(world: Counting) -> None:
-    """A look is one scan of the log directories. If the agent finds a new file in a later look than
-    its first one, the notes say that all the file's lines were written after the previous look. For
-    files of the first look the notes give no such time."""
+    """A look is one scan of the log directories. If a look finds a new file, the notes say that all
+    the file's lines were written after the look before it. Nothing came before the first look, so
+    for its files the notes give no such time."""
     world.write("a")
     world.turn()
     looked_ms = world.clock.time_ms()
@@ -279,8 +279,8 @@ def test_a_torn_log_of_the_database_neither_loses_nor_doubles_a_line(
     world: Counting, seed: int
 ) -> None:
     """If a power loss cuts the database's write-ahead log at any byte, the notes still agree with
-    the agent's positions in the log files. The restarted agent reads the lines whose notes are lost
-    again, and each line is noted once."""
+    the agent's positions in the log files. If notes are lost, the restarted agent reads their lines
+    again. In the end, each line is noted once."""
     chance = random.Random(seed)
     written = [f"line {n} {chance.random()}" for n in range(300)]
     for at in range(0, 300, 30):

@@ -120,9 +120,10 @@ def test_floors_stand_still_while_old_intents_wait() -> None:
 
 @promise("2 floor")
 def test_of_several_intents_that_wait_the_lowest_place_is_the_floor() -> None:
-    """The floor of a partition is the offset from which the agent searches it for records. It is
-    the lowest floor of all unfinished intents. In this test, intents 1 and 3 are unfinished. The
-    floor is that of intent 1, which was sent first, until intent 1 is done."""
+    """The floor of a partition is the offset from which the agent searches it for records. It must
+    be low enough for every unfinished intent (a stored promise to send certain bytes). In this
+    test, intents 1 and 3 are unfinished. Intent 1 was sent first, so it needs the lower offset.
+    This offset stays the floor until intent 1 is done."""
     files, made = Files(1, 3), progress()
     made.sent([Departure(P, (1,)), Departure(P, (2,))])
     made.acknowledged({P: 5})

@@ -49,9 +49,9 @@ def test_an_overlong_line_with_other_bytes_is_not_sent_again(world: World, at: i
 
 @promise("2 over-long line")
 def test_an_overlong_line_with_the_same_bytes_is_sent_again(world: World) -> None:
-    """If a line that is too long to be read at once was on its way when the agent was killed, and
-    has not changed since, the agent sends it again once, under its old origin, and declares no
-    loss."""
+    """A line that is too long to be read at once was on its way when the agent was killed. If the
+    line has not changed since, the restarted agent sends it once more, with the same origin, and
+    declares no loss."""
     (old,) = (intent.file for intent in StateDatabase(world.connection).intents())
     world.start()
     world.settle()

@@ -59,9 +59,9 @@ def test_what_an_earlier_attempt_brought_is_acknowledged(world: World) -> None:
 
 def test_what_arrived_below_others_that_were_sent_again_is_found(world: World) -> None:
     """The agent also searches below the last acknowledged offset for a refused record. In this
-    test, the producer gets a new producer id and sends all batches again. The first batch arrives
-    twice. The refused record arrived only at the first attempt, so its offset is lower than the
-    acknowledged offset of the first batch's second copy."""
+    test, two batches arrive, and then the producer gets a new producer id and sends both again. The
+    first batch arrives a second time, and only this copy is acknowledged. The broker refuses a
+    record of the second batch, so the only copy of this record is below the acknowledged offset."""
     world.producer.arrive(FIRST)
     world.producer.arrive(FIRST)
     world.producer.interrupt(FIRST, is_known=False)
@@ -278,9 +278,9 @@ def test_with_many_undecided_nothing_is_read(world: World, monkeypatch: pytest.M
 
 def test_a_record_is_there_where_readers_keep_it(world: World) -> None:
     """A refused record counts as found if the log has a record with the same agent, file id and
-    byte range. But no record of later lines of the file may come before this record in the log. If
-    a part of the log has expired, records of later lines may come first, because an expired copy of
-    the record may have come before them."""
+    byte range. There is a second condition: no record of later lines of the file comes before this
+    record in the log. If a part of the log has expired, the second condition does not apply,
+    because an expired copy of the record may have come before the later lines."""
     world.brokers.refuses = is_two
     refusals = []
     for _ in range(4):

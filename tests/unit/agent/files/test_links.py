@@ -169,10 +169,10 @@ def test_what_a_link_led_to_between_two_looks_is_read(place: str, is_down: bool)
 @pytest.mark.parametrize("is_down", [False, True])
 @pytest.mark.parametrize("before", [2, 3, 4])
 def test_what_a_link_led_to_while_the_clock_was_set_back(before: int, is_down: bool) -> None:
-    """Between two scans, a link points to another file for a while, and the clock is set back. This
-    file may then seem older than the first scan, or younger than the link's present target. A
-    running agent still reads the file. An agent that was down may not find the file, and then
-    declares a loss."""
+    """Between two scans, a link points to a file for a while, and then to its present target. The
+    clock is set back in between, so the first of these files may seem older than the earlier scan,
+    or younger than the present target. A running agent still reads this file. An agent that was
+    down may not find it, and then declares a loss."""
     made = World(settings(raw("logs", "/log/latest.log")))
     lines = []
     for number in range(1, 5):

@@ -288,9 +288,9 @@ def test_deleted_generations_are_declared(world: World) -> None:
 
 
 def test_deleted_generations_of_a_path_that_was_empty_are_declared(world: World) -> None:
-    """At the last scan, no file was at the log's path, and the newest rotated file was the last
-    file that the agent knows. If later rotations delete this file, newer files may be deleted too,
-    and the agent declares a loss."""
+    """At the last scan, no file was at the log's path, and the agent knew the newest rotated file.
+    If later rotations delete this file, they may also have deleted newer files that the agent never
+    saw. So it declares a loss."""
     rotate(world)
     world.settle()
     world.files.append(APP, b"first\n")
@@ -418,9 +418,9 @@ def test_another_file_under_the_inode_of_a_closed_one(world: World) -> None:
 def test_another_file_under_the_same_inode_is_known_when_names_stand_still_again(
     world: World, monkeypatch: pytest.MonkeyPatch, is_missed: bool
 ) -> None:
-    """If the agent scans the directory during a rotation and finds another file at the path, it
-    draws no conclusion from this scan. The next scan finds the rotated file that was written
-    between the known file and the new file, and the agent reads this file."""
+    """In the middle of a rotation, a scan finds a new file at the log's path. The agent draws no
+    conclusion from this scan. Another file was written after the file that the agent knows, and
+    before the new one. The next scan finds it among the rotated files, and the agent reads it."""
     read = world.files.list
 
     def renamed_meanwhile(directory: str) -> list[tuple[str, int]]:

@@ -226,9 +226,9 @@ def test_by_a_clock_that_was_set_nothing_was_at_rest(hours: int) -> None:
 @promise("1 deleted at rest")
 @pytest.mark.parametrize(("away_s", "count"), [(60, 0), (3_600, 1)])
 def test_deleted_while_nobody_looked(away_s: float, count: int) -> None:
-    """If a file had not changed for 15 minutes and is deleted while the agent is down, the agent
-    declares no loss if it was down for a minute. If it was down for an hour, it declares one loss,
-    because a program may have written to the file in this hour."""
+    """A file has not changed for 15 minutes, and is then deleted while the agent is down. If the
+    agent was down for only a minute, it declares no loss. If it was down for an hour, it declares
+    one loss, because a program may have written to the file in this hour."""
     world = at_rest(900)
     world.kill()
     world.clock.advance(away_s)
@@ -305,9 +305,9 @@ def test_bytes_that_were_cut_off_and_written_anew_between_two_looks_are_lost() -
 
 @promise("1 file id")
 def test_after_a_cut_only_what_is_proven_again_is_not_read_again() -> None:
-    """If a file is truncated for the second time, the agent continues at the highest position that
-    it has reached since the first truncation, and up to which the bytes are still the same. So it
-    sends no line twice."""
+    """If a file is truncated, the agent continues at the highest position that it has reached and
+    up to which the bytes are still the same. If the file is truncated again, only positions count
+    that the agent has reached since the first truncation. So it sends no line twice."""
     world = World(settings(raw()))
     for line in (b"1111\n", b"2222\n", b"3333\n", b"4444\n"):
         world.files.append(RUN, line)
@@ -431,8 +431,9 @@ def test_each_of_many_writes_is_waited_for_anew() -> None:
 
 
 def test_the_same_bytes_written_again_while_the_file_is_being_read() -> None:
-    """If a file is rewritten with the same bytes, the agent declares a loss for these bytes, even
-    if it reads from the file before its next scan."""
+    """If a file is truncated and the same bytes are written again, they may be new lines, and the
+    agent cannot tell. It declares a loss for these bytes, even if it reads from the file before its
+    next scan."""
     world = World(settings(raw()))
     world.files.append(RUN, JOB)
     world.start()

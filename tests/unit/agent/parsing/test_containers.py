@@ -273,8 +273,8 @@ def test_the_depth_of_a_line_is_found_in_one_pass() -> None:
 
 def test_a_docker_line_with_nul_bytes_ends_nothing_however_deep_it_is() -> None:
     """Docker writes its lines in UTF-8. A line of JSON in UTF-16 is rejected alone, like any other
-    line that Docker did not write. This is so even if the check of the nesting depth does not find
-    its brackets, because it takes some of its bytes for quotation marks."""
+    line that Docker did not write. The check of the nesting depth may take bytes of such a line for
+    quotation marks, and so miss the line's brackets. Even then, only this line is rejected."""
     quote_in_a_letter = "\u2261".encode("utf-16-le")
     deep = b'[\0"\0' + quote_in_a_letter + b'"\0,\0' + b"[\0" * 100_000
     found = parsed(DOCKER, docker("a\n") + deep + b"\n" + docker("b\n"))

@@ -86,8 +86,8 @@ def test_a_sample_has_the_sums_of_what_brokers_have() -> None:
 
 @promise("6 content")
 def test_a_sample_has_the_path_that_was_announced() -> None:
-    """If rotation has renamed the file since a range was delivered, the sample still has the host
-    and the path of the file's announcement, which the loader writes into the rows."""
+    """If rotation has renamed the file since a range was delivered, the sample still has the
+    announced host and path of the file. The loader writes the same host and path into the rows."""
     here = world()
     here.start()
     write(here, b"INFO one\n")

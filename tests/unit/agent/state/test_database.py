@@ -249,9 +249,9 @@ def test_a_half_made_database_is_made_anew(tmp_path: Path, monkeypatch: pytest.M
 @promise("1 agent id")
 def test_a_state_belongs_to_its_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A copied state is refused on another machine until an operator adopts it there. The adoption
-    begins a new epoch, in which message numbers begin with 1 again. In the new epoch, no count
-    refers to a message of an earlier epoch, and the agent has no last word to take back. (A last
-    word is the final seal of an agent that has left.)"""
+    begins a new epoch, in which message numbers begin with 1 again. Counts of the new epoch refer
+    to no message of an earlier epoch. If the agent had left, its last word (the final seal) is
+    forgotten."""
     state = open_state(tmp_path)
     agent = state.agent
     source = Source("main", "cid", "logs", "tid")

@@ -67,8 +67,8 @@ def test_what_the_newer_state_may_have_sent_is_read_again_under_new_ids(
 ) -> None:
     """After an older copy of the state was adopted, the agent continues to read in an open file
     under a new file id. Otherwise readers could mistake a line for a repeat of another line that
-    was sent after the copy was made. The agent drops the counts in the copy that are in no delta
-    yet, because it published them while it used the newer state."""
+    was sent after the copy was made. The copy also contains counts that were not in a delta yet.
+    The agent drops them, because it has published them since, from the newer state."""
     renew(state, Newest(1, 18, 0))
     *kept, found = state.files()
     assert [each.file for each in kept] == [12, 13]

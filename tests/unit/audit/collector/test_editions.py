@@ -103,8 +103,8 @@ def test_publishing_does_not_wait_for_answers(store: Store) -> None:
 
 
 def test_editions_do_not_let_the_log_of_the_store_grow(store: Store) -> None:
-    """An edition prevents SQLite from reusing its write-ahead log only until the next edition is
-    published."""
+    """While an edition exists, SQLite cannot reuse its write-ahead log. Each edition is replaced by
+    the next one. So the log stays small, however many editions are published."""
     log, sizes = store.path.with_name(f"{store.path.name}-wal"), []
     for _ in range(40):
         for _ in range(10):

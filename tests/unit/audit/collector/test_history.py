@@ -226,10 +226,10 @@ def test_the_history_is_bounded(site: Site, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_the_json_of_a_bucket_says_how_long_after_its_end_a_tier_had_all(site: Site) -> None:
-    """The JSON of a bucket says for each place how many ms after the bucket's end the place first
-    had all records: a negative number if this was before the end, and null if the place lacks
-    records or if the history does not know. The JSON of the history says since when each place has
-    its present number of records."""
+    """The JSON of a bucket gives for each place the time, in ms, from the bucket's end until the
+    place had all records. The time is negative if the place had them before the bucket's end. It is
+    null if the place lacks records, or if the history does not know the time. The JSON of the
+    history says since when each place has its present number of records."""
 
     def latencies() -> dict[str, int | None]:
         _, body = site.ask(f"/buckets.json?topic=dc1.logs&bucket={site.bucket}")
@@ -297,8 +297,9 @@ def test_bad_questions_are_refused(site: Site, query: str) -> None:
 
 
 def test_completions_are_the_first_ones_and_the_newest_buckets(site: Site) -> None:
-    """The history lists the newest buckets, and says of each when it was first complete, even if it
-    was reopened later, or that it was never complete."""
+    """The history lists the newest buckets. For each bucket it gives the time at which the bucket
+    was first complete, even if a late line has reopened the bucket since. A bucket that was never
+    complete has no such time."""
     first = site.bucket
     site.late_line()
     [completion] = site.history.completions(0, 10)

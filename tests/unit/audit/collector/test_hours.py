@@ -132,9 +132,9 @@ def test_an_hour_in_which_lines_may_be_lost_is_not_complete() -> None:
 
 @pytest.mark.parametrize("later", [7 * SIZE, SIZE, BLOCK_MS])
 def test_a_bucket_that_reaches_into_the_next_hour_belongs_to_both(later: int) -> None:
-    """If buckets do not fit evenly into an hour, a bucket may reach into the next hour. Each of the
-    two hours is then complete only if this bucket is complete too, whatever the size of later
-    buckets."""
+    """If buckets do not fit evenly into an hour, a bucket may reach into the next hour. Then
+    neither of the two hours is complete before this bucket is complete. This is so even if later
+    buckets have another size."""
     size = 7 * SIZE
     last = (BLOCK_MS // size) * size
     wide = replace(count(1, bucket=last), bucket_ms=size)

@@ -179,9 +179,10 @@ def test_no_messages_keep_a_page_from_being_made(said: list[Message]) -> None:
 
 
 def test_the_judge_says_when_buckets_become_due(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The judge says how long after the beginning of a step of judging the next bucket becomes due
-    (old enough to be complete), and how long this bucket is. The result does not depend on how long
-    the step takes to read the evidence. If no bucket will become due, the judge says so."""
+    """After a step of judging, the judge says when the next bucket becomes due (old enough to be
+    complete). It gives the time from the beginning of the step, and the length of this bucket. The
+    time does not depend on how long the step takes to read the evidence. If no bucket will become
+    due, the judge says so."""
     site = Site()
     assert (site.judge.step(), site.judge.due)[1] is None
     now_ms = site.clock.time_ms()
@@ -207,8 +208,8 @@ def test_the_judge_says_when_buckets_become_due(monkeypatch: pytest.MonkeyPatch)
 
 def test_what_is_due_is_judged_before_what_is_young(monkeypatch: pytest.MonkeyPatch) -> None:
     """If a step of judging has no time for all buckets, it judges the buckets that are due (old
-    enough to be complete), and leaves younger buckets for the next step, because the verdicts on
-    these are going to change when more messages arrive."""
+    enough to be complete), and leaves younger buckets for the next step. The verdicts on younger
+    buckets will change anyway when more messages arrive."""
     site = Site()
     young = site.clock.time_ms() // SIZE + 5
     for index in (0, 1, young):
@@ -399,9 +400,9 @@ def test_an_old_bucket_is_judged_although_all_change_again_and_again(
 
 @promise("6 complete")
 def test_only_balanced_buckets_get_narrow_checksums() -> None:
-    """The checksums of a bucket are made narrow (cut to 24 bits) when the bucket is due and
-    complete, and only once. If further records of this bucket are counted later, the bucket stays
-    complete only if all tiers count the same records."""
+    """When a bucket is due and complete, its checksums are made narrow (cut to 24 bits). This
+    happens once for each bucket. If further records of this bucket are counted later, the bucket
+    stays complete only if all tiers count the same records."""
     site = Site()
     site.count(LOGS, 0)
     site.count(LOGS, 1, broker=4)

@@ -29,8 +29,8 @@ def test_a_quick_step_is_followed_after_a_second() -> None:
 @pytest.mark.parametrize("taken_s", [0.001, 0.2, 0.6, 0.9, 1.1, 1.5, 2.0, 2.5, 2.9, 3.5, 4.5, 5.5])
 def test_each_bucket_is_judged_when_it_becomes_due(taken_s: float) -> None:
     """If a bucket becomes due (old enough to be complete) each minute, a step of judging begins
-    within a second after each of these moments, although the collector would otherwise wait longer
-    between two steps. Judging takes at most a tenth of the time."""
+    within a second after a bucket becomes due. This is so even if the collector's usual pause
+    between two steps is longer. Judging still takes at most a tenth of the collector's time."""
     for tenth in range(0, 600, 7):
         began, steps = tenth / 10, list[float]()
         while began < 60 * MINUTE_S:

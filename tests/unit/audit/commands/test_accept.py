@@ -190,8 +190,8 @@ def test_too_many_rejects_are_accepted_until_it_is_taken_back(ask: Ask, store: L
 
 
 def test_who_counts_again_makes_no_share_of_rejects_smaller(ask: Ask, store: Ledger) -> None:
-    """The share of rejects stays the same if a counter counts all records again in a new epoch, or
-    if a second output has the rows too, because no line is added."""
+    """A counter may count all records again in a new epoch, and a second output may have the same
+    rows. Neither adds a line, so the share of rejects stays the same."""
     reject(store, 1, 2)
     counts = tuple(Count(LOGS, 7, n * 60_000, 60_000, 5, 50, 9) for n in range(3))
     others = [

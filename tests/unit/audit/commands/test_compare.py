@@ -30,9 +30,9 @@ def listed(offset: int, timestamp: int = -1) -> ListedOffset:
 def test_expired_records_are_not_missed(
     first: ListedOffset, begin: ListedOffset, expected: int | None
 ) -> None:
-    """If records have expired that may be newer than the time in --since, `skidway audit compare`
-    compares only lines from the time of the oldest record that is left. It does not call older
-    lines missing."""
+    """Some of the expired records may be newer than the time in --since. Then `skidway audit
+    compare` compares only lines that are newer than the oldest record that is left. It does not
+    call older lines missing."""
     found = reach(
         {TP: first, OTHER: listed(0)},
         {TP: begin, OTHER: listed(7, 6_000)},
@@ -64,10 +64,10 @@ def test_all_records_are_read_without_a_time() -> None:
 def test_the_time_since_which_no_record_has_expired(
     expired: tuple[int, int], firsts: dict[TopicPartition, int], expected: int
 ) -> None:
-    """`certain_after` returns a time since which no record of the topic has expired. In a partition
-    whose oldest records have expired, this is the time of the first record that is left; of several
-    such partitions, the latest time counts. A topic with one partition needs no such time, because
-    its records are in order."""
+    """`certain_after` returns a time since which no record of the topic has expired. For each
+    partition whose oldest records have expired, it takes the time of the first record that is
+    left. It returns the latest of these times. A topic with one partition needs no such time,
+    because its records are in order."""
     first = {TP: listed(expired[0]), OTHER: listed(expired[1])}
     found = reach(first, first, {TP: listed(9), OTHER: listed(9)}, None)
     assert certain_after(found, firsts) == expected

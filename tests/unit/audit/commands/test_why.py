@@ -208,8 +208,8 @@ def test_findings_with_one_cause_place_and_command_are_told_together(why: Why) -
 
 def test_an_acceptance_of_several_causes_is_told_as_the_last_resort(why: Why) -> None:
     """An acceptance covers all causes of a bucket, even missing rows that the next load would
-    bring. So if a bucket has several causes, `audit why` names `audit accept` once, in the last
-    line of its output, and says that you should run the commands for the other causes before."""
+    bring. So if a bucket has several causes, `audit why` names `audit accept` only in the last line
+    of its output, and says that you should first run the commands for the other causes."""
     advice = "An acceptance covers all causes of the bucket: run the other commands first."
     said = [*good()[:3], delta(HDFS, 1, count(3)), delta(AGENT, 2, losses=(LOSS,))]
     _, text = why([*said, seal(AGENT, 3, NOW, 2)])

@@ -242,10 +242,10 @@ def test_a_copy_has_no_changed_lines(world: Counting) -> None:
 
 
 def test_a_loss_is_not_forgotten_when_its_file_is_deleted(tmp_path: Path) -> None:
-    """If a log shipper never sent a file and the file is deleted, the lines that `skidway agent
-    count` noted more than an hour after it began to count are missing. Older lines are not
-    compared, because the shipper may have sent them before that. As long as the file exists, its
-    lines are only late."""
+    """A log shipper sent no line of a file, and the file was deleted. If `skidway agent count`
+    noted a line more than an hour after it began to count, the line is missing. Lines that it noted
+    sooner are not compared, because the shipper may have sent them before the count began. As long
+    as the file exists, all its lines are only late."""
     world = Counting(tmp_path / "notes", "/log/*.log")
     world.write("a1", "a2", path=OTHER)
     world.write("b1")
@@ -310,10 +310,10 @@ def test_a_clock_that_was_set_back_hides_no_line(world: Counting) -> None:
 
 
 def test_the_beginning_of_a_later_file_is_missing(world: Counting) -> None:
-    """If a file appeared after `skidway agent count` had begun to count, the lines before the
-    file's first shipped line are missing, because all records of the file must be newer than the
-    beginning of the count. In a file that was there before, the shipper may have sent such lines
-    earlier, so they are not compared."""
+    """A file has lines with records, but its first lines have none. If the file appeared after
+    `skidway agent count` had begun to count, the first lines are missing, because records of them
+    would be newer than the beginning of the count. If the file was there before, the shipper may
+    have sent the first lines earlier, so they are not compared."""
     world.write("old1", "old2", "old3")
     world.turn()
     world.rotate(f"{LOG}.1")

@@ -119,8 +119,8 @@ def test_numbers_have_no_holes_and_buckets_are_chained(site: Site) -> None:
 @promise("6 numbers")
 def test_a_chain_passes_over_deltas_of_other_buckets(site: Site) -> None:
     """A count contains the number of the last delta (message with counts) that counted the same
-    bucket, even if later deltas counted other buckets. With the number of one of these later
-    deltas, the audit would think that a delta of the bucket is missing."""
+    bucket, even if later deltas counted other buckets. If it contained the number of one of these
+    later deltas, the audit would think that a delta of the bucket is missing."""
     for first, file in ((0, 3), (2_000, 3), (0, 4)):
         _append(site, LOGS, first, 10, file=file)
         site.run(2)

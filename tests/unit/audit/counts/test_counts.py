@@ -19,7 +19,7 @@ rows = st.lists(
         st.integers(1, 2),  # file
         st.integers(0, 1000),  # first byte
         st.integers(1, 99),  # length
-        st.sampled_from("krsj"),  # k: kept, r: repeat, s: straddle, j: rejected
+        st.sampled_from("krsj"),  # k: kept, r: repeat, s: only partly a repeat, j: rejected
     ),
     max_size=40,
 )

@@ -59,9 +59,9 @@ def test_what_is_too_large_for_one_message_takes_several_numbers() -> None:
 
 
 def test_losses_come_behind_all_counts() -> None:
-    """If the content of a transaction is divided among several deltas, the losses are in the last
-    delta, because a loss applies to the buckets of its own delta and of all deltas with lower
-    numbers."""
+    """A loss applies to the buckets of its own delta and of all deltas with lower numbers. So if
+    the content of a transaction is divided among several deltas, the losses are in the last one,
+    and apply to all of them."""
     loss = Loss(LOGS, 9, 3, 0, 10, Certainty.LOST, "it vanished", 0, 0)
     for limit in (900_000, 1_000):
         numbered = number_deltas(SENDER, 1, 0, _counts(9), {}, losses=[loss], limit_bytes=limit)

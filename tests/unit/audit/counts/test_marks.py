@@ -34,7 +34,8 @@ def _walk(chosen: list[Record], known: dict[FileKey, int]) -> Walked:
 
 def _sequential(chosen: list[Record], known: dict[FileKey, int]) -> tuple[str, dict[FileKey, int]]:
     """The rule in the module's docstring, which processes one record after another. Returns a
-    letter for each record (k: new, r: repeat, s: straddle), and the marks afterwards."""
+    letter for each record (k: new, r: repeat, s: only partly a repeat), and the marks
+    afterwards."""
     current = dict(known)
     kinds = ""
     for agent, file, first, length in chosen:
@@ -87,9 +88,9 @@ def test_a_resent_batch_is_repeats_and_what_follows_is_new() -> None:
 
 
 def test_slices_that_do_not_overlap_are_not_walked_again() -> None:
-    """Slices (parts) of a partition are processed in parallel. If the records of a file in a slice
-    begin exactly at the byte at which the file's records in the slice before ended, the slice is
-    not processed again."""
+    """Slices (parts) of a partition are processed in parallel. The records of a file may end in one
+    slice and continue in the next slice, exactly at the byte at which they ended. In this case the
+    next slice is not processed again."""
     ends = [SliceEnds({(1, 7): 0}, {(1, 7): 20}), SliceEnds({(1, 7): 20}, {(1, 7): 30})]
     assert marks.join(ends, {(1, 9): 4}).again == {}
 

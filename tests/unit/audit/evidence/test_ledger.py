@@ -271,8 +271,9 @@ def test_times_that_no_calendar_holds_harm_nobody(moment: int) -> None:
 
 @pytest.mark.parametrize("moment", [-(1 << 63), (1 << 63) - 1])
 def test_a_rereading_at_the_end_of_all_times_harms_nobody(moment: int) -> None:
-    """If two agents announced the same file, the ledger finds their seals before and after the time
-    of the announcement, even if this time is the least or the greatest that a message can have."""
+    """Two agents announce the same file. The time of their announcements is the least or the
+    greatest that a message can have. Even then, the ledger finds the agents' seals before and after
+    this time."""
     said: list[Message] = []
     for agent in (7, 8):
         sender = Sender(Tier.AGENT, "dc1", str(agent), "h", 1)
@@ -500,9 +501,9 @@ def _said_at_their_times() -> Iterator[tuple[bytes, Heard]]:
 
 
 def test_a_reader_knows_a_sender_that_came_after_one_without_numbers(tmp_path: Path) -> None:
-    """A sender may at first send only heartbeats, before its first numbered message. A ledger
-    object that reads the store while another object writes to it still learns of senders that come
-    later, and gives the same verdicts as the fold (in memory)."""
+    """One ledger object reads the store while another object writes to it. The first sender has
+    sent only heartbeats, which have no number of their own. The reading object still learns of all
+    senders that come after it, and gives the same verdicts as the fold (in memory)."""
     path = tmp_path / "audit.db"
     writer, reader = Ledger(path), Ledger(path)
     silent = Sender(Tier.BROKER, "dc1", "count-dc1", "h9", 1)

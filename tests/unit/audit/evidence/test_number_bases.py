@@ -6,8 +6,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import pytest
-
 from skidway.audit.evidence.evidence import FOREVER, Evidence
 from skidway.audit.evidence.ledger import Ledger
 from skidway.audit.evidence.number_bases import AGENTS_LEAST, HOUR_MS
@@ -99,12 +97,39 @@ def test_a_missing_base_is_noticed() -> None:
     _narrow(ledger, [0])
     ledger._connection.execute("DELETE FROM number_bases")
     ledger._rows.tallies(LOGS, 0, SIZE_MS)  # the writer has it in memory
-    damaged = Ledger()
-    ledger._connection.backup(damaged._connection)
-    with pytest.raises(StateRefused, match="damaged"):
-        damaged.evidence()
-    damaged.close()
+    assert _is_damaged(ledger)
     ledger.close()
+
+
+def test_a_damaged_base_is_noticed() -> None:
+    """If one bit of a base has changed, reading the evidence raises one sentence that says so.
+    Otherwise a delta could seem to come before a seal that it came after."""
+    ledger = Ledger()
+    ledger.take(map(encode, _counted(0, 500, 1)))
+    _narrow(ledger, [0])
+    (base,) = ledger._connection.execute("SELECT base FROM number_bases").fetchone()
+    assert not _is_damaged(ledger)
+    for at in range(0, len(base), 7):
+        changed = bytearray(base)
+        changed[at] ^= 1 << at % 8
+        ledger._connection.execute("UPDATE number_bases SET base = ?", (bytes(changed),))
+        assert _is_damaged(ledger)
+    ledger._connection.execute("UPDATE number_bases SET base = ?", (base[:-1],))
+    assert _is_damaged(ledger)
+    ledger.close()
+
+
+def _is_damaged(ledger: Ledger) -> bool:
+    """Whether another process that reads the store says that it is damaged."""
+    reader = Ledger()
+    ledger._connection.backup(reader._connection)
+    try:
+        reader.evidence()
+    except StateRefused as error:
+        return "damaged" in str(error)
+    finally:
+        reader.close()
+    return False
 
 
 def _counted(bucket: int, first: int, number: int) -> Iterator[Delta]:

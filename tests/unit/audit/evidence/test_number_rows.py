@@ -96,9 +96,9 @@ def test_a_settled_number_that_comes_later_is_another_message() -> None:
 @pytest.mark.parametrize("first", [MOST, MOST - 1, MOST - BLOCK + 1, MOST - BLOCK, LEAST])
 def test_a_message_with_the_greatest_number_does_not_end_the_settling(first: int) -> None:
     """Any program can send a message with the greatest possible number. To settle a block of
-    numbers means to delete the digests of its messages. The ledger never settles the block that
-    contains the greatest number, because a settled block must end below another possible number. It
-    settles earlier blocks as usual."""
+    numbers means to delete the digests of its messages. The ledger settles a block only if a
+    message can have a number above the block. So it never settles the block with the greatest
+    number, but it settles earlier blocks as usual."""
     connection = open_database(IN_MEMORY, SCHEMA, FORMAT)
     rows = NumberRows(connection)
     with transaction(connection):

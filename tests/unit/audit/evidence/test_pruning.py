@@ -117,9 +117,10 @@ def test_a_sender_whose_first_messages_are_missing_is_settled_late() -> None:
 
 @promise("6 pruning")
 def test_the_seals_around_an_earlier_loss_are_kept() -> None:
-    """If an agent has declared a loss, the ledger deletes no seal of this agent, because the
-    verdicts on many buckets depend on the last seal before the loss. (A seal says that all earlier
-    lines are counted.) The evidence has this seal, the first one and the newest one."""
+    """A seal says that all earlier lines are counted. If an agent has declared a loss, the verdicts
+    on many buckets depend on the agent's last seal before the loss. So the ledger deletes no seal
+    of this agent. The evidence has the agent's first seal, the last seal before the loss, and the
+    newest seal."""
     said = [*(_seal(x) for x in range(1, 100)), _loss(100), *(_seal(x) for x in range(101, 300))]
     ledger = _ledger(*said)
     ledger.prune([], LATE)

@@ -48,9 +48,9 @@ def test_sums_are_those_of_64_bits_wherever_they_are_added(
     sums: list[int], size: int, turn: int
 ) -> None:
     """The checksum of a bucket is the sum modulo 2^64 of the checksums in all deltas (messages with
-    counts). Each delta names the previous delta that counted the bucket, and the ledger sees that
-    no delta is missing. Neither the order of the messages nor their number in one transaction
-    changes this."""
+    counts). Each delta names the previous delta that counted the bucket, so the ledger sees that no
+    delta is missing. Both hold in whatever order the messages come, and in however many
+    transactions."""
     said = [
         encode(Delta(AGENT, number, 5, counts=(Count(LOGS, 7, 0, 9, 1, 2, x, 0, 0, number - 1),)))
         for number, x in enumerate(sums, start=1)
@@ -96,7 +96,7 @@ def test_adding_to_known_tallies_is_adding_up_all(mine: TallyColumns, other: Tal
 
 
 def _stored(tallies: TallyColumns, store: sqlite3.Connection) -> TallyColumns:
-    """These tallies, stored with the base of the hour 0 and read again by another reader."""
+    """Packs the tallies as the ledger stores them, and returns what another reader unpacks."""
     writer = AgentNumbers(store)
     base = writer.bases.of_bucket(0)
     if not base.id:

@@ -283,9 +283,9 @@ def parsed(line: str) -> argparse.Namespace | None:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.cause.value}, {case.command[:24]}")
 def test_commands_run_as_they_are_printed(case: Case) -> None:
-    """The programs accept each command that an explanation prints. If the command runs on the host
-    on which the explanation is printed, it has the same options for settings and evidence as the
-    command that prints the explanation."""
+    """The programs accept each command that an explanation prints. The explanation is itself
+    printed by a command. If a printed command is for the same host, it has that command's options
+    for settings and evidence."""
     found = case.explanation()
     for command in filter(None, (found.command, found.accept)):
         args = parsed(command.line)
@@ -417,10 +417,10 @@ def test_differences_that_no_list_has_leave_no_bucket_complete() -> None:
 
 @promise("6 content")
 def test_lines_of_unknown_event_times_leave_no_bucket_complete() -> None:
-    """A comparison of samples with rows may list all differences without knowing the event times of
-    their lines for certain. Its result then gives a range of times, and each bucket in this range
-    is unknown. A bucket of a listed difference is incomplete instead, and is explained only by the
-    listed difference."""
+    """A comparison of samples with rows may list all differences, but not know for certain which
+    event times their lines have. Its result then also gives a range of times. Each bucket in this
+    range is unknown, except the buckets to which the list assigns a difference. These are
+    incomplete, and only the listed difference explains them."""
     elsewhere = replace(CHANGED, time_ms=START + SIZE)
     unsure = replace(
         DIFFERS, differences=(elsewhere,), unlisted_least=START - 5, unlisted_greatest=START + SIZE
@@ -462,9 +462,9 @@ def test_what_is_accepted_is_not_explained() -> None:
 
 
 def test_counts_that_an_agent_has_not_sent_are_not_doubled_records() -> None:
-    """If a silent agent has counted fewer records of a bucket than the other tiers, the explanation
-    of the bucket names the silent host as the cause, and not doubled records, because the agent's
-    newest counts are missing."""
+    """A silent agent has counted fewer records of a bucket than the other tiers. This does not mean
+    that records are doubled, because the agent's newest counts are missing. So the explanation of
+    the bucket names the silent host as the cause."""
     messages = [seal(AGENT, 1, START, 0), *good()[1:4], *FRESH]
     evidence = Fold(messages).evidence()
     [verdict] = [x for x in verdicts(evidence, POLICY, SILENT) if x.bucket == START]

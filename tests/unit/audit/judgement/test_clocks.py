@@ -85,8 +85,8 @@ class Site:
             stamp_append_time(log.batches[-1], 0, read_header(log.batches[-1]), self.now_ms)
 
     def say(self, sender: Sender, ahead_ms: int = 0, waited_ms: int = 0) -> None:
-        """Sends a heartbeat now. The sender's clock is ahead by `ahead_ms`, and the sender made the
-        message `waited_ms` before it sends it."""
+        """Sends a heartbeat now. The sender's clock is ahead by `ahead_ms`. The message was made
+        `waited_ms` ago."""
         sent_ms = self.now_ms + ahead_ms
         self.send(Heartbeat(sender, 0, sent_ms - waited_ms), sent_ms)
 
@@ -97,7 +97,7 @@ class Site:
     def live(self, ahead: dict[Sender, int], rounds: int = 14) -> Clocks:
         """Lets `rounds` half minutes pass, and returns what the audit then says about the clocks.
         In each half minute, every sender in `ahead` sends a message, which the collector receives
-        at once. ahead: by how many ms each sender's clock is ahead of the audit's clock."""
+        at once. `ahead` says by how many ms each sender's clock is ahead of the audit's clock."""
         for _ in range(rounds):
             self.pass_on(29)
             self.collection.turn(0)
@@ -183,8 +183,8 @@ def test_who_is_not_heard_any_more_has_no_clock() -> None:
 def test_of_a_window_the_least_lag_counts() -> None:
     """The lag of a message is the time from its sending until the audit received it. In each window
     of two minutes, only the smallest lag counts, because messages may wait on their way. If the
-    audit's own clock is set back, so that an earlier window begins again, the lags of all other
-    windows are forgotten."""
+    audit's own clock is set back into an earlier window, the lags of all other windows are
+    forgotten."""
     known = then(then(None, Reading(5, 10)), Reading(5, 3_000))
     assert known == Reading(5, 10)
     known = then(then(known, Reading(6, 20)), Reading(7, 30))

@@ -56,9 +56,9 @@ def question(since: int = BEFORE, until: int = END, name: str = "logs") -> Quest
 
 
 def day() -> list[Message]:
-    """Messages about three successive buckets. The first two are empty; every tier counted the same
-    records of the third. The agent has sealed all three buckets, and a message of the broker's
-    counter has arrived after their end."""
+    """Returns messages about three successive buckets. The first two buckets are empty. Of the
+    third bucket, every tier counted the same records. The agent has sealed all three buckets, and a
+    message of the broker's counter has arrived after their end."""
     return [*good(), HEARD]
 
 
@@ -83,9 +83,9 @@ def reasons(found: list[Completeness]) -> str:
 
 @promise("6 complete before a time")
 def test_a_day_that_is_sealed_and_counted_is_complete() -> None:
-    """A topic is complete up to a time if three things hold: all tiers counted the same records
-    before this time, the agents have sealed the time, and a message of the counter has arrived
-    after this time. The same rules apply to buckets without records."""
+    """A topic is complete up to a time if three things hold: all tiers have the same counts for the
+    buckets before this time, the agents have sealed the time, and a message of the counter has
+    arrived after this time. The same rules apply to buckets without records."""
     found = only(day())
     assert [(x.bucket, x.status) for x in found.verdicts] == [
         (BEFORE, Status.COMPLETE),
@@ -162,8 +162,8 @@ CASES = [
 @promise("6 complete before a time")
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_what_may_still_come_keeps_a_topic_from_being_complete(case: Case) -> None:
-    """As long as records of a topic may still arrive that no message has mentioned yet, the topic
-    is not complete. The audit gives the reason."""
+    """A topic is not complete as long as it may still get records that no message has mentioned.
+    The audit gives the reason."""
     messages = [x for i, x in enumerate(day()) if i not in case.drop] + case.add
     found = asked(messages, case.policy, case.now, case.about)
     assert any(x.is_short for x in found)
@@ -336,7 +336,7 @@ def test_an_accepted_loss_is_accepted_in_empty_buckets_too() -> None:
 def test_another_finding_is_accepted_in_empty_buckets_only_between_accepted_ones() -> None:
     """A finding is a reason in a verdict. A finding other than a loss, such as a silent agent, may
     concern an empty bucket. The finding counts as accepted in the empty bucket only if a person
-    accepted the finding both in an earlier and in a later bucket."""
+    accepted it both in a bucket before the empty bucket and in a bucket after it."""
     parts = (count(), count(bucket=BEFORE))
     tiers = [delta(x, 1, *parts) for x in (AGENT, BROKER, MIRROR, HDFS)]
     silent = [*tiers, seal(AGENT, 2, BEFORE - SIZE, 1), Heartbeat(BROKER, 1, NOW + 200_000)]

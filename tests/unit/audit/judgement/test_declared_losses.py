@@ -190,8 +190,9 @@ def test_a_loss_that_another_agent_declares_reaches_back_as_far() -> None:
 
 
 def test_a_loss_belongs_to_what_any_epoch_touched_since_the_seal() -> None:
-    """A loss affects a bucket in which the agent's new epoch has counted lines since the last seal,
-    even if the previous epoch counted lines in this bucket long before."""
+    """After its last seal, an agent counts lines of a bucket in a new epoch, and declares a loss.
+    The loss affects this bucket, even if the agent had already counted lines of the bucket in its
+    previous epoch."""
     new = replace(_agent(1), epoch=2)
     lost = Loss(LOGS, 1, 3, 40, 50, Certainty.LOST, "refused", START, START)
     said: list[Message] = [

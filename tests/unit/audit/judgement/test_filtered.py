@@ -64,8 +64,8 @@ def test_what_was_left_out_is_told_with_the_count_of_its_bucket() -> None:
 def test_sums_by_rule_add_up_in_any_order(
     one: tuple[Filtered, ...], two: tuple[Filtered, ...], three: tuple[Filtered, ...]
 ) -> None:
-    """The sums, for each rule, of the records that the rule left out do not depend on the order in
-    which counts are added, nor on how they are grouped."""
+    """The audit adds up, for each rule, the counts of the records that the rule left out. The sums
+    do not depend on the order in which the counts are added, or on how they are grouped."""
     joined_twice = joined_by_rule(joined_by_rule(one, two), three)
     assert joined_twice == joined_by_rule(one, joined_by_rule(three, two))
     for rule in "abc":

@@ -228,9 +228,9 @@ def test_a_topic_made_again_needs_no_seal_under_its_old_id() -> None:
 
 
 def test_hosts_that_nobody_knows_are_a_mistake() -> None:
-    """It is a usage error to wait for a host that is not in the roster and never sent a message. It
-    is no error to wait for a host of the roster that never sent a message: this host is not proven
-    healthy, because no agent of it was ever heard, and the reason says so."""
+    """It is a usage error to wait for a host that is not in the roster and never sent a message. If
+    a host is in the roster and never sent a message, it is no error to wait for it. Such a host is
+    not proven healthy, and the reason says that no agent of it was ever heard."""
     with pytest.raises(UsageError, match="--host app7: no roster names"):
         asked(good(), hosts=("app1", "app7"))
     roster = Roster([RosterEntry("app7", "dc1", frozenset({"nginx"}))])
@@ -289,7 +289,7 @@ def test_a_host_of_two_clusters_must_be_proven_in_both() -> None:
     assert reasons([*good(), moved]) == ""
 
 
-# The following test uses random messages of these agents, buckets and times.
+# The last test uses random messages, with the agents, buckets and times that follow here.
 
 
 AGENTS = [APP1, replace(APP1, producer="9"), replace(APP1, epoch=2), APP2]
@@ -337,10 +337,10 @@ def worlds(draw: st.DrawFn) -> list[Message]:
 def test_a_host_is_never_proven_wrongly(
     messages: list[Message], now: int, topics: tuple[str, ...] | None
 ) -> None:
-    """Whatever the messages are: if a host is proven healthy since a given time, its newest agent
-    has sealed each topic for a time after the end of the bucket that contains the given time. In
-    each later bucket that is due (old enough to be judged), the host's records are complete, or
-    only a seal for a time after the bucket's end is missing."""
+    """If a host is proven healthy since a given time, two things are true, whatever the messages
+    are. First, its newest agent has sealed each topic for a time after the end of the bucket that
+    contains the given time. Second, in each later bucket that is due (old enough to be judged), the
+    host lacks no records. Only a seal for a time after the bucket's end may still be missing."""
     entries = (
         []
         if topics is None

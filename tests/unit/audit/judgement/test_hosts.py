@@ -142,9 +142,9 @@ def test_the_newest_agent_of_a_host_counts() -> None:
 
 
 def test_an_agent_that_began_later_counts_as_well_until_it_is_silent() -> None:
-    """The newest message of a host may come from an old agent whose clock was ahead. Therefore the
-    audit also requires seals of an agent that began after the old agent, until this later agent is
-    silent. Until then, a topic counts as sealed only if both agents have sealed it."""
+    """A host may have an old agent whose clock was ahead, and a newer agent. By its times, the old
+    agent's last message then seems to be the newest. Therefore the audit requires the seals of both
+    agents, until the newer agent is silent."""
     anew = replace(APP1, producer="9")
     said: list[Message] = [
         seal(APP1, 1, NGINX, time=NOW - 500),

@@ -94,9 +94,8 @@ def test_a_dead_agent_does_not_stand_for_the_one_behind_it(ahead_ms: int) -> Non
 
 @pytest.mark.parametrize("ahead_ms", [-HOUR, 0, HOUR])
 def test_a_state_that_is_brought_back_counts_beside_the_one_that_began_later(ahead_ms: int) -> None:
-    """If the state of an earlier agent is restored, the audit waits both for this agent and for the
-    agent that began later. It waits for both agents until the later agent is silent both by the
-    audit's clock and by the agent's clock."""
+    """If the state of an earlier agent is restored, the audit waits for this agent and also for the
+    agent that began later. It no longer waits for the later agent when that agent is silent."""
     back = beat(OLD, NOW - 5, ahead_ms)
     first = [beat(OLD, NOW - HOUR, ahead_ms)]
     assert newest(folded([*first, beat(NEW, NOW - MINUTE), back])) == [1, 2]
@@ -125,10 +124,10 @@ def test_two_machines_that_are_called_alike_are_both_waited_for(
 @pytest.mark.parametrize("size", [1, 2, 3, 100])
 def test_who_was_alive_side_by_side_does_not_depend_on_what_is_taken_at_once(size: int) -> None:
     """If the messages of two agents of one host alternate in the log, the audit concludes that the
-    agents ran at the same time. It does not conclude this if the new agent's messages come after
-    those of the old agent (whose state was lost), or if further messages of the old agent then
-    follow (because its state was restored). The result does not depend on how many messages the
-    ledger stores at once, or on messages of other hosts."""
+    agents ran at the same time. The order "old, new" does not suffice, because the old agent's
+    state may have been lost. The order "old, new, old" does not suffice either, because that state
+    may have been restored. The result does not depend on how many messages the ledger stores at
+    once, or on messages of other hosts."""
     other = Sender(Tier.AGENT, "dc1", "3", "app2", 1)
     for senders, found in (
         ([OLD, OLD, NEW, NEW], set()),
@@ -181,8 +180,7 @@ def test_an_agent_whose_machine_is_alive_is_waited_for_though_it_is_silent() -> 
 @promise("clocks newest agent")
 def test_where_no_log_tells_the_order_both_are_waited_for() -> None:
     """If the messages of a host's two agents are in different partitions, the audit does not know
-    the order of these messages. It then waits for both agents as long as neither of them is
-    silent."""
+    the order of these messages. It then waits for both agents until one of them is silent."""
     said = [beat(OLD, NOW - MINUTE, HOUR), beat(NEW, NOW - 10)]
     assert newest(folded(said, {"1": 0, "2": 1})) == [1, 2]
     said = [beat(OLD, NOW - 2 * SILENCE), beat(NEW, NOW - 10)]
@@ -191,10 +189,11 @@ def test_where_no_log_tells_the_order_both_are_waited_for() -> None:
 
 @promise("clocks replaced agent")
 def test_what_a_replaced_agent_had_unread_was_written_before_the_next_began() -> None:
-    """Lines that a replaced agent left unread have times before the beginning of the next agent,
-    which reads all later lines. If the clock was set back between the two agents, the lines may
-    have later times: up to the time in the old agent's last message plus the time after which an
-    agent without messages counts as silent."""
+    """The lines that a replaced agent left unread were written before the next agent began, because
+    the next agent reads all later lines. So they have earlier times than the beginning of the next
+    agent. If the clock was set back between the two agents, the lines may also have later times.
+    The limit is then the time in the old agent's last message, plus the time after which an agent
+    without messages counts as silent."""
     old = [beat(OLD, NOW - HOUR), beat(OLD, NOW - HOUR + MINUTE)]
     evidence = folded([*old, beat(NEW, NOW - 10)])
     assert unread_until(evidence, 1, [1, 2], SILENCE) == NOW - 10
@@ -219,8 +218,8 @@ def _host_whose_clock_was_ahead(*of_new: Message) -> list[Said]:
 
 @promise("6 expected hosts")
 def test_a_bucket_waits_for_the_agent_that_began_last_and_died_too() -> None:
-    """A bucket is not complete until the agent that began last has sealed it, even if this agent,
-    like the one before it, has ended. The seals of the previous agent, whose clock was ahead, prove
+    """A host may have had two agents, which have both ended. A bucket is complete only if the agent
+    that began last has sealed it. The seals of the previous agent, whose clock was ahead, prove
     nothing about the last agent's lines."""
     early = (SealedTopic(LOGS, NOW - 2 * SILENCE - 1, 0),)
     said = _host_whose_clock_was_ahead(Seal(NEW, 1, NOW - 2 * SILENCE, early))

@@ -177,9 +177,9 @@ def test_the_newest_recount_of_each_output_counts(said: Callable[[], Ledger | Fo
 
 
 def test_offsets_that_no_counter_could_read_stand_in_every_summary() -> None:
-    """Every summary says how many offsets no counter could read, even of a topic without any
-    counts, because lost records without origin leave no other trace. If two counters report the
-    same offsets, these offsets are counted once."""
+    """Every summary says how many offsets of a topic no counter could read, even if the topic has
+    no counts. If records without an origin are lost, nothing else shows the loss. If two counters
+    report the same offsets, these offsets are counted once."""
     holes = [Gap(OTHER, 0, 0, 90, "expired"), Gap(OTHER, 1, 5, 15, "expired")]
     mirror = Sender(Tier.MIRROR, "offline", "mirror", "c2", 1)
     said = [

@@ -110,10 +110,9 @@ def test_what_a_newer_version_said_leaves_nothing_complete(store: Path, said: Me
 
 @promise("6 newer version")
 def test_what_a_newer_version_said_is_covered_by_no_acceptance_of_before(store: Path) -> None:
-    """If a person has accepted a bucket, and this version later receives a message of a newer
-    version that it cannot read, the acceptance does not cover the finding about this message. The
-    same is true for the findings on one agent's part of the bucket, which `skidway audit wait`
-    checks."""
+    """A person has accepted a bucket. Later the collector receives a message of a newer version,
+    which it cannot read. The acceptance does not cover the finding about this message. The same is
+    true for the findings on one agent's part of the bucket, which `skidway audit wait` checks."""
     ledger = Ledger(store)
     ledger.take([messages.encode(SAID_LATER[0])])
     lost = verdicts(ledger.evidence(), POLICY, 300)

@@ -66,7 +66,8 @@ class Output:
     ) -> str:  # fmt: skip
         """Makes a committed load of one file with `count` rows (or rejects, as `kind` says), and
         returns the file's final path. If `moved` is false, the file is still in the staging
-        directory. said: how many records the tiers report; by default as many as the file has."""
+        directory. `said` is how many records the tiers report: by default, as many as the file
+        has."""
         self.loads += 1
         begin = hour * HOUR_MS + 5 * MINUTE
         origins, times = _origins(first, count), np.full(count, begin + first, np.int64)
@@ -472,7 +473,7 @@ def test_what_has_no_manifest_is_told_to_the_audit_by_who_counted_it(
 ) -> None:
     """If a topic has no manifests, the recount learns from the audit's counts that the topic was
     loaded, and into which output. It sends its result under the name of this output. It finds the
-    name even if the topic has counts only for hours before those that are recounted."""
+    name even if the topic's only counts are for earlier hours than the recounted ones."""
     output.load(0, 10)
     ledger = Ledger()
     ledger.take(encode(_of_output(each, output.root)) for each in output.messages())
@@ -640,8 +641,8 @@ def test_a_removed_file_that_is_there_does_not_hide_a_lost_replacement(output: O
 
 
 def test_a_load_can_only_remove_what_belongs_to_the_output(output: Output) -> None:
-    """A manifest can only remove files that earlier manifests added and that no earlier manifest
-    removed. So it cannot remove a file that it adds itself. If a manifest removes any other file,
+    """A manifest may remove only files that earlier manifests added and that no earlier manifest
+    removed. So it may not remove a file that it adds itself. If a manifest removes any other file,
     the recount reports the file and the loads whose manifests removed it."""
     path = output.load(0, 10)
     again = output.rewrite(path)
@@ -691,7 +692,7 @@ def test_a_removed_file_that_is_still_there_is_named(output: Output) -> None:
 def test_a_removal_that_is_not_finished_is_no_fault(output: Output) -> None:
     """If a file that a load's manifest removes is still in the directory, and this load still has
     files in the staging directory, the recount reports no fault, because the next load will finish
-    the removal. If only other loads have files there, it reports a fault."""
+    the removal. If only other loads have files in the staging directory, it reports a fault."""
     path = output.load(0, 10)
     output.rewrite(path, moved=False, deleted=False)
     found = output.recount()
@@ -1037,9 +1038,9 @@ def test_the_collector_is_told_what_a_night_s_recount_found(
 
 
 def test_a_file_of_a_reload_shows_no_offsets() -> None:
-    """A load that only replaced files read no records of the topic, and the counts in its manifest,
-    if any, only correct earlier counts. So this manifest does not tell the recount which offsets
-    and agents the rows of the load's files have.
+    """A load that only replaced files has read no records of the topic. If its manifest has counts,
+    these only correct earlier counts. So this manifest does not tell the recount which offsets and
+    agents the rows of the load's files have.
     """
     path = f"{TOPIC}/dt=1970-01-01/hour=00/part-3-1-20.parquet"
     manifest = {"removed": ["x"], "audit": {}, "partitions": [{"partition": 1, "end": 90}]}

@@ -43,7 +43,7 @@ def _is_complete(ledger: Ledger, since: int, until: int) -> bool:
 @promise("6 complete before a time")
 @pytest.mark.parametrize("broker", [5, 4])
 def test_a_large_bucket_counts_in_each_span_that_it_touches(broker: int) -> None:
-    """If only a part of a bucket is in the requested span, the span is complete only if the whole
+    """A bucket may lie only partly in the requested span. Such a span is complete only if the whole
     bucket is complete. In this test the bucket is an hour long, and the span is the second half of
     this hour."""
     ledger = _ledger(0, HOUR, 5, broker)

@@ -49,6 +49,6 @@ def test_arrivals_are_read_from_an_answer() -> None:
 )  # fmt: skip
 def test_an_answer_that_is_not_understood_has_no_arrivals(answer: Any) -> None:
     """If a collector's answer does not have the expected form, for example because the collector
-    has another version, a command reads no arrivals (the times since which places have their
-    records) from it."""
+    has another version, a command reads no arrivals from it. An arrival says how many records a
+    place has, and since when."""
     assert arrivals_in(answer) == {}

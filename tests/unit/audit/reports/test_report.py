@@ -55,7 +55,7 @@ SHORT, LATE = _verdict(Status.INCOMPLETE), _verdict(Status.OPEN)
 def test_the_sentence_and_the_exit_status(
     verdicts: list[BucketVerdict], status: int, strict: int, sentence: str
 ) -> None:
-    """If the only buckets that are not complete are not due yet (too recent to be judged), the
+    """If all buckets are complete, except some that are not due yet (too recent to be judged), the
     report ends with status 0. But if the caller requires that all buckets are complete, it ends
     with status 1. A report without any bucket always ends with status 1."""
     found = standing(verdicts)

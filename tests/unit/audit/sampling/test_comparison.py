@@ -89,12 +89,12 @@ def test_a_line_with_a_row_and_a_reject_is_not_equal() -> None:
 
 @promise("6 content")
 def test_the_event_time_of_a_line_is_proven_by_its_sum_only() -> None:
-    """A sample says only the least and the greatest event time of its lines. So a row is known to
-    have its line's event time only if it has the line's content sum (which includes the event
-    time), or if all lines of the sample have the same time. A difference counts in the bucket of
-    the row's event time. But if no line of the sample can have this time, it counts in the bucket
-    of the nearest time that a line of the sample can have. (A row for which there is no line counts
-    in the bucket of its own time.)"""
+    """A sample gives only the least and the greatest event time of its lines. A row certainly has
+    the event time of its line in two cases: it has the line's content sum, which includes the event
+    time, or all lines of the sample have one and the same time. A difference counts in the bucket
+    of the row's event time. But if this time is not between the two times of the sample, the
+    difference counts in the bucket of the nearer of the two. (A row for which there is no line
+    counts in the bucket of its own time.)"""
     part = replace(PART, least_ms=100, greatest_ms=900)
     wide, narrow = (Wanted(SAMPLE, x) for x in (part, replace(part, greatest_ms=100)))
     moved = replace(CHANGED, time_ms=5_000)
@@ -115,8 +115,8 @@ def test_the_event_time_of_a_line_is_proven_by_its_sum_only() -> None:
 
 @promise("6 content")
 def test_host_and_path_of_a_row_are_compared() -> None:
-    """A row whose host or path is not the one that the sample names is a difference, even if its
-    content is right, and even if its line has a second row in which everything is right. If a
+    """A row with another host or path than the sample is a difference, even if its content is
+    right. A second row of the same line, in which everything is right, does not change this. If a
     Parquet file has no columns for host and path, its rows are compared by their content only."""
     rows = [found(at, host="web1", path="/log/a") for at in (0, 10, 20)]
     assert compare(WANTED, rows, [], {}).equal == 3

@@ -130,8 +130,8 @@ def test_a_row_with_another_path_is_named_with_its_path(world: LineWorld) -> Non
 
 @promise("6 content")
 def test_lines_without_a_row_are_compared_with_records(world: LineWorld) -> None:
-    """As long as the sampled lines have no rows, because they are not loaded yet, their records in
-    the log are compared with the sample, whichever batches they are in. Records of other agents are
+    """Sampled lines that are not loaded yet have no rows. Their records in the log are then
+    compared with the sample, whichever batches the records are in. Records of other agents are
     ignored. A line whose record has expired is not compared."""
     world.append(batch([b"x"] * 3, agent=OTHER_AGENT, producer_id=8))
     world.append(batch(VALUES[:2], producer_id=9))
@@ -195,11 +195,10 @@ def test_a_result_takes_back_only_what_was_compared_again(world: LineWorld) -> N
 
 @promise("6 content")
 def test_a_row_without_a_line_counts_until_it_is_removed(world: LineWorld) -> None:
-    """If a run of `skidway audit sample` found a row for which there is no line, the row counts as
-    a difference until a later run reads the same sampled bytes and all files, and finds no such
-    row. A run that did not look for the row does not remove the difference. If a run found a record
-    (not a row) for which there is no line, later runs keep this difference: a run does not look for
-    records if each line has a row."""
+    """If a run of `skidway audit sample` finds a row for which there is no line, the row counts as
+    a difference. A later run removes the difference only if it has read the same sampled bytes and
+    all files, and has found no such row. If a run finds a record for which there is no line, later
+    runs always keep this difference, because not every run looks for records."""
     world.append(batch(VALUES))
     path = world.root / world.load(*placeholders(), (FIRSTS[1] + 1, b"x"), offset=0)
     pq.write_table(_with_messages(path, [*TEXTS, "extra"]), path)
@@ -231,11 +230,10 @@ def test_a_row_without_a_line_counts_until_it_is_removed(world: LineWorld) -> No
 
 @promise("6 content")
 def test_a_run_that_left_rows_out_takes_nothing_back(world: LineWorld) -> None:
-    """By mistake, a line may have several rows, in different files. If a run of `skidway audit
-    sample` could not read all files, it may have read only one of these rows. So even if the row
-    that it read is right, the run keeps a difference that an earlier run found for the line. The
-    same holds for differences that an earlier result counted but did not list: they stay until a
-    run has compared all lines."""
+    """By mistake, a line may have several rows, in different files: one right and one wrong. If a
+    run of `skidway audit sample` could not read all files, it may have read only the right row. So
+    such a run removes no difference that an earlier run has found. It also keeps the differences
+    that an earlier result counted but did not list."""
     world.append(batch(VALUES))
     path, output = load(world, "first", "2nd", "third"), str(world.root)
     (first,) = sample_report.results([surveyed(world)], Told(), [], 1, "l1", output)
@@ -251,11 +249,12 @@ def test_a_run_that_left_rows_out_takes_nothing_back(world: LineWorld) -> None:
 
 @promise("6 content")
 def test_unlisted_differences_stay_until_their_lines_were_compared(world: LineWorld) -> None:
-    """A result of `skidway audit sample` does not say which lines were compared. So differences
-    that an earlier result counted but did not list stay if a later run has compared fewer lines, or
-    if samples of the day may be missing, damaged, left out or expired. As long as these differences
-    stay, the result's number of compared lines does not become smaller. The number of unlisted
-    differences does not grow, because they may be about the same lines in each run."""
+    """A result of `skidway audit sample` does not say which lines were compared. So if an earlier
+    result counted differences that it did not list, nobody knows whether a later run has compared
+    their lines. These differences stay if the later run has compared fewer lines, or if samples of
+    the day may be missing, damaged, left out or expired. As long as these differences stay, the
+    result's number of compared lines does not become smaller. The number of unlisted differences
+    does not grow, because they may be about the same lines in each run."""
     world.append(batch(VALUES))
     path, output = load(world, "first", "2nd", "third"), str(world.root)
     (first,) = sample_report.results([surveyed(world)], Told(), [], 1, "l1", output)
@@ -313,8 +312,8 @@ def test_samples_of_one_agent_do_not_stand_for_those_of_another() -> None:
 @promise("6 content")
 def test_a_result_says_when_the_lines_were_that_it_does_not_list(world: LineWorld) -> None:
     """A result of `skidway audit sample` lists at most 100 differences. For all further differences
-    together it gives the least and the greatest event time. These include differences that an
-    earlier result counted but did not list, if their lines were not compared again."""
+    together it gives the least and the greatest event time. The further differences include those
+    that an earlier result counted but did not list, if their lines were not compared again."""
     world.append(batch(VALUES))
     load(world, *TEXTS)
     partly = surveyed(world)
@@ -338,8 +337,8 @@ def test_a_result_says_when_the_lines_were_that_it_does_not_list(world: LineWorl
 def test_a_result_says_between_which_times_a_changed_line_may_be(world: LineWorld) -> None:
     """If a row has other content than its line, its event time may differ, too. So the result of
     `skidway audit sample` has the least and the greatest event time of the sample's lines. A later
-    result that keeps the difference has these times, too, and a result without differences does
-    not."""
+    result that keeps the difference also has these times. A result without differences has no such
+    times."""
     world.append(batch(VALUES))
     path, output = load(world, "first", "2nd", "third"), str(world.root)
     part = replace(PART, least_ms=NOW_MS - 60_000, greatest_ms=NOW_MS)

@@ -58,8 +58,8 @@ def test_columns_are_the_sequence_they_were_made_of() -> None:
 
 
 def damaged(message: Message, part: str, **changes: Any) -> bytes:
-    """Encodes the message with changed fields. part: a field of the message, which must be an Avro
-    record. changes: new values for fields of this record."""
+    """Encodes the message, but with other values in one of its fields, which must be an Avro
+    record. `part` is the name of this field, and `changes` gives the new values."""
     name, record = single_object.decode(encode(message))
     return single_object.encode(name, record | {part: record[part] | changes})
 

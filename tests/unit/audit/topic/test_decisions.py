@@ -99,8 +99,8 @@ def test_an_accepted_loss_stays_a_loss_and_holds_nothing_back() -> None:
 
 @promise("6 acceptance")
 def test_what_comes_later_is_not_covered() -> None:
-    """An acceptance does not include findings (reasons in a verdict) that come later, such as
-    another loss in the same bucket, or a tier that lacks records later."""
+    """An acceptance does not include findings (reasons in a verdict) that come after it. Examples
+    are another loss in the same bucket, and missing records in a tier that lacked none before."""
     seen = said(5, None, LOSS)
     [acceptance] = acceptances.acceptances([bucket(seen)], SIGNED)
     other = replace(LOSS, first=200, end=300)
@@ -168,9 +168,8 @@ def _with_checksum(message: Message, checksum: int) -> Message:
 
 def test_of_a_place_that_counted_nothing_the_acceptance_is_of_what_others_had() -> None:
     """If a person accepts that a place (a tier of one cluster, or an output) has counted nothing,
-    the acceptance covers only the records that other places had counted at that time. It does not
-    cover records that the other places count later, although the accepted place lacks these records
-    as well."""
+    the acceptance covers only the records that other places have already counted. It does not cover
+    records that they count after the acceptance."""
     early = said(None)
     assert "tier hdfs never reported this topic" in bucket(early).reasons[0]
     [acceptance] = acceptances.acceptances([bucket(early)], SIGNED)
@@ -185,8 +184,8 @@ def test_of_a_place_that_counted_nothing_the_acceptance_is_of_what_others_had() 
 @promise("6 acceptance")
 def test_of_lines_in_doubt_the_acceptance_is_of_those_that_were_there() -> None:
     """Lines are in doubt if two agents of a host may both have delivered them. An acceptance of
-    such lines applies only to the lines that were in doubt at that time. It does not apply to lines
-    that become doubtful later for the same reason."""
+    such lines applies only to the lines that are already in doubt. It does not apply to lines that
+    become doubtful after the acceptance, for the same reason."""
     new = replace(AGENT, epoch=2)
     early = [*said(), delta(new, 5), delta(BROKER, 5, 2), delta(OLD, 5, 2)]
     doubted = "before its first seal"
@@ -202,9 +201,10 @@ def test_of_lines_in_doubt_the_acceptance_is_of_those_that_were_there() -> None:
 
 
 def test_what_is_not_there_cannot_be_accepted() -> None:
-    """A person cannot accept a bucket that does not exist, that is complete or already accepted,
-    that is not yet due (too recent to be judged), or that is only open (nothing is wrong, but
-    records or messages are still to come). The error gives the reason in one sentence."""
+    """A person cannot accept a bucket that does not exist, is complete, is already accepted, or is
+    not yet due (too recent to be judged). A bucket that is only open cannot be accepted either:
+    nothing in it is wrong, but records or messages are still to come. The error gives the reason in
+    one sentence."""
     lost = said(5, None, LOSS)
     for found, words in (
         ([], "No bucket"),
@@ -345,8 +345,8 @@ def test_of_a_count_that_nothing_confirms_the_acceptance_is_of_what_was_counted_
 @promise("6 retired place")
 def test_a_topic_that_no_newer_output_has_yet_waits_for_one() -> None:
     """If a retired output lacks records, and there is a newer output that has counted nothing of
-    the topic yet, the bucket is not complete. The audit does not wait for the newer output if this
-    output, its tier or the topic's cluster is retired, too."""
+    the topic yet, the bucket is not complete. But the audit does not wait for the newer output if
+    the newer output itself, its tier, or the topic's cluster is retired."""
     other = replace(LOGS, topic="other")
     newer = [
         Delta(replace(NEW, producer="/new/dc1.other"), 1, NOW, ranges=(Range(other, 0, 0, 1),))
@@ -440,8 +440,8 @@ def test_of_a_broken_chain_the_acceptance_is_of_what_was_counted_then() -> None:
 
 def test_a_place_is_retired_by_a_message_and_taken_back() -> None:
     """A message on the audit topic can retire a place (a tier of one cluster, or an output), as the
-    setting `retired.places` can. The place stays retired until the retirement is revoked. It does
-    not matter which span of time the audit judges."""
+    setting `retired.places` can. The place stays retired, for every span of time that the audit
+    judges, until the retirement is revoked."""
     known = [Place(Tier.HDFS, "/old/dc1.logs", is_retired=True)]
     retired = acceptances.retirement("hdfs /old", known, SIGNED)
     assert bucket([*said(3, 5), retired]).status is Status.COMPLETE

@@ -73,7 +73,7 @@ def test_bytes_that_name_no_tier_have_no_sort() -> None:
 
 @pytest.mark.parametrize("value", [b"hello, audit", ANNOUNCED, value_of(DELTA, Tier.HDFS)[:14]])
 def test_a_damaged_head_is_refused(value: bytes) -> None:
-    """If the head of a message (its first fields) cannot be read, the error is the same as for a
-    message that cannot be decoded, so that readers handle it in the same way."""
+    """If the head of a message (its first fields) cannot be read, MessageRefused is raised, as for
+    a message that cannot be decoded. So readers handle both errors in the same way."""
     with pytest.raises(MessageRefused):
         head_of(value)

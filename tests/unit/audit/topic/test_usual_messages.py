@@ -61,8 +61,9 @@ def test_damaged_messages_are_the_same_to_both_decoders(
 
 @pytest.mark.parametrize("message", [SEAL, DELTA, Heartbeat(SENDER, 5, 0)])
 def test_every_changed_byte_is_the_same_to_both_decoders(message: Message) -> None:
-    """Whatever single byte of a message is changed, and however many bytes at its end are missing,
-    the fast and the generic decoder read the same message, or refuse it with the same sentence."""
+    """If a byte of a message is changed, or if bytes at its end are missing, the fast and the
+    generic decoder still agree: both read the same message, or both refuse it with the same
+    sentence."""
     value = encode(message)
     damaged = [value[:end] for end in range(len(value))]
     damaged += [

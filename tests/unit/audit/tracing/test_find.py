@@ -106,8 +106,8 @@ def test_a_text_that_a_parser_has_cut_apart(world: LineWorld, tmp_path: Path) ->
 
 
 def test_a_file_without_an_agents_state(world: LineWorld, tmp_path: Path) -> None:
-    """`skidway audit find` searches a file that an option names even on a machine without an agent.
-    It looks for each line of the file under every file id that the path has had."""
+    """`skidway audit find` can search a file that an option names, also on a machine without an
+    agent. The command looks for each line of the file under every file id that the path has had."""
     log = tmp_path / "app.log"
     world.announce(file=4, path=str(log))
     world.append(batch([b"0", b"1"], file=4))
@@ -166,8 +166,8 @@ def test_only_files_of_the_hours_asked_for_are_opened(
 
 
 def note_calls(monkeypatch: pytest.MonkeyPatch, method: str, noted: list[str]) -> None:
-    """Replaces a method of the output by one that does the same, but first appends the path that is
-    passed to it to `noted`."""
+    """Replaces a method of the output. The new method appends the path that it is given to `noted`,
+    and then calls the old method."""
     original = getattr(LocalOutput, method)
 
     def call(self: LocalOutput, path: str) -> object:

@@ -46,8 +46,8 @@ def test_every_setting_that_kafka_has_is_shown() -> None:
 
 def test_synonyms_say_what_would_count_without_the_first() -> None:
     """In the answer to DescribeConfigs, the synonyms of a topic's setting list all values that are
-    set for it. The value that applies comes first: the topic's own value, then the value in the
-    broker's configuration, then the default."""
+    set for it, in this order: the topic's own value, the value in the broker's configuration, the
+    default. The first value in the list is the one that applies."""
     settings = BrokerSettings(retention_hours=5)
     shown = row(describe_topic(settings, {"retention.ms": "77"}), "retention.ms")
     assert (shown.value, shown.config_source) == ("77", ConfigSource.TOPIC_CONFIG)

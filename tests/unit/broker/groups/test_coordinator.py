@@ -344,8 +344,8 @@ def test_a_generation_that_our_own_consumers_forestall_is_disbanded() -> None:
 
 
 def test_a_commit_is_of_the_topic_that_had_the_name_when_it_came() -> None:
-    """A commit names a topic. It belongs to the topic that has this name when the commit arrives,
-    even if the topic is deleted and created again while the commit waits until its group is read.
+    """A commit names a topic, and waits until its group is read. Meanwhile the topic may be deleted
+    and created again. The commit belongs to the topic that had the name when the commit arrived.
     The broker also caches the committed offset for the old topic, not for the new topic of the same
     name."""
     world = World()
@@ -411,8 +411,9 @@ def test_a_former_coordinator_sends_the_members_away() -> None:
 
 
 def test_a_former_coordinator_stores_nothing() -> None:
-    """A broker that has not yet forgotten its groups, although another broker coordinates them,
-    stores no generation when their members become silent."""
+    """When another broker becomes the coordinator, the former coordinator may still have groups in
+    memory. If members of such a group become silent there, the former coordinator stores no new
+    generation."""
     world = World()
     world.stable()
     world.controller = 2

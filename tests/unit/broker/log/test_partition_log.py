@@ -85,8 +85,8 @@ def test_a_flush_after_a_roll_has_the_old_segment_and_the_directory(tmp_path: Pa
 
 
 def test_a_roll_while_a_flush_runs_keeps_the_old_segment_for_the_next(tmp_path: Path) -> None:
-    """If the log begins a new segment (a roll) while a flush runs, the next flush also makes
-    durable the end of the old segment, which the running flush may not include."""
+    """If the log begins a new segment (a roll) while a flush runs, this flush may not include the
+    end of the old segment. So the next flush makes the old segment durable as well."""
     log = open_in(tmp_path, LogConfig(segment_bytes=400))
     append(log, sized(150))
     running = log.begin_flush()

@@ -82,8 +82,8 @@ def test_gaps_add_up(zookeeper: ZooKeeper) -> None:
 
 def test_a_gap_that_another_broker_writes_at_the_same_time_stays(zookeeper: ZooKeeper) -> None:
     """Another broker may write a gap (a range of missing offsets) into a topic's settings just
-    after this broker has read them, and before it writes a gap of its own. This broker then reads
-    the settings again, and both gaps stay."""
+    after this broker has read them, and before this broker writes a gap of its own. This broker
+    then reads the settings again, and both gaps stay."""
     zookeeper.meanwhile.append(lambda: zookeeper.name(TWO))
     zookeeper.name(ONE)
     assert sorted(zookeeper.named()) == [ONE, TWO]

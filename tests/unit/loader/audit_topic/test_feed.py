@@ -127,10 +127,9 @@ def seal(number: int, offset: int, *, tier: Tier = Tier.AGENT, source: Source = 
 @promise("5 closed files")
 def test_the_newest_seal_counts_from_where_it_was_first_read() -> None:
     """A seal is a message which says that all lines up to a time have arrived. After a crash, an
-    agent may send its newest seal again. The loader uses the position of the first copy in the
-    audit topic, because only this position shows which closures of files (messages that a file was
-    closed) the agent had sent before the seal. A later copy may follow a closure that the agent
-    sent after the first copy."""
+    agent may send its newest seal again. Between the two copies it may have sent the closure of a
+    file (a message that the file was closed), which the seal does not include. So the loader uses
+    the position of the first copy in the audit topic, which is before this closure."""
     feed = Feed()
     messages = [seal(4, 10), seal(5, 20), announce(1, "/a", length=9), seal(4, 10), seal(5, 20)]
     for offset, message in enumerate(messages):

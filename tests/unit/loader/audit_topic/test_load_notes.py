@@ -26,8 +26,9 @@ def told(loading: MemoryLoading) -> list[Load]:
 
 
 def test_a_load_tells_one_record_that_it_rejected(loading: MemoryLoading) -> None:
-    """If a load has rejected records, its note identifies one of them, the first record of a file
-    of rejects, by the hour of its event time, its partition and its offset."""
+    """If a load has rejected records, its note says where one of them is: the first record of a
+    file of rejects. The note has the hour of this record's event time, its partition and its
+    offset."""
     loading.write(4)
     time_ms = START_MS + 2 * HOUR_MS
     loading.append(*(Record(AGENT, 9, at * 10, 10, time_ms) for at in range(3)))

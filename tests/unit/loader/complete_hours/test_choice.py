@@ -33,9 +33,9 @@ def test_it_asks_about_hours_that_are_over() -> None:
 
 
 def test_recent_hours_that_were_incomplete_are_asked_about_in_turn() -> None:
-    """The collector's last judgement of an hour may be old. So each run asks again about a few of
-    the recent hours that were judged incomplete, drawn at random. It also asks about each recent
-    hour that was not judged incomplete."""
+    """Each run asks the collector about all recent hours without a `_SUCCESS`, except those that
+    the collector has judged incomplete. Such a judgement may be old. So each run also asks again
+    about a few of these incomplete hours, drawn at random."""
     judged = {text(back): BAD for back in range(2, 25)}
     hours, seen = [*judged, text(1)], set[str]()
     for run in range(100):

@@ -106,8 +106,8 @@ def test_each_schema_is_asked_for_once() -> None:
 
 
 def test_an_unknown_schema_is_asked_for_again() -> None:
-    """If the registry did not have a schema during one task, a decoder that is used again asks the
-    registry for this schema in the next task."""
+    """One decoder may be used for several tasks. If the registry did not have a schema during one
+    task, the decoder asks for this schema again in the next task."""
     registry = Registry({})
     decoder = Decoder(registry, SCHEMA)
     values = pa.array([datum("a")], pa.binary())

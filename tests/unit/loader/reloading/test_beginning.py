@@ -88,9 +88,9 @@ def test_the_loads_that_took_a_file_s_records(
     store: MemoryStore, path: str, loads: set[int], ends: dict[int, int]
 ) -> None:
     """A reload finds the loads that read a file's records from the log. The name of the file gives
-    the load that wrote it. This load may have replaced earlier files of the same hour by this file.
-    Then the records may also come from the loads that wrote the earlier files; the names of these
-    files give these loads."""
+    the load that wrote it. If that load replaced earlier files of the hour by this file, the
+    records may also come from the loads that wrote the earlier files. The names of the earlier
+    files give those loads."""
     found = operations.run(lineage(TOPIC, [path], 1), store)
     assert (found.loads, found.ends) == (loads, ends)
 

@@ -1,5 +1,5 @@
 """A reload reads the records of some hours again, in one or several loads. The tests check which
-hours belong to one of these loads. They also check that a reload is refused if it does not find the
+hours one load handles together. They also check that a reload is refused if it does not find the
 same records as the original loads."""
 
 from __future__ import annotations

@@ -194,9 +194,9 @@ def test_rows_of_a_marked_hour_take_its_mark_first(loading: MemoryLoading) -> No
 @promise("5 success file")
 def test_a_mark_goes_when_the_audit_takes_its_word_back(loading: MemoryLoading) -> None:
     """If the audit's collector says that an hour with a `_SUCCESS` lacks records, the next run
-    deletes the `_SUCCESS`, even if no rows are added. The run does not delete it if only an old
-    judgement says so, if the hour is incomplete for another reason than missing records, or if the
-    collector has not read the counts of all rows."""
+    deletes the `_SUCCESS`, even if no rows are added. The run keeps the `_SUCCESS` in three cases:
+    only an old judgement says that the hour lacks records, the hour is incomplete for another
+    reason than missing records, or the collector has not read the counts of all rows."""
     audit = loading.collector
     audit.complete_hours = {HOUR}
     loading.run()

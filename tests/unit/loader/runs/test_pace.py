@@ -33,9 +33,9 @@ def test_the_rate_is_that_of_the_last_seconds() -> None:
 
 
 def test_the_rate_does_not_swing_between_two_steps() -> None:
-    """A run of the loader makes progress in rare steps, whenever a slice ends. The rate stays the
-    same until the next step is overdue. It falls only when the time since the last step is longer
-    than the earlier steps took."""
+    """A run of the loader makes progress in rare steps, whenever a slice ends. Between two steps
+    the rate stays the same, as long as the next step takes no longer than the earlier steps did.
+    After that the rate falls."""
     pace = paced((0.0, 0), (90.0, 900))
     assert [pace.per_second(now_s) for now_s in (90.0, 120.0, 180.0, 270.0)] == [10, 10, 10, 5]
 

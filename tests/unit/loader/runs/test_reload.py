@@ -507,9 +507,9 @@ def test_hours_without_files(loading: MemoryLoading) -> None:
 
 @promise("5 columns")
 def test_a_damaged_file_of_an_older_schema_is_no_obstacle(loading: MemoryLoading) -> None:
-    """If a new schema makes it necessary to rewrite old files, the reload does this first. It does
-    not fail if a damaged file of the reloaded hour cannot be rewritten, because it replaces this
-    file anyway."""
+    """If a new schema makes it necessary to rewrite old files, the reload does this first. If a
+    damaged file of the reloaded hour cannot be rewritten, the reload does not fail, because
+    afterwards it replaces this file."""
     (path,) = paths(loading, 1)
     loading.store.put(path, bytes(10))
     loading.versions.append(CHOICE)

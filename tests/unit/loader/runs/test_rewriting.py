@@ -159,9 +159,9 @@ def test_files_get_the_columns_of_a_new_schema_before_its_first_row(loading: Mem
 @pytest.mark.parametrize(("kind", "default"), [("int", 5), ("string", "x")])
 def test_a_dropped_field_comes_back(loading: MemoryLoading, kind: str, default: object) -> None:
     """Rewritten files keep the values of a field that the new schema lacks. The values are in a
-    column whose name contains the old schema's id. If an even later version has a field of the same
-    name again, older rows get this field's default, because the version in between had no such
-    field."""
+    column whose name contains the old schema's id. If a third version has a field of the same name
+    again, the older rows have null in the new column, and not their old values, because the second
+    version had no such field."""
     loading.versions.append(GROWN)
     loading.write(1)
     loading.run()

@@ -296,10 +296,10 @@ def test_a_partition_that_is_kept_back_passes_no_gap() -> None:
 def test_announcements_are_waited_for_as_long_as_is_set(
     wait_ms: int, rejects: int, waiting: int
 ) -> None:
-    """If the announcement of a log file (an agent's message with host and path) is missing, the
-    file's records are not loaded until it comes, but loads wait for it at most for the time
-    announce.wait.ms. After this time the records are rejected. If the setting is zero, they are
-    rejected at once."""
+    """As long as the announcement of a log file (an agent's message with host and path) is missing,
+    the file's records are not loaded. Loads wait for the announcement at most for the time
+    announce.wait.ms, and then reject the records. If the setting is zero, they reject the records
+    at once."""
     loading = MemoryLoading()
     full = np.ones(50, np.int64)
     values = pa.array([datum("line")] * 50, pa.binary())

@@ -80,8 +80,8 @@ def test_what_looked_unknown_may_be_a_repeat() -> None:
 @promise("5 slices")
 def test_what_a_second_run_sees_first_may_be_a_repeat_too() -> None:
     """The second run of a slice may get further than the first run, and read records of log files
-    that the first run did not reach. Then a third run follows, with the marks of these files,
-    too."""
+    that the first run did not reach. Then a third run follows, which also gets the marks of these
+    files."""
     records = [Record(agent=8), *lines(2), Record(agent=8), *lines(3)[1:]]
     known = job(locations={(7, 1): ("h", "/1")}, unannounced=frozenset())
     run = Runner(MemoryStore(), {0: log(records)}, known)

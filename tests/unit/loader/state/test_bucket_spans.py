@@ -130,9 +130,9 @@ def test_the_least_recently_touched_span_is_forgotten(monkeypatch: pytest.Monkey
 
 
 def test_ranges_of_forgotten_hours_stay_few(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The loader stores the ranges of hours for whose buckets it has dropped the numbers of the
-    last deltas. If there are too many ranges, it joins neighbouring ranges. The hours between these
-    ranges then count as dropped, too."""
+    """The loader drops old numbers of deltas, and stores for which ranges of hours it has dropped
+    them. If there are too many ranges, it joins neighbouring ranges. The hours between these ranges
+    then count as dropped, too."""
     monkeypatch.setattr(bucket_spans, "SPANS_MAX", 1)
     monkeypatch.setattr(bucket_spans, "RANGES_MAX", 2)
     output = Output()

@@ -120,8 +120,8 @@ def test_a_reader_does_not_take_a_folded_manifest() -> None:
 @promise("5 checkpoint")
 def test_a_staging_directory_of_a_folded_load_is_deleted() -> None:
     """When a load's manifest is folded (replaced by a checkpoint), all files of the load are at
-    their final paths. So the next start of a loader deletes every staging directory of a load with
-    this number."""
+    their final paths. So the next start of a loader deletes every staging directory that has this
+    load's number."""
     store = MemoryStore()
     store.put(f"{layout.staging(TOPIC, 2, 'b' * 32)}/owner", b"x")
     newest = loads(store, 11)
@@ -219,7 +219,7 @@ def test_few_loads_have_no_checkpoint() -> None:
 def test_who_keeps_few_manifests_folds_them_early(keep: int, every: int) -> None:
     """The loader writes a checkpoint (a file that replaces old manifests) after every hundred
     loads. If it keeps fewer than a hundred manifests (`keep`), it writes a checkpoint after every
-    `keep` loads, but never after fewer than ten."""
+    `keep` loads. If it keeps fewer than ten, it writes one after every ten loads."""
     store = MemoryStore()
     for number in range(1, 2 * every + 1):
         newest = loaded(store, load(number), keep=10_000, every=10_000)

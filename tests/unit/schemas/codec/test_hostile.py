@@ -309,8 +309,8 @@ def test_parts_of_a_batch_are_put_together_in_order() -> None:
 
 
 def watch(monkeypatch: pytest.MonkeyPatch, where: Any, name: str, sizes: list[int]) -> None:
-    """Replaces the function `name` of `where` by one that does the same, but first notes in `sizes`
-    how many datums it was called with."""
+    """Replaces the function `name` of `where`. The new function notes in `sizes` how many datums it
+    is given, and then calls the old function."""
     inner = getattr(where, name)
 
     def noting(datums: Any, *more: Any) -> Any:

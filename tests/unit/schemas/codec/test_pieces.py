@@ -38,8 +38,8 @@ def test_joined_pieces_are_the_datums(schema: str, values: list[bytes | None]) -
 
 
 def test_a_text_is_not_copied() -> None:
-    """If a schema has only one field, a text, the last of the returned columns (pieces) shares the
-    memory of the column of texts. So no text is copied."""
+    """If the only field of a schema is a string, the codec does not copy the strings: the last
+    column (piece) that it returns shares the memory of the column of strings."""
     column = pa.array(["some text", "another"])
     pieces, _ = Codec(TEXT).encode_pieces_checked(pa.record_batch({"a": column}))
     assert pieces[-1].buffers()[2].address == column.buffers()[2].address

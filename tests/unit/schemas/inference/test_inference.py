@@ -124,9 +124,8 @@ def test_names_that_avro_does_not_take_are_made_valid() -> None:
 
 
 def test_csv_is_read_with_its_names() -> None:
-    """In a schema that is inferred from CSV with a header, a column gets another type than string
-    only if all its values can only have this type. So 007 and +1 stay strings. An empty value is
-    null."""
+    """In a schema that is inferred from CSV with a header, a column is a string if one of its
+    values may be meant as text, such as 007 or +1. An empty value is null."""
     found = infer(
         [
             b"time;status;code;bytes;ok;note",

@@ -100,8 +100,8 @@ def test_a_client_that_takes_no_json_is_406(registry: Registry, accept: str) -> 
 
 @pytest.mark.parametrize("body", [{}, {"schema": None}, {"schema": " "}])
 def test_a_lookup_without_a_schema_finds_none(registry: Registry, body: dict[str, str]) -> None:
-    """If a request to look up a schema contains no schema, it gets the error code 40401 if the
-    subject does not exist, and otherwise 40403."""
+    """A request to look up a schema may contain no schema. If the subject does not exist, it gets
+    the error code 40401; if the subject exists, 40403."""
     assert registry.refused("POST", "/subjects/s", body) == (404, 40401)
     registry.register("s", record(a=None))
     assert registry.refused("POST", "/subjects/s", body) == (404, 40403)

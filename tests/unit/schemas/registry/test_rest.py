@@ -467,8 +467,9 @@ def test_a_body_that_never_ends_is_408(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_an_id_of_the_clients_own_is_not_permitted(registry: Registry) -> None:
-    """Except in the mode IMPORT, a request to register a schema under an id of the client's choice
-    gets the error code 42205. Otherwise records with that id could be read with another schema."""
+    """A client may choose the id of a schema only in the mode IMPORT. In any other mode, such a
+    request gets the error code 42205. If it were accepted, records with that id could be read with
+    another schema."""
     body = {"schema": A, "id": 77}
     assert registry.refused("POST", "/subjects/s/versions", body) == (422, 42205)
     assert registry.good("POST", "/subjects/s/versions", {"schema": A, "id": -1}) == {"id": 1}

@@ -23,9 +23,9 @@ def test_an_unanswered_write_was_done_where_its_token_stands() -> None:
 
 
 def test_a_write_that_succeeds_ends_what_was_not_answered() -> None:
-    """If a write succeeds, no earlier unanswered write counts as done. The reason: ZooKeeper does a
-    write only if the registration node has the version that the write expects, and both writes
-    expected the same version."""
+    """If a write is not answered, and the next write succeeds, the first write was not done. Both
+    writes expected the same version of the registration node, so ZooKeeper can have done only one
+    of them."""
     guard = Guard("me", {"t": 1}, 0)
     guard.unanswered(guard.next_token(), "release")
     guard.succeeded()

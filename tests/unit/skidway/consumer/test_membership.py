@@ -36,9 +36,9 @@ def owning(now: float = 1.0) -> Membership:
 
 
 def test_looks_once_it_has_been_quiet() -> None:
-    """After many changes in the group (members and partitions that come and go), a member reads the
-    group's state in ZooKeeper once, when the changes have stopped. Even if the changes never stop,
-    the member reads the state after a limited time."""
+    """There may be many changes in the group (members and partitions that come and go). A member
+    does not read the group's state in ZooKeeper after each change, but once, when the changes have
+    stopped. Even if the changes never stop, the member reads the state after a limited time."""
     found = member()
     assert found.next_step(QUIET_S) is None
     for tenth in range(1, 40):

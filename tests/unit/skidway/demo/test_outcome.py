@@ -120,16 +120,16 @@ def test_the_verdict_waits_until_the_bytes_have_their_fates() -> None:
 
 
 def test_the_last_judged_bucket_has_the_records_of_all_bytes() -> None:
-    """The audit is asked for its verdict up to the end of the bucket that contains the moment at
-    which the agent had acknowledged the last byte up to the cut-off."""
+    """At some moment, all bytes up to the cut-off are acknowledged. The demo asks the audit for its
+    verdict on all buckets up to the one that contains this moment."""
     assert flow.bucket_end_ms(20.0, 10_000) == flow.bucket_end_ms(29.999, 10_000) == UNTIL_MS
     assert flow.bucket_end_ms(30.0, 10_000) == UNTIL_MS + 10_000
 
 
 def test_what_an_id_before_has_accounted_for_is_accounted_for() -> None:
-    """If a file grows after the agent has closed it, the file gets a new id. The bytes before the
-    offset at which the new id begins count as accounted for under the old id, even if the agent's
-    list of its files no longer has the old id."""
+    """If a file grows after the agent has closed it, the file gets a new id. The new id begins
+    where the old id ended, so all bytes before this position are accounted for. This is so even if
+    the agent's list of its files no longer has the old id."""
     grown = FILE | {"begin": 100, "acknowledged": 40, "rejected": 0}
     assert outcome(sizes={Path("/w/a.log"): 140}, ledger=[grown]).is_complete
     assert outcome(sizes={Path("/w/a.log"): 140}, ledger=[FILE, grown]).is_complete

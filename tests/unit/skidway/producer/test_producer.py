@@ -246,8 +246,8 @@ def test_memory_is_bounded_whatever_is_sent() -> None:
 
 def test_who_abandons_and_who_fails_a_part_end_it_once() -> None:
     """The messages of one send are called a set. The future of a set is completed exactly once,
-    even if two threads report failed messages of the set while a third thread lets all its
-    remaining messages fail."""
+    even if two threads report failed messages of the set while a third thread lets all remaining
+    messages of the set fail."""
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     try:

@@ -82,8 +82,8 @@ def test_the_lag_is_the_age_of_the_oldest_bucket_that_is_not_complete() -> None:
 
 
 def test_the_trend_is_that_of_the_lag_at_earlier_moments() -> None:
-    """Each point of the trend is the lag at an earlier moment: the age that the oldest bucket that
-    was not yet complete had at that moment."""
+    """The lag is the age of the oldest bucket that is not complete. The trend shows how the lag has
+    changed: each of its points is the lag that the topic had at one time in the past."""
     first = NOW - 3_600_000
     buckets = range(first, NOW - 2 * MINUTE, MINUTE)
     steady = _pace(_topic(_verdict(first)), [_done(x, 0) for x in buckets])

@@ -77,9 +77,9 @@ AFTERWARDS = [*counted(SECOND, 3, LATER), seal(SECOND, 4, LATER + SIZE)]
 
 
 def part(said: list[Message], sender: Sender, bucket: int) -> AgentVerdict:
-    """Returns the verdict on one agent's part of a bucket, after the messages `said`, if the broker
-    tier has counted everything that the agents have counted. Checks that the fold (the evidence in
-    memory) and the ledger (the evidence in SQLite) give the same verdict."""
+    """Adds messages to `said` in which the broker tier counts everything that the agents have
+    counted. Returns the verdict that then applies to one agent's part of a bucket. Checks that the
+    fold (the evidence in memory) and the ledger (the evidence in SQLite) give the same verdict."""
     of_agents = [x for x in said if isinstance(x, Delta) and x.counts and x.sender != BROKER]
     said = said + [
         Delta(BROKER, number, NOW, (Range(LOGS, 0, number, number + 1),), x.counts)
@@ -103,7 +103,7 @@ def test_what_a_new_agent_counted_while_it_read_again_is_in_doubt() -> None:
         Status.UNKNOWN,
         (f"{WORDS}: its lines may count twice",),
     )
-    [doubt] = found.findings  # findings are accepted by name; the name has count and checksum
+    [doubt] = found.findings  # a finding is accepted by its name, which has count and checksum
     assert doubt.name == f"{WORDS}: its lines may count twice (5, 99)"
 
 
@@ -168,10 +168,10 @@ def test_without_a_seal_that_vouches_later_buckets_stay_in_doubt(change: Message
 
 
 def test_a_seal_behind_bytes_that_were_set_apart_vouches_for_nothing() -> None:
-    """A host's new agent may send lines of the old agent again, so its lines are in doubt (may be
-    doubled) until its next seal. If it declares bytes of a file lost, because no pattern in its
-    settings matches the file, this seal does not end the doubt: the agent may read these bytes
-    later, when a pattern matches the file again."""
+    """A host's new agent may send lines of the old agent again. So the new agent's lines are in
+    doubt (may be doubled), normally until its next seal. But if it declares bytes of a file lost,
+    because no pattern in its settings matches the file, the next seal does not end the doubt. The
+    agent may read these bytes later, when a pattern matches the file again."""
     loss = Loss(LOGS, 8, 8, 0, 9, Certainty.LOST, "no source means it", 0, 0)
     afterwards = [*counted(SECOND, 4, LATER), seal(SECOND, 5, LATER + SIZE)]
     for losses, status in [((), Status.COMPLETE), ((loss,), Status.UNKNOWN)]:
@@ -281,10 +281,10 @@ def test_what_was_set_apart_before_and_is_found_again_is_in_doubt() -> None:
 
 
 def test_what_a_new_id_of_an_equal_file_throws_into_doubt_ends_with_the_next_seal() -> None:
-    """If an agent gives a new file id to a file whose inode and first bytes are those of a file
-    that both agents of the host have read, the lines that it counts up to its next seal are in
-    doubt (may be doubled), and later lines are not. The file may be another one: for example, each
-    rotation may write the same header into a new file, and reuse the inode."""
+    """Both agents of a host have read a file. Later one of them gives a new file id to a file with
+    the same inode and the same first bytes. The lines that this agent counts up to its next seal
+    are in doubt (may be doubled); later lines are not, because the file may be another one. For
+    example, each rotation may write the same header into a new file, and reuse the inode."""
     more = [*OF_FIRST, *OF_SECOND, announced(SECOND, NEW + 2 * SIZE, file=9, predecessor=8)]
     more += [seal(SECOND, 3, NEW + 3 * SIZE), *counted(SECOND, 4, LATER)]
     assert part([*more, seal(SECOND, 5, LATER + SIZE)], SECOND, LATER).status is Status.COMPLETE
@@ -340,9 +340,9 @@ def test_without_births_first_bytes_decide(births: tuple[int | None, int | None]
 
 
 def test_an_agent_that_is_upgraded_says_the_birth_of_the_same_id() -> None:
-    """If an agent of an older version announced a file without its birth time, and the upgraded
-    agent announces the same file id with the birth time, the audit uses this birth time for the
-    earlier announcement, too."""
+    """An agent of an older version has announced a file without its birth time. After the upgrade,
+    the agent announces the same file id with the birth time. The audit then uses this birth time
+    for both announcements."""
     untold = [*OF_FIRST, *born(OF_SECOND, 6)]
     assert part(untold, SECOND, NEW).status is Status.UNKNOWN
     for told, status in [(5, Status.COMPLETE), (6, Status.UNKNOWN)]:

@@ -50,9 +50,9 @@ def test_what_lay_between_two_epochs_goes_up_to_the_first_seal_by_its_own_clock(
     until: int, expected: Status
 ) -> None:
     """Lines that an agent sends after the last seal of an epoch may be doubled in the next epoch.
-    They are in doubt up to the time in the next epoch's first seal, even if this seal arrived
-    earlier by the audit's clock. The time in the seal comes from the agent's clock, as event times
-    do."""
+    Lines with event times up to the time in the next epoch's first seal are in doubt. The time in
+    the seal comes from the agent's clock, as event times do. It does not matter at which time of
+    the audit's clock the seal arrived."""
     new = replace(AGENT, epoch=2)
     messages = [delta(new, 2, count()), *good()[1:4], seal(new, 3, DUE, 2)]
     assert verdict_taken(messages, seal(new, 1, until, 0), START - SIZE).status is expected

@@ -126,9 +126,9 @@ def test_a_loss_reaches_up_to_the_greatest_time_that_the_clock_said(
 
 @promise("6 losses")
 def test_an_open_ended_loss_leaves_what_was_sealed_before_it_complete() -> None:
-    """The message about a loss may give no range of buckets. Then buckets stay complete if they
-    ended longer before the time of the agent's last seal than the lateness (how much older than a
-    seal a lost line may be), because no lost line can belong to them."""
+    """The message about a loss may give no range of buckets. A lost line may be older than the time
+    of the agent's last seal, but at most by the lateness (a setting). Buckets that ended even
+    earlier stay complete, because no lost line can belong to them."""
     lost = Delta(AGENT, 4, DUE + 1, losses=(OPEN_ENDED,))
     sealed = [seal(AGENT, 1, START - SIZE, 0), delta(AGENT, 2, count()), seal(AGENT, 3, DUE, 2)]
     messages = [*sealed, *good()[1:4], lost, seal(AGENT, 5, DUE + 2, 4)]

@@ -112,9 +112,10 @@ def test_a_copy_that_runs_leaves_complete_what_was_sealed_before(
 def test_beside_a_copy_a_seal_ahead_of_us_vouches_up_to_when_it_was_taken(
     late: int, expected: Status
 ) -> None:
-    """If two copies of an agent run, and their clock is ahead of the audit's clock, a seal proves
-    only that all lines up to the time at which the audit received the seal are counted. This is
-    also true if the host is retired and has sent its last word (final seal)."""
+    """If two copies of an agent run, and their clock is ahead of the audit's clock, their seals
+    have times in the future. The audit received such a seal at an earlier time by its own clock.
+    The seal proves only that all lines up to this earlier time are counted. This is also true if
+    the host is retired and has sent its last word (final seal)."""
     copies = [delta(AGENT, 4, count(n, bucket=START + 9 * SIZE)) for n in (1, 2)]
     messages = [*good()[:4], last_word(AGENT, 3, 1), *copies]
     gone = replace(POLICY, roster=Roster(retired=["web1"]))
@@ -142,7 +143,7 @@ def test_a_counters_copy_leaves_complete_what_it_did_not_touch() -> None:
     copies = [delta(BROKER, 2, count(n, bucket=START + 9 * SIZE)) for n in (1, 2)]
     assert verdict([*good(), *copies]).status is Status.COMPLETE
     copies = [delta(BROKER, 2, count(n, previous=1)) for n in (1, 2)]
-    elsewhere = delta(MIRROR, 2, count(bucket=START + 9 * SIZE))  # this counter has no second copy
+    elsewhere = delta(MIRROR, 2, count(bucket=START + 9 * SIZE))  # only one mirror counter runs
     assert verdict([*good(), *copies, elsewhere]).status is Status.UNKNOWN
 
 
@@ -181,8 +182,9 @@ def test_event_times_are_ahead_by_the_larger_of_the_agents_bound_and_ours(
 
 
 def test_old_buckets_stay_complete_when_a_topic_expired_long_before_them() -> None:
-    """If an agent's first messages have expired, a bucket stays complete if these messages were
-    sent so early that they cannot count lines of it."""
+    """If an agent's first messages have expired, they may have counted lines of early buckets. A
+    bucket that begins long after these messages stays complete, because they cannot have counted
+    lines of it."""
     early = START - 10 * SIZE
     messages = [
         Heartbeat(AGENT, 4, early),

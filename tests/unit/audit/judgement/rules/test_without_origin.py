@@ -51,9 +51,9 @@ def test_records_without_origin_are_audited_from_the_broker_on() -> None:
 
 
 def test_without_origin_a_bucket_waits_for_its_counter() -> None:
-    """A bucket of records without origin stays open until their counter has sent a message when the
-    bucket was due (old enough to be complete), or later. No seal says that all records are counted,
-    and a counter that has stopped may have counted only some of them."""
+    """A bucket becomes due when it is old enough to be complete. A bucket of records without origin
+    then stays open until the next message of the counter. No seal says that all these records are
+    counted, and a counter that has stopped may have counted only some of them."""
     stopped = [*from_the_broker_on()[:-1], Heartbeat(BROKER, 1, DUE - 1)]
     found = verdict(stopped)
     assert found.status is Status.OPEN
@@ -133,10 +133,10 @@ def test_without_origin_the_counter_behind_a_retired_one_is_waited_for(
 def test_without_origin_retired_counters_prove_nothing_by_being_silent(
     places: tuple[str, ...],
 ) -> None:
-    """If all counters are retired, a bucket is complete only if a message of one of them arrived
-    when the bucket was due or later. Otherwise the counters may have counted only some of the
-    bucket's records. Equal counts of the loader prove nothing, because the loader may have stopped,
-    too."""
+    """If all counters are retired, a bucket is complete only if a message of one of them has come
+    since the bucket became due (old enough to be complete). Otherwise the counters may have counted
+    only some of the bucket's records. Equal counts of the loader prove nothing, because the loader
+    may have stopped, too."""
     policy = replace(POLICY, retired_places=places)
     late = DUE + POLICY.silence_ms
     counted = from_the_broker_on()[:3]

@@ -120,8 +120,8 @@ def test_a_loop_that_stood_still_is_an_interruption() -> None:
 
 def test_an_interruption_of_all_breaks_every_partition() -> None:
     """A batch is unbroken if there was no interruption between it and the partition's previous
-    batch. After an interruption of all partitions, the next batch of each partition is not
-    unbroken, even if it comes on the same connection as the batch before it."""
+    batch. After an interruption of all partitions, the next batch of each partition does not count
+    as unbroken, even if it comes on the same connection as the previous batch."""
     fetching = begun()
     give(fetching, plan(fetching), 0)
     fetching.interrupt("stood still")
@@ -130,8 +130,8 @@ def test_an_interruption_of_all_breaks_every_partition() -> None:
 
 
 def test_many_partitions_are_not_asked_for_at_every_batch() -> None:
-    """A client that reads thousands of partitions waits a little after a small answer before its
-    next fetch, because each request lists all the partitions. After a large answer it does not
+    """If a client reads thousands of partitions, each of its requests lists all of them. So after a
+    small answer the client waits a little before its next fetch. After a large answer it does not
     wait."""
     fetching = Fetching(max_bytes=1_000, max_wait_ms=500, min_bytes=1, random=lambda: 0.5)
     tps = [TopicPartition("t", number) for number in range(2_000)]

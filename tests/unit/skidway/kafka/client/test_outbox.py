@@ -214,8 +214,8 @@ def test_another_leader_is_like_the_beginning() -> None:
 
 @promise("3 order")
 def test_a_leader_that_moves_between_two_batches_is_like_the_beginning() -> None:
-    """If the leader moves while nothing is in flight, the new leader gets only one batch, until
-    this batch is acknowledged."""
+    """If the leader moves while nothing is in flight, the new leader first gets only one batch. It
+    gets further batches when this batch is acknowledged."""
     driver = Driver()
     driver.begin()
     driver.address = B

@@ -1,0 +1,26 @@
+"""Tests where the commands of the audit get the collector's settings from."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from pathlib import Path
+
+import pytest
+
+from skidway.audit.commands import options
+
+
+def test_settings_need_no_file_if_an_option_names_the_brokers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With --bootstrap-server, `--set KEY=VALUE` needs no configuration file. The other settings
+    have their defaults. If there is a file, its brokers stay in the settings."""
+    monkeypatch.setattr(options, "DIRECTORY", tmp_path)
+    given = Namespace(config=None, set=["lateness.ms=1000"], bootstrap_server="h:1", store=None)
+    found = options.settings_of(given)
+    assert found is not None
+    assert (found.lateness_ms, found.bootstrap_servers) == (1000, "h:1")
+    (tmp_path / "audit.yml").write_text("bootstrap.servers: other:2\n")
+    found = options.settings_of(given)
+    assert found is not None
+    assert (found.lateness_ms, found.bootstrap_servers) == (1000, "other:2")
