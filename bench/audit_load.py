@@ -267,8 +267,8 @@ def figures(hosts: int, topics: int, minutes: int, faulty: int) -> dict[str, Any
 
     The growth of the store is measured only after STEADY_MINUTES, if the simulation is longer. From
     then on, in each minute a bucket of each topic begins, and an older one becomes due and is
-    stored in a smaller form (packed). Before the size of the store is measured at the beginning and
-    at the end, all buckets that are due are judged."""
+    stored in a smaller form (packed). The growth is the difference between two measurements of the
+    store's size. Before each measurement, all buckets that are due are judged."""
     with _folder() as folder, _fleet(hosts, topics, faulty) as said:
         each = Collector(folder)
         each.begin(next(said))

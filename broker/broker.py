@@ -121,9 +121,10 @@ class Broker:
     def count_refused(self, partition: TopicPartition, kind: type[Exception]) -> None:
         """Counts a batch that was refused with an exception of type `kind`.
 
-        While the log directory of the partition is full, batches that are refused as out of order
-        are also counted under DISK_FULL: if one batch of an idempotent producer did not fit on the
-        disk, the batches after it are out of order only because that batch is missing.
+        If one batch of an idempotent producer does not fit on the disk, the producer's next batches
+        are refused as out of order, because that batch is missing. So while the log directory of
+        the partition is full, batches that are out of order are counted under DISK_FULL, like those
+        that did not fit.
         """
         follows = issubclass(kind, (StorageFailed, OutOfOrderSequence))
         is_full = follows and self.logs.why_full(partition) is not None

@@ -18,8 +18,8 @@ nearest to the difference of the clocks. A lag below zero always counts: no reco
 was read, so the sender's clock must be ahead. A lag above zero counts only if the record came live:
 it arrived while we were at the end of its log. Otherwise the record was in a backlog, or we are
 reading the topic again from its beginning. We also keep the readings of the two windows before the
-newest window. One window is not enough: if records wait in a mirror or for a broker, their sender's
-clock looks slow in that window.
+newest window. One window is not enough: if records wait in a mirror or for a broker during a
+window, their sender's clock looks slow in this window.
 """
 
 from __future__ import annotations
@@ -102,8 +102,8 @@ class Reading(NamedTuple):
     is the time by our clock at which we read it, minus the time by the sender's clock at which it
     was sent. The module's docstring says which lags count. window: the number of the last window of
     our time that has such a lag. least_ms: the least lag in that window. earlier_ms: the least lag
-    in the window before `window`. earliest_ms: the least lag in the window before that. If no lag
-    of its window counts, `earlier_ms` or `earliest_ms` is None."""
+    in the window before `window`; None if no lag of that window counts. earliest_ms: the least lag
+    in the window two before `window`; None if no lag of that window counts."""
 
     window: int
     least_ms: int
@@ -141,9 +141,10 @@ class Hearings:
                 self.offsets[agent, log] = here if known is None else known.or_wider(here)
 
     def seal(self, agent: int, epoch: int, where: Heard) -> None:
-        """Notes a seal that an agent sent in a later epoch than its first. The field `sealed` gets
-        the time at which the first seal of this epoch arrived: the time by our clock if the seal
-        came live, and otherwise the time by the broker's clock."""
+        """Notes a seal that an agent sent in one of its epochs other than its first epoch. `sealed`
+        gets the time at which the first seal of this epoch arrived. If that seal came live, this is
+        the time by our clock; otherwise it is the time by the broker's clock.
+        """
         came_ms = where.taken_ms if where.is_live else where.appended_ms
         if came_ms is not None:
             key = agent, epoch

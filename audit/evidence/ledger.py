@@ -271,9 +271,8 @@ class Ledger:
         self, whole: Evidence, window: Window, topics: Sequence[str] | None = None
     ) -> Evidence:
         """Returns the same evidence as `evidence`, but reads only the counts, and takes the rest
-        from `whole`. whole: the evidence without counts, which must have been read from the state
-        of the store that this connection sees. The caller must change neither `whole` nor the
-        result.
+        from `whole`. whole: the evidence without counts. It must have been read from the state of
+        the store that this connection sees. The caller must change neither `whole` nor the result.
         """
         self._numbers = self._numbers or AgentNumbers(self._connection)
         (last,) = self._connection.execute("SELECT coalesce(max(id), 0) FROM senders").fetchone()

@@ -195,10 +195,10 @@ class Rows:
 
     def settle(self, after: int, count: int, before_ms: int, settled_ms: int) -> int | None:
         """For the next `count` senders, deletes the digests of messages from before `settled_ms`,
-        and seals from before `before_ms`. If the first message of a sender is missing, deletes only
-        its digests from before `before_ms`. Also deletes all notes from before `before_ms`. after:
-        the id of the last sender that the previous call handled. Returns the id of the last sender
-        that this call handled; None if there are no further senders."""
+        and seals from before `before_ms`. But if the first message of a sender is missing, deletes
+        the sender's digests only from before `before_ms`. Also deletes all notes from before
+        `before_ms`. after: the id of the last sender that the previous call handled. Returns the id
+        of the last sender that this call handled; None if there are no further senders."""
         rows = self._connection.execute(
             "SELECT id, tier, producer, epoch, first FROM senders WHERE id > ? ORDER BY id LIMIT ?",
             (after, count),

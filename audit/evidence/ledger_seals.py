@@ -1,9 +1,9 @@
 """Reads from the ledger the seals that a judgement can use.
 
-For each agent, epoch and topic, these are the first and the newest seal, the last seal before a
-clone (a message that has the number of another message), the last seal before each loss, and the
-two seals around each rereading (a time in which the agent may have read what another agent had read
-already).
+For each agent, epoch and topic, these are the first and the newest seal; the last seal before a
+clone (a message that has the number of another message); the last seal before each loss; and for
+each rereading (a time in which the agent may have read what another agent had read already) the
+last seal before it and the first seal after it.
 """
 
 from __future__ import annotations
@@ -153,8 +153,8 @@ class LedgerSeals:
 
     def _around(self, whose: _Whose, clone: int, each: Rereading) -> Iterator[SealNote]:
         """In the time of a rereading, an agent may have delivered lines that another agent had
-        delivered already. Yields the agent's last seal before that time and its first seal after
-        that time, because the module rules.doublings needs both seals."""
+        delivered already. Yields the agent's last seal before the rereading and its first seal
+        after the rereading, because the module rules.doublings needs both seals."""
         behind = 0
         if each.since_ms is not None:
             for seal in self._last(whose, _Bounds(before=clone, until=each.since_ms)):

@@ -7,9 +7,9 @@ greater. So for each hour of event time there is one *base*: for each agent, a n
 the buckets of this hour. The buckets store their differences from the base, which are small and
 mostly equal.
 
-The first bucket of an hour whose checksums become narrow makes the base of this hour from its own
-numbers. A base never changes, and a packed bucket names its base, so it can always be read. A base
-is deleted with the last bucket of its hour.
+In each hour, the first bucket whose checksums become narrow makes the base of the hour from its own
+numbers. A base never changes, and a packed bucket names its base, so the bucket can always be read.
+A base is deleted with the last bucket of its hour.
 
 Stored format: a CRC-32 of all that follows (see guarded); then, compressed with zstd, the own
 senders of all agents, and after them the numbers. A value is stored as the difference from the
@@ -51,10 +51,10 @@ DELETE FROM number_bases WHERE hour = ?1 AND NOT EXISTS (
 
 @dataclass(frozen=True, slots=True)
 class NumberBase:
-    """The base of one hour. senders, numbers: for each agent, by its small number (see
-    agent_numbers), the agent's own sender (the sender that counts only for this agent) and the
-    number from which the numbers of this sender's deltas are stored as differences. id: 0 if there
-    is no base.
+    """The base of one hour. Both arrays have an element for each agent, at the index that is the
+    agent's small number (see agent_numbers). senders: the agent's own sender, which counts only for
+    this agent. numbers: a number near the numbers of this sender's deltas, which are stored as
+    differences from it. id: 0 if there is no base.
     """
 
     id: int

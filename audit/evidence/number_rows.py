@@ -13,9 +13,9 @@ the block, by the sender's clock. The block comes first in the primary key. Send
 send about the same numbers, so the rows that they change are near to each other on disk.
 
 Full blocks of old messages are *settled*: the ledger deletes their digests, and only stores the
-number below which all numbers are settled, and the latest time of these messages. A message with a
-settled number counts as a repetition if its time is not later than the stored time, and otherwise
-as a clone.
+number below which all numbers are settled, and the latest time of these messages. If another
+message with a settled number arrives, its time decides. If its time is later than the stored time,
+the message counts as a clone; otherwise it counts as a repetition.
 """
 
 from __future__ import annotations
@@ -82,12 +82,13 @@ class NumberRows:
         self._settled = {sender: _Settled(*row) for sender, *row in rows}
 
     def add(self, sender: int, number: int, digest: bytes, time_ms: int) -> bytes | None:
-        """Adds the digest of a message if no message with this number has arrived before, and
-        returns None. If a message with this number has arrived before, changes nothing, and returns
-        the digest of that message, so that the caller can compare the two. If the digest of that
-        message was deleted, because the message is old (see *settled* in the module's docstring),
-        the time of the new message decides: returns `digest` if the new message may be a
-        repetition, and b"" if it cannot be one."""
+        """Adds the digest of a message, and returns None, if no message with this number has
+        arrived before. Otherwise changes nothing, and returns the digest of the earlier message, so
+        that the caller can compare the two digests. But the digest of the earlier message may be
+        deleted, because that message is old (see *settled* in the module's docstring). Then the
+        time of the new message decides: if the new message may be a repetition, returns `digest`,
+        as if both digests were equal; if it cannot be one, returns b"".
+        """
         settled = self._settled.get(sender)
         if settled is not None and number < settled.below:
             return digest if time_ms <= settled.newest else b""

@@ -5,16 +5,16 @@ If counts of a deleted bucket arrive later, the ledger stores them, although the
 counts are gone. So the judgement does not compare the later counts of the tiers with each other.
 
 When a block of messages of an agent is settled (see number_rows), the ledger also deletes all seals
-of the block but the last. So if the agent later declares a loss, its last seal before the loss is
-still there. A rule that needs a deleted seal uses the last seal of a block instead, which is at
-most 64 messages away from the deleted seal.
+of the block but the last. A rule that needs a deleted seal uses the last seal of a block instead,
+which is at most 64 messages away from the deleted seal.
 
-The ledger keeps all seals of an agent that declared a loss, sent two different messages with one
-number, began a second epoch, or has the same host name as another agent, because verdicts need its
-seals around these moments. For all other agents, the ledger deletes old blocks of seals, but never
-the newest block of an epoch. So if such an agent later declares a loss, the ledger still has its
-last seal before the loss. If another agent later reads the same bytes, a seal that the verdict
-needs may be missing. In this case more buckets are in doubt, never fewer.
+The verdicts on some agents may need many seals: an agent may have declared a loss, sent two
+different messages with one number, begun a second epoch, or have the same host name as another
+agent. The ledger keeps all seals of such an agent. For all other agents, the ledger deletes old
+blocks of seals, but never the newest block of an epoch. So if one of these other agents declares a
+loss later, the ledger still has the agent's last seal before the loss. If another agent reads the
+same bytes later, a seal that the verdict needs may be missing. In this case more buckets are in
+doubt, never fewer.
 """
 
 from __future__ import annotations
@@ -99,8 +99,9 @@ def delete_buckets(
 
 
 def delete_seals(connection: sqlite3.Connection, producers: Sequence[str], before_ms: int) -> int:
-    """Deletes the blocks of seals that are older than `before_ms`, but not those of agents of which
-    verdicts may need all seals (see `is_special`). Returns the number of deleted blocks.
+    """Deletes the blocks of seals that are older than `before_ms`. Keeps all seals of an agent for
+    which `is_special` is true, because verdicts may need them. Returns the number of deleted
+    blocks.
     """
     count = 0
     for producer in producers:

@@ -11,14 +11,15 @@ file, both may have read it. Two announcements on one host belong to the same fi
 
 A time of birth in nanoseconds identifies a file well enough, so the audit does not compare device
 and file system id as well. Besides, device and file system id can both change when the agent's
-state is lost. The audit may by mistake treat two files as one file; in this case buckets are only
-`unknown` for a minute. The opposite mistake is worse: if the audit treated one file as two files, a
-bucket could be falsely `complete`. The audit always compares the host's name. Otherwise it could
-not distinguish machines that are made from one image. All these machines have the image's log files
-(perhaps emptied), with the same inode, birth and file system, and their agents run at the same
-time. If the audit did not compare names, no bucket of these machines would ever be complete. But
-because of this comparison the audit does not recognise every rereading: it misses a rereading if
-the host's name is lost together with the state, or if the disk moves to another host.
+state is lost. The audit may by mistake treat two files as one file. This does little harm: some
+buckets are `unknown` for a minute. The opposite mistake is worse: if the audit treated one file as
+two files, a bucket could be falsely `complete`. The audit always compares the host's name.
+Otherwise it could not distinguish machines that are made from one image. All these machines have
+the image's log files (perhaps emptied), with the same inode, birth and file system, and their
+agents run at the same time. If the audit did not compare names, no bucket of these machines would
+ever be complete. But because of this comparison the audit does not recognise every rereading: it
+misses a rereading if the host's name is lost together with the state, or if the disk moves to
+another host.
 
 Call two such agents R and O. If R delivered a line that O had delivered already, all three of these
 statements are true:
@@ -34,10 +35,10 @@ the file had at the time of O's last message (`until_ms`). R's seals say when R 
 An agent may have several ids for one file, for instance one after each truncation. Until R has
 announced all of its ids for the file, there may be bytes that O has read and R has not. So
 `until_ms` is not earlier than these announcements. The audit ignores ids of R whose content came
-after O's last message. This is safe: if R announced an inode after O's last message, R has seen all
-content that O can have read in this inode. R may later give that inode another id. If the content
-of this new id does not continue the earlier content, it consists of newer lines, or of lines that R
-itself has delivered.
+after O's last message. This is safe. Suppose that R announced an inode after O's last message. Then
+R has seen all content that O can have read in this inode. If R later gives the inode a new id, for
+content that does not continue the earlier content, this content consists of newer lines, or of
+lines that R itself has delivered.
 """
 
 from __future__ import annotations
@@ -92,10 +93,12 @@ class Rereading:
 
 @dataclass(frozen=True, slots=True)
 class Rereadings:
-    """The rereadings of one agent. of_earlier: when it may have read lines that agents that began
-    earlier had delivered. of_later: when it may have read lines that agents that began later had
-    delivered; this happens if its state was restored, or if both agents ran at once. group: the
-    least id among the agents that share files with this agent, directly or through other agents."""
+    """The rereadings of one agent. of_earlier: when the agent may have read lines that older agents
+    had delivered (agents that began before it). of_later: when the agent may have read lines that
+    younger agents had delivered; this happens if its state was restored, or if both agents ran at
+    once. group: the name of the agent's group. Agents that share files, directly or through other
+    agents, are one group, and the least of their ids is its name.
+    """
 
     of_earlier: Rereading | None
     of_later: Rereading | None
@@ -140,8 +143,8 @@ def replaced_by(message: Announcement) -> int | None:
 
 
 def is_untold(notes: Iterable[FileNote]) -> bool:
-    """Returns whether one of the notes has no time of birth, so that times of birth do not show
-    which of these notes belong to the same file. All of the notes have the same first bytes.
+    """Returns whether one of the notes has no time of birth. If so, times of birth do not show
+    which of the notes belong to the same file. All of the notes have the same first bytes.
     """
     return any(note.born_ns is None for note in notes)
 
@@ -186,8 +189,8 @@ class _Reader(NamedTuple):
         return self.notes[-1].path
 
     def announced_ms(self, heard_ms: int) -> int:
-        """Returns the time of the agent's last announcement of one of its ids for the file. Leaves
-        out ids whose content came into the inode after `heard_ms`.
+        """The agent may have several ids for the file. Returns the time at which it announced the
+        last of them. Leaves out an id if its content may have come into the inode after `heard_ms`.
         """
         first, *others = self.notes
         counting = [x for x in others if x.replaced_ms is None or x.replaced_ms <= heard_ms]

@@ -7,9 +7,9 @@ from the previous agent. Two values of these other tallies are stored differentl
 agent's second, third, ... tally is stored as the difference from the sender of the previous agent's
 second, third, ... tally, because both are mostly the same counter. The number of the first delta
 (`first`) is stored as the difference from the previous tally of the same sender, because a counter
-counts many agents in one delta. Before that, an agent's own sender is replaced by 0, and the
-numbers of the agent's deltas are replaced by their differences from a base (see number_bases). Of
-narrow checksums, only the 24 bits that are not 0 are stored.
+counts many agents in one delta. Before any of these differences are computed, an agent's own sender
+is replaced by 0, and the numbers of the agent's deltas are replaced by their differences from a
+base (see number_bases). Of narrow checksums, only the 24 bits that are not 0 are stored.
 
 Format: a CRC-32 of all that follows, because SQLite notices no changed bytes in a value; how many
 agents and tallies there are, whether the checksums are narrow, and the id of the base, or 0; then
@@ -65,8 +65,8 @@ of the previous agent's first tally.
 """
 
 OWN: Final = 0
-"""If the base (see number_bases) names an agent's own sender, the row has this number instead of
-that sender's id. The ledger gives no sender this id.
+"""This number stands for the sender that the base (see number_bases) names as the agent's own
+sender. The ledger gives no sender the id 0.
 """
 
 _ZSTD_LEVEL: Final = 1

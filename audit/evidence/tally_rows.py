@@ -2,11 +2,11 @@
 
 The table `tallies` has a row for each bucket of each source topic, with packed tallies (see module
 tally_packing). While the store is being rebuilt, nobody reads the tallies, and it would be slow to
-pack a large bucket again for each few counts. So during a rebuild, new counts of a bucket that has
-a row are packed separately, into a row of the table `tally_additions`. The tallies of a bucket are
-the sum of its row and of its additions. If a bucket has ADDITIONS_MAX additions, the next counts
-and all rows of the bucket are added up into one row. The columns of the buckets that changed last
-stay in memory.
+pack a large bucket again whenever a few counts arrive. So during a rebuild, new counts of a bucket
+that has a row are packed separately, into a row of the table `tally_additions`. The tallies of a
+bucket are the sum of its row and of its additions. If a bucket has ADDITIONS_MAX additions, the
+next counts and all rows of the bucket are added up into one row. The columns of the buckets that
+changed last stay in memory.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ each)."""
 
 ADDITIONS_MAX: Final = 16
 """While the store is being rebuilt, a bucket has at most this many rows in the table
-`tally_additions`. At other times it gets no row there, because the collector judges each changed
-bucket, and reads all of the bucket's rows for this.
+`tally_additions`. At other times a bucket gets no rows there: the collector judges each changed
+bucket soon, and would have to read these rows, too.
 """
 
 AGENTS_KEPT_MAX: Final = 1 << 20
@@ -227,9 +227,10 @@ def read(
 
 def _table_of(told: Sequence[_Told]) -> Int64s:
     """Returns an array with a column for each count of these deltas. Its row `source` has the
-    ledger's ids. It has three rows more than the counts: the delta's number, the delta's sender,
-    and 1 if the delta's counts are added, or 0 if the delta is a clone (another delta with the same
-    number arrived before), whose counts are not added.
+    ledger's ids. It has three rows more than the counts. The first two are the number and the
+    sender of the delta. The third is 1 if the counts of the delta are added. It is 0 if the delta
+    is a clone (another delta with the same number arrived before), because the counts of clones are
+    not added.
     """
     lengths = [len(x.counts) for x in told]
     table = np.empty((len(COLUMNS) + _OF_DELTAS, sum(lengths)), np.int64)

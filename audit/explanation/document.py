@@ -50,10 +50,10 @@ def document(found: Explanation) -> dict[str, Any]:
 
 
 def text(found: Sequence[Explanation]) -> Iterator[str]:
-    """Yields the explanations as indented lines. If several explanations have the same cause,
-    location and command, the text has one line for each of them, and only once the lines that say
-    what the cause means, where it is, and which command helps. The last line is the command that
-    accepts the bucket.
+    """Yields the explanations as indented lines. Explanations with the same cause, location and
+    command form a group. The text has one line for each explanation of a group. After these lines
+    it says, once for the whole group, what the cause means, where it is, and which command helps.
+    The last line of the text is the command that accepts the bucket.
     """
     groups: dict[tuple[object, ...], list[Explanation]] = {}
     for each in found:

@@ -210,8 +210,10 @@ class _Explainer:
         )
 
     def _placed(self, finding: Finding, where: _Location) -> _Location:
-        """Returns `where` with more details about where the cause lies, if the finding's subject
-        shows them, and with a more precise cause, if the evidence shows one."""
+        """Returns `where` with additions. If the finding's subject shows more about where the cause
+        lies, adds these details. If the evidence shows a more precise cause, the result has this
+        cause.
+        """
         about = finding.about
         of_kind: dict[type[object], Callable[[Any, _Location], _Location]] = {
             LossNote: self._of_loss,
@@ -419,10 +421,10 @@ def _of_agent(finding: Finding, verdict: AgentVerdict) -> _Location:
 
 
 def _closer(finding: Finding, verdict: AgentVerdict) -> Finding:
-    """Returns the finding, perhaps with a more precise cause. If the counts of an agent and a tier
-    differ, and the agent has not sealed the bucket, the agent's counts may be missing as well as
-    its seal. So the finding gets the cause of the missing seal. Returns any other finding
-    unchanged.
+    """Returns the finding, perhaps with a more precise cause. Suppose that the counts of an agent
+    and of a tier differ, and that the agent has not sealed the bucket. Then perhaps only some
+    counts of the agent have not arrived yet, like its seal. So the finding gets the cause of the
+    missing seal. Returns any other finding unchanged.
     """
     if finding.cause in (Cause.RECORDS_DOUBLED, Cause.RECORDS_DIFFER):
         for other in verdict.findings:

@@ -76,8 +76,8 @@ class Access:
 class Where:
     """The facts from which a command is made. host: the host of the cause. place: the cluster or
     output. access: the addresses and options that the command needs. is_mirrored: whether the
-    brokers whose audit topics were read have the topic as a mirror. mirror_host: the host of the
-    mirror's counter. last: the last bucket that an acceptance covers, if it covers several."""
+    brokers in `access` have the topic as a mirror topic. mirror_host: the host of the mirror's
+    counter. last: the last bucket that an acceptance covers, if it covers several."""
 
     tier: Tier | None = None
     host: str = ""
@@ -153,7 +153,8 @@ def accept(
 
 def rejected_show(source: Source, access: Access, is_mirrored: bool, *options: str) -> str:
     """Returns the command to run on the audit's host to see the rejected lines of a topic.
-    is_mirrored: whether the brokers whose audit topics were read have the topic as a mirror.
+    is_mirrored: whether the brokers that the command asks have the topic as a mirror topic, whose
+        name begins with the name of the source cluster.
     """
     topic = source.topic.removesuffix(REJECTED_SUFFIX)
     if is_mirrored:

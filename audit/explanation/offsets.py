@@ -34,8 +34,9 @@ def senders_of(evidence: Evidence, topic: TopicEvidence, place: Place) -> list[S
 def offsets_behind(
     evidence: Evidence, topic: TopicEvidence, place: Place
 ) -> tuple[OffsetRange, ...]:
-    """Returns a range for each partition in which another place has counted further than `place`:
-    from the end of what `place` has counted to the greatest end of all places.
+    """Returns a range of offsets for each partition in which another place has counted further than
+    `place`. The range begins at the end of what `place` has counted. It ends at the end of what the
+    place that is furthest ahead has counted.
     """
     own = _ends(topic, senders_of(evidence, topic, place))
     known = _ends(topic, [key for key in topic.coverage if key in evidence.senders])

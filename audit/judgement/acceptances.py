@@ -67,8 +67,8 @@ def retirement(place: str, known: Sequence[Place], signed: Signature) -> Retirem
     """Makes the message that retires a place. Raises UsageError if `place` names no place that has
     counted.
 
-    known: the places that have counted. `is_retired` of each place says whether the place is within
-    `place`, so that the message retires it.
+    known: the places that have counted. In these objects, `is_retired` marks the places that the
+        text `place` means, that is, those that the message retires.
     """
     try:
         check([place], "PLACE")
@@ -116,9 +116,9 @@ def other_retirements(
     retirements: Iterable[Retirement],
     held: Callable[[str], Sequence[Place]],
 ) -> dict[str, Sequence[Place]]:
-    """Finds what else retires a place or a part of it, besides the decisions that name exactly the
-    text `place`: texts in the settings, and decisions with other texts. Returns a dictionary: each
-    key describes such a text or decision, and the value lists the places that it retires.
+    """Finds the settings and decisions that retire a place or a part of it. Leaves out the
+    decisions that name exactly the text `place`. Returns a dictionary: each key describes a setting
+    or a decision, and the value lists the places that it retires.
 
     texts: `retired.places` of the settings. held: a function that takes a text, and returns those
     counting places within `place` that the text retires.

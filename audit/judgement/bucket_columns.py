@@ -51,8 +51,9 @@ from skidway.audit.topic.messages import Tier
 _SUMS: Final = slice(COUNT, REPEATS + 1)
 _CONTENT: Final = (COUNT, BYTES, CHECKSUM)
 UNBALANCED_ONE_IN: Final = 10
-"""A bucket can be balanced (see `is_balanced`) only if at most one in this many agents lacks a
-seal, and at most one in this many has different counts in different places."""
+"""The value 10 means: a bucket can be balanced (see `is_balanced`) only if at most a tenth of its
+agents lack a seal, and at most a tenth have different counts in different places.
+"""
 
 _GREAT: Final = 1 << 40
 """Greater counts than this are not added in columns, because their sums may not fit into 64

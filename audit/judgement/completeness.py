@@ -17,9 +17,9 @@ These are the conditions:
                     sent a message, and the roster does not name its topics, no topic of its cluster
                     is complete, because the host may have any of these topics
     heard lately    an agent or a counter of the topic's cluster sent a message within the policy's
-                    silence_ms. Otherwise the collector, which reads the audit's messages, has
-                    stopped or still reads old messages, and may not know yet that later lines have
-                    opened a bucket again
+                    silence_ms. Otherwise the collector, which reads the audit's messages, may have
+                    stopped, or may still be reading old messages. Messages that it has not read may
+                    have counts for a bucket, so that the bucket is not complete any more
     as the report   there are not too many rejects, no recount found a difference, and no clock is
                     wrong. If one of these three conditions is not met, `skidway audit report` ends
                     with status 1, too
@@ -27,8 +27,8 @@ These are the conditions:
 A bucket also counts as complete if a person accepted its findings. Nobody can accept a bucket in
 which nothing was counted, because reports do not list it. For an empty bucket, the acceptances of
 other buckets apply. If a declared loss was accepted in any bucket of the span, it counts as
-accepted in the empty bucket. If any other finding was accepted in both an earlier bucket and a
-later bucket, it counts as accepted in the empty bucket.
+accepted in the empty bucket. If any other finding was accepted in a bucket before the empty bucket
+and in a bucket after it, it counts as accepted in the empty bucket, too.
 """
 
 from __future__ import annotations

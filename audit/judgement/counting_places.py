@@ -57,8 +57,8 @@ def counting_places(
 def needed_still(
     evidence: Evidence, source: Source, places: Collection[Counting], retired: RetiredPlaces
 ) -> set[Tier]:
-    """Returns each tier that has a place that is not retired, but in which only retired places have
-    counted the topic. The place that is not retired may still begin to count it. Empty if the
+    """Returns the tiers in which only retired places have counted the topic, although another place
+    of the tier is not retired. That other place may still begin to count the topic. Empty if the
     topic's own cluster is retired, because no more records leave such a cluster.
     """
     if retired.holds_cluster(source.cluster):
@@ -113,10 +113,10 @@ def _used_again(
 ) -> Iterator[Finding]:
     """Yields a finding for each output whose loader used an epoch number for a second time,
     although a higher epoch exists. This happens if an operator started the output anew. The audit
-    uses the counts of the higher epoch, but those that the loader sent after the new start may be
-    the only true ones. Counters get no such finding: if a counter used an epoch number twice, two
-    copies of the counter were probably running, and the higher epoch has counted everything
-    again."""
+    uses the counts of the higher epoch. But perhaps only the counts that the loader sent after the
+    new start are true. Counters get no such finding: if a counter used an epoch number twice, two
+    copies of the counter were probably running, and the higher epoch has counted everything again.
+    """
     for key in older:
         if key.tier is Tier.HDFS and evidence.senders[key].cloned_at is not None:
             words = f"{reasons.of_sender(key)} used epoch {key.epoch} again, which epoch"

@@ -17,8 +17,8 @@ All other evidence that concerns every bucket is the *shape* of the topic. If th
 every bucket of the topic is judged again. The shape has no values that change regularly. It
 changes, for example, when a new host begins or when an agent declares a loss.
 
-A `Dependence` object has the evidence of one moment. If its methods return the same values for a
-bucket at two moments, the verdicts on the bucket at these two moments are equal.
+A `Dependence` object has the evidence of one moment. If the methods of two such objects return the
+same values for a bucket, the verdicts on the bucket at the two moments are equal.
 """
 
 from __future__ import annotations
@@ -82,11 +82,12 @@ class Dependence:
         )
 
     def of_buckets(self, dues: Int64s) -> tuple[UInt64s, UInt64s]:
-        """Returns two arrays. `dues` has, for each bucket, the time at which it is due; each result
-        has an element for each of these buckets. In the first array, the element is the sum of the
-        hashes (see `_states`) of the agents whose newest seal does not reach that time. In the
-        second array, the element is 0 if the bucket is not due, 1 if it is due, and 2 if it has
-        been due for at least silence_ms."""
+        """Returns two arrays, each with an element for each bucket. The argument `dues` has the
+        times at which the buckets are due. Some agents' newest seals do not reach the time at which
+        a bucket is due: the bucket's element in the first array is the sum of the hashes of these
+        agents (see `_states`). The bucket's element in the second array is 0 if the bucket is not
+        due, 1 if it is due, and 2 if it has been due for at least silence_ms.
+        """
         facts = self._facts
         phases = (facts.now_ms >= dues).astype(np.uint64)
         phases += (facts.now_ms >= dues + facts.policy.silence_ms).astype(np.uint64)
@@ -200,8 +201,9 @@ class Dependence:
 
     @cached_property
     def _sums(self) -> UInt64s:
-        """Returns an array of sums of the agents' hashes in `_states`. Element n is the sum for the
-        first n agents, in ascending order of the times up to which their newest seals vouch.
+        """Returns an array of sums of the agents' hashes in `_states`. The agents are sorted by the
+        times up to which their newest seals vouch, the earliest first. Element n of the array is
+        the sum of the first n hashes.
         """
         ordered = self._states[self._order]
         return np.concatenate(([np.uint64(0)], np.cumsum(ordered, dtype=np.uint64)))

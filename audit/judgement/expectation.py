@@ -142,9 +142,10 @@ class Expectation:
 
 
 def usable_seals(evidence: Evidence, topics: Iterable[TopicEvidence], agent: int) -> list[SealNote]:
-    """The agent's seals of these topics, oldest first. Two kinds of seals are left out: seals that
-    only say that the agent has the topic, and, if two different messages of the agent have the same
-    number, the seals with this number or a greater one."""
+    """Returns the agent's seals of these topics, oldest first. Leaves out seals that only say that
+    the agent has the topic. If two different messages of one epoch of the agent have the same
+    number, also leaves out the seals of this epoch with this number or a greater one.
+    """
     found = []
     for seal in {seal for topic in topics for seal in topic.seals.get(agent, ())}:
         if seal.sealed_until == NEVER_SEALED:

@@ -170,9 +170,10 @@ class _Asking:
     def _uncounted(self, agent: int, source: Source, *, is_sealed: bool) -> Iterator[str]:
         """Yields the reasons why the counts of the topic's buckets do not prove the host.
         is_sealed: whether `_unsealed` found nothing wrong with the seals of a topic of this name.
-        If only a missing seal keeps a bucket open, this method yields no reason for the bucket:
-        either `_unsealed` has given that reason, or the agent has sealed another topic of the same
-        name and will still seal this one."""
+        An open bucket is a reason only if `is_sealed` is true and the agent has counts in the
+        bucket. Otherwise a bucket is only open because a seal is missing. Then either `_unsealed`
+        has given this reason already, or the agent has sealed another topic of the same name and
+        will still seal this one."""
         tallies = self._evidence.topic(source).tallies
         for each in self._buckets(agent, source):
             counted = agent in tallies.get(each, {})
@@ -199,7 +200,9 @@ class _Asking:
 
     def _verdicts(self, agent: int, source: Source, each: BucketId) -> Iterator[AgentVerdict]:
         """Yields the verdict on the agent's part of the bucket, as if no late lines could come. The
-        usual verdict waits for late lines; if it is worse than OPEN, yields it as well."""
+        usual verdict waits for late lines; if the usual verdict is worse than OPEN, yields it as
+        well.
+        """
         if source not in self._judgements:
             self._judgements[source] = (
                 TopicJudgement(self._evidence, source, self._at_once, self._now_ms),

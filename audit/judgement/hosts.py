@@ -5,8 +5,8 @@ A state belongs to one host in one cluster. So a host that reports to two cluste
 and each state comes from the agents that report to that cluster. The state of a host is the state
 of its newest agents (see the module newest_agents). Normally a host has only one newest agent.
 
-An agent has sealed a topic until a time if it vouches that it has counted all lines that the
-topic's files had at that time. A host is heard when a message of its agent arrives.
+An agent has sealed a topic until time T if it vouches that it has counted all lines that the
+topic's files had at T. A host is heard when a message of its agent arrives.
 """
 
 from __future__ import annotations
@@ -65,9 +65,9 @@ class HostState:
     topics: the topics of all these agents and of the roster. Each has the time (ms) until which all
         agents that have the topic have sealed it, or None for never.
     expected: whether the audit waits for the host.
-    last_heard_ms: the time at which the host was last heard: by the agent's clock or, if it is
-        earlier, by the audit's clock; 0 for never. If there are namesakes, `last_heard_ms` is the
-        time of the namesake that has been silent longest.
+    last_heard_ms: the time at which the host was last heard, by the agent's clock or by the audit's
+        clock, whichever time is earlier; 0 for never. If there are namesakes, `last_heard_ms` is
+        the time of the namesake that has been silent longest.
     behind_ms: by how many ms the host is behind; 0 if it is not behind. A host is behind if its
         messages arrive, but the times in them are older than policy.silence_ms.
     namesakes: agents that were alive at the same time, for example on two machines with the same
@@ -197,7 +197,8 @@ class _Survey:
 
     def _topics(self, cluster: str | None, host: str, agent: int) -> dict[str, int | None]:
         """Returns the agent's topics in the form of `AgentState.topics`. If a topic was deleted and
-        created again, both topics have one entry, with the newest of their seals.
+        created again, the old and the new topic share one entry, which has the newest of their
+        seals.
         """
         roster = self._policy.roster
         groups, listed = self._speaks_of.get(agent, ()), roster.topics(cluster, host)

@@ -4,11 +4,12 @@ wait` demands a proof for each of these agents.
 
 An agent is heard when a message of it arrives. Normally only one agent counts: the agent that was
 heard last. Call it A. But A may run on an old state that was restored, although another agent B of
-the host began later. So B counts as well, until it is silent. B is silent if at least `silence_ms`
-have passed since its last message by the audit's clock, and A's last message was sent at least
-`silence_ms` after B's last message. Two machines may also have the same name. In this case, all
-agents that were alive at the same time (`evidence.overlaps`) count, because each has its own files.
-These agents count even while they are silent, until they are retired or report another host name.
+the host began later. So B counts as well, until it is silent. B is silent if two things are true:
+by the audit's clock, at least `silence_ms` have passed since B's last message, and A has sent a
+message at least `silence_ms` after B's last message. Two machines may also have the same name. In
+this case, all agents that were alive at the same time (`evidence.overlaps`) count, because each has
+its own files. These agents count even while they are silent, until they are retired or report
+another host name.
 
 The order of messages in the log shows which agent was heard last and which began later. Clocks
 cannot show this order, because a host's clock may have been set by any amount between two messages.
@@ -65,8 +66,8 @@ def unread_until(evidence: Evidence, agent: int, of_host: Iterable[int], silence
     Normally the result is the time at which the next agent of the host began to send. If the clock
     was set back, this may be earlier than the time in the last message of `agent`. In this case the
     result is the time in that message plus `silence_ms`, because a running agent is never silent
-    for so long. If no agent of the host sent its first message after the last message of `agent`,
-    the result is 0, and the audit expects no unread lines.
+    for so long. If no other agent of the host began to send after the last message of `agent`, the
+    result is 0: the audit expects no unread lines.
     """
     heard_ms = heard(evidence, agent)
     began = [_began(evidence, x) for x in of_host if _began_behind(evidence, x, agent)]

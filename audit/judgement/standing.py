@@ -24,9 +24,10 @@ from skidway.audit.topic.recount_result import RecountResult
 from skidway.kafka.source import Source
 
 NEWEST_BUCKETS = 24
-"""The standing contains verdicts on the newest buckets, each with only a few agents (see
-BucketVerdict.short). In all topics together, these buckets have at most this many different starts.
-For older buckets, the standing contains only sums."""
+"""The standing contains verdicts only on the newest buckets: those that begin at one of the
+NEWEST_BUCKETS latest times at which a bucket of any topic begins. Each verdict names only a few
+agents (see BucketVerdict.short). For older buckets, the standing contains only sums.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,8 +151,9 @@ class Standing:
 
     @property
     def accepted(self) -> Mapping[Status, int]:
-        """The number of buckets that are complete except for accepted findings, by the status that
-        they would have if nobody had accepted these findings."""
+        """Counts the buckets that are complete except for accepted findings. The keys are the
+        statuses that these buckets would have if nobody had accepted anything.
+        """
         return _added(topic.accepted for topic in self.topics)
 
     @property

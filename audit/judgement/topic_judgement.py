@@ -23,8 +23,9 @@ One agent's part of a bucket of a source topic is complete only if all of these 
     equation  every tier that must count the topic has counted it, and all tiers counted the same
               records
 
-Records that came from no agent have no seal. Instead of a seal, the counters that count these
-records first must have sent a message after the bucket was due (see rules.without_origin).
+Records that came from no agent have no seal. For such records, a message of the counters that count
+them first takes the place of the seal: these counters must have sent a message after the bucket was
+due (see rules.without_origin).
 
 The judgement relies only on what messages say. If a tier never reported, the judgement does not
 assume that the tier counted zero records. If a host never sent a seal, the judgement does not
@@ -468,9 +469,9 @@ class TopicJudgement:
     def _content_findings(self, bucket: BucketId) -> Iterator[Finding]:
         """Yields findings from the comparisons of samples, which find lines whose row or record has
         other content than the line. There is a finding for each listed line of the bucket. A
-        comparison may have found more lines than it lists, or may not know their event times. If
-        some of them may be in the bucket, there is one finding for the comparison. These findings
-        do not depend on the counts: equal counts do not show that contents are equal."""
+        comparison may also have found lines that it does not list, or whose event times it does not
+        know. If such a line may be in the bucket, there is one finding for the comparison. These
+        findings do not depend on the counts: equal counts do not show that contents are equal."""
         start, size = bucket
         for result in self._facts.topic.samples:
             listed = [x for x in result.differences if start <= x.time_ms < start + size]

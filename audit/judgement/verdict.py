@@ -32,8 +32,8 @@ from skidway.audit.topic.sample_result import ContentDifference, SampleResult
 from skidway.kafka.source import Source
 
 AGENTS_SHOWN = 3
-"""A verdict on a bucket that does not contain the verdicts on all agents names at most this many
-agents.
+"""If the verdict on a bucket does not contain the verdicts on all agents, it names at most this
+many agents.
 """
 
 
@@ -55,9 +55,9 @@ class Status(IntEnum):
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One reason why a bucket is not complete; a finding with the status COMPLETE is only a remark.
-    key: the name by which acceptances refer to the finding; "" if the text of the reason is this
-    name, because the text never changes. acceptance: the decision of a person to accept the
-    finding. about: the subject of the finding, from which explanations are made."""
+    key: the name by which acceptances refer to the finding. If the text of the reason never
+    changes, the text itself is this name, and `key` is "". acceptance: the decision of a person to
+    accept the finding. about: the subject of the finding, from which explanations are made."""
 
     status: Status
     reason: str
@@ -123,8 +123,9 @@ class Rejects:
 @dataclass(frozen=True, slots=True)
 class Content:
     """A line whose row or record has other content than the line itself, and the result of the
-    comparison that found this. If `difference` is None, the object stands for all such lines that
-    the result counts but does not list, or whose event times it does not know."""
+    comparison that found this. If `difference` is None, the object stands for the lines of this
+    kind that the result counts but does not list, and for those whose event times the result does
+    not know."""
 
     difference: ContentDifference | None
     result: SampleResult
@@ -305,8 +306,9 @@ class BucketVerdict:
     @property
     def word(self) -> str:
         """The status as reports print it. If accepted findings make the status graver, the text has
-        both statuses: for example `open (lost, accepted)`, or `lost, accepted` if the bucket is
-        complete except for accepted findings."""
+        both statuses, for example `open (lost, accepted)`. If the bucket is complete except for
+        accepted findings, the text is for example `lost, accepted`.
+        """
         accepted, left = f"{self.status.word}, accepted", self.residue
         if left is self.status:
             return left.word

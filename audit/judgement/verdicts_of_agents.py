@@ -15,8 +15,9 @@ from skidway.audit.judgement.verdict import AgentVerdict
 @dataclass(frozen=True, slots=True)
 class Ranks:
     """The facts by which `Agents` sorts agents before the verdicts on them are made. statuses: a
-    function that returns, for each element of the argument `agents` of `Agents`, the status that
-    the verdict on this agent will have. host: a function that returns the name of an agent's host.
+    function that returns the statuses that the verdicts will have, one for each agent in the
+    argument `agents` of `Agents`, in the same order. host: a function that returns the name of an
+    agent's host.
     """
 
     statuses: Callable[[], Int64s]

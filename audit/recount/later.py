@@ -32,9 +32,10 @@ class LaterLoads:
             self._last = load
 
     def removes(self, path: str) -> bool:
-        """Whether a later load removes the file. The caller must call this method after it has
-        found that the file is missing. A load writes its manifest before it deletes a file, so at
-        that time the manifest of such a load exists."""
+        """Whether a later load removes the file. The caller must first find that the file is
+        missing, and then call this method. If a load has deleted the file, the manifest of this
+        load exists by then, because a load writes its manifest before it deletes files.
+        """
         if not self._named.is_removed_later(path):
             self.read()
         return self._named.is_removed_later(path)

@@ -21,8 +21,9 @@ from skidway.audit.recount.manifests import STATE
 from skidway.audit.recount.named_files import NamedFile, NamedFiles
 
 LIKE_MAX: Final = 10
-"""To find out whether a file that no manifest names is a copy, the recount compares it with at most
-this many files that manifests name and that have the same length."""
+"""A file that no manifest names may be a copy of a file that a manifest names. To find this out,
+the recount compares the file with at most this many named files of the same length.
+"""
 
 _UNFINISHED: Final = "._COPYING_"
 """While Hadoop's own tools copy a file, the name of the copy has this ending."""
@@ -47,9 +48,9 @@ def look(output: Output, topic: str, named: NamedFiles) -> None:
 
 def faults(output: Output, named: NamedFiles) -> Iterator[Fault]:
     """Yields a fault for each file that `look` has found and that does not belong to the output.
-    There is one exception: a load's manifest may remove a file while the load is still moving its
-    own files to their final paths. Such a removed file is not a fault, because the loader deletes
-    it before it moves the last of the load's own files. Raises StoreFailed and StoreUnreachable."""
+    There is one exception. While a load is still moving its own files to their final paths, a file
+    that the load removes is no fault: the loader deletes it before it moves the last of the load's
+    own files. Raises StoreFailed and StoreUnreachable."""
     is_moving = cache(lambda load: _is_staged(output, named, load))
     for entry in named.surplus():
         known = named.named(entry.path)

@@ -68,9 +68,10 @@ class NamedFiles:
                 yield file, self.named(file.path)[0].load
 
     def remove(self, paths: Iterable[str], load: int) -> Iterator[tuple[str, int | None]]:
-        """Records that a load removes files of earlier loads. If such a file does not belong to the
-        output, yields its path and the earlier load that removed it; None instead of this load if
-        no manifest has named the file."""
+        """Records that a load removes files of earlier loads. Yields each of these files that does
+        not belong to the output, as its path and the load that removed it before. If no manifest
+        has named the file, yields the path and None.
+        """
         for path in paths:
             noted = self._connection.execute(
                 "UPDATE named SET removed = ? WHERE path = ? AND removed IS NULL", (load, path)

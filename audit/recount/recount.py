@@ -11,8 +11,9 @@ these statements are true:
 
 The output consists of the files that a manifest adds and that no later manifest removes. The
 recount does not count removed files. If a removed file is still in its directory, this is normally
-a fault. But it is not a fault as long as the load that removed the file still has to move its own
-files to their final paths.
+a fault. But a load may still be moving its own files to their final paths, and deletes the files
+that it removes before it moves the last of its own files. Until this last file is moved, a file
+that the load removes may be in its directory without being a fault.
 
 A loader may load the topic at the same time. The loader writes a manifest before it moves the first
 file of a load to its final path. So if the listing finds a file that no manifest named before, the
@@ -343,8 +344,9 @@ def _counted(
 def _narrowed(
     sums: Mapping[tuple[BucketKey, int], Sums], evidence: Evidence, source: Source
 ) -> dict[tuple[BucketKey, int], Sums]:
-    """Returns `sums`, the sums of the rows. If the evidence has only the low 24 bits of a bucket's
-    checksums, the result has only these bits too.
+    """Returns the sums of the rows (`sums`) in the form in which they can be compared with the
+    evidence: if the evidence has only the low 24 bits of a bucket's checksums, the result also has
+    only the low 24 bits of this bucket's checksums.
     """
     tallies = evidence.topic(source).tallies.items()
     narrow = {

@@ -50,7 +50,9 @@ def answered(ledger: Ledger, policy: Policy, asked: Question, now_ms: int) -> An
 
 
 def window_of(ledger: Ledger, asked: Question) -> Window:
-    """Returns a span of time in which all buckets start that overlap the question's time span."""
+    """Returns a span of time that contains the starts of all buckets that overlap the question's
+    time span.
+    """
     size = max(ledger.bucket_sizes(), default=asked.bucket_ms)
     return asked.since_ms - size, asked.until_ms
 

@@ -100,8 +100,8 @@ def _missed_name(state: HostState) -> str:
 
 
 def status_of(state: HostState) -> Status | None:
-    """Returns the bucket status that is as grave as the host's state; None if the host need not
-    report and does not report in time.
+    """Returns the bucket status that is as grave as the host's state. Returns None if the host does
+    not report in time, but need not report.
     """
     if state.status is HostStatus.REPORTING:
         return Status.COMPLETE

@@ -2,9 +2,9 @@
 all records of the bucket, without I/O.
 
 The collector notes each place's present count of a bucket, and since when the place has had this
-count (`Arrival`). The latency of a place is known only if the place has as many records as the
-place with the most records, and the collector has noted an arrival with this count for the place.
-(If the noted count is another one, the arrival is older or newer than the verdict.)
+count (`Arrival`). Let N be the count of the place with the most records. The latency of a place is
+known only if the place has N records in the verdict, and its arrival also has the count N. (If the
+arrival has another count, it is older or newer than the verdict.)
 """
 
 from __future__ import annotations

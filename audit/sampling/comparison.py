@@ -12,9 +12,9 @@ For each record that a sample names:
     neither     if neither row nor record was found, for example because the record expired
                 before it was loaded, nothing can be compared
 
-A row or a record also counts as a difference if its line begins in the sampled bytes, but the
-sample does not name this line. When the agent made the records of the sampled bytes again, it made
-none that begins where this row or record begins.
+The sample may not name a line that begins in the sampled bytes: when the agent made the records of
+these bytes again, it made none for this line. If the line has a row or a record, this row or record
+also counts as a difference.
 """
 
 from __future__ import annotations

@@ -136,15 +136,17 @@ def results(
     these statements are true: This run has read all files and compared all lines of the samples. No
     sample of the day is known to be missing (see Told.has_all_of). This run has compared at least
     as many lines as the earlier result. If the differences still count, `compared` of the new
-    result is the number of lines that this run or the earlier result compared, whichever is
-    greater, so that the next run must compare at least that many lines. One mistake remains
-    possible: no sample of one agent was read, because an audit topic was not read or a mirror lags,
-    but new samples of other agents have at least as many lines.
+    result is not smaller than `compared` of the earlier result, even if this run has compared fewer
+    lines. So the next run must compare at least that many lines. One mistake remains possible.
+    Suppose that this run has read no sample of one agent, because it did not read an audit topic or
+    because a mirror lags. If new samples of other agents have at least as many lines, the run does
+    not notice this.
 
     If a row or record is not known to have its line's event time, the line may be in any bucket
     between the least and the greatest event time of its sample. The result has these two times in
     `unlisted_least` and `unlisted_greatest`, so that no bucket between them counts as complete.
-    Later results keep the times as long as they have one of the earlier differences.
+    Later results keep these two times as long as one of the differences of this result still
+    counts.
     """
     for each in found:
         for day, compared in sorted(each.by_day.items()):
@@ -181,8 +183,9 @@ def _result(
 
 
 def _unproven_times(compared: Compared) -> list[int]:
-    """Returns the least and the greatest event time (ms) that the line can have, for each
-    difference whose row or record may have another event time than its line.
+    """Some differing rows and records may have another event time than their lines. Returns, for
+    each of these rows and records, the least and the greatest event time (ms) that its line can
+    have.
     """
     parts = [x.wanted.part for x in compared.differing if not x.is_time_proven]
     return [ms for part in parts for ms in (part.least_ms, part.greatest_ms)]
@@ -191,8 +194,8 @@ def _unproven_times(compared: Compared) -> list[int]:
 def _is_removed(surveyed: Surveyed, earlier: ContentDifference) -> bool:
     """Whether the earlier difference was a row for which the agent makes no record, and this run
     would have found the row if it were still in the output. Always false if the earlier difference
-    was not a row but a record in the brokers: a run reads such records only for lines without a
-    row, so it need not have looked for this record.
+    was a record in the brokers. A run reads such records only for lines without a row, so perhaps
+    this run has not looked for the record.
     """
     if earlier.tier != Tier.HDFS or surveyed.unread or not surveyed.output:
         return False
@@ -209,11 +212,11 @@ def _with_differences(
     """Returns the result `made` with the given differences, and with a count of differences that
     are not listed.
 
-    Lists the first DIFFERENCES_MAX of the given differences. The others may be the same as those
-    that `earlier` counts but does not list. So the result counts as unlisted the number of these
-    others, or the number that `earlier` counts but does not list, whichever is greater, and not
-    their sum. times_ms: lines with differences may have any event time between the least and the
-    greatest of these times."""
+    Lists the first DIFFERENCES_MAX of the given differences. Suppose that M given differences are
+    left over, and that a result in `earlier` counts N differences that it does not list. The M
+    differences may be some of the N. So the new result counts M or N differences as unlisted,
+    whichever is greater, and not their sum. times_ms: lines with differences may have any event
+    time between the least and the greatest of these times."""
     listed, others = differences[:DIFFERENCES_MAX], differences[DIFFERENCES_MAX:]
     times = [*times_ms, *(x.time_ms for x in others)]
     return replace(

@@ -24,10 +24,11 @@ class Told:
     messages on the audit topics. is_cut: whether the span has more than SAMPLES_MAX samples, so
     that some were left out.
 
-    Mirrors copy the partitions of audit topics. A partition is named by the cluster whose audit
-    topic it belongs to, and its number, so all its copies have the same name. expired: the
-    partitions with a copy from which messages of the span may have expired. kept: the partitions
-    with a copy that still has all messages of the span; a partition may be in both sets.
+    Mirrors copy the partitions of audit topics. The name of a partition has two parts: the cluster
+    whose audit topic it belongs to, and its number. So all copies of a partition have the same
+    name. expired: the partitions with a copy from which messages of the span may have expired.
+    kept: the partitions with a copy that still has all messages of the span; a partition may be in
+    both sets.
     """
 
     samples: dict[tuple[int, int, int, int], Sample] = field(default_factory=dict)
@@ -69,10 +70,10 @@ class Told:
 
     def has_all_of(self, day: int) -> bool:
         """Whether no sample of a day is known to be missing. This is so if all of these statements
-        are true: For each agent that has samples here, there are as many as the agent says. No
-        sample was refused or left out. No message of the span may have expired from all copies.
-        The method does not notice that an audit topic was not read, or that a mirror lags. day: the
-        begin of the day (UTC), in ms.
+        are true: Each agent in `samples` has as many samples there as it says. No sample was
+        refused or left out. No message of the span may have expired from all copies. The method
+        does not notice that an audit topic was not read, or that a mirror lags. day: the begin of
+        the day (UTC), in ms.
         """
         missing = _missing_of(x for x in self.samples.values() if x.day == day)
         return not (missing or self.refused or self.is_cut or self.expired - self.kept)
@@ -80,7 +81,8 @@ class Told:
 
 def _missing_of(samples: Iterable[Sample]) -> int:
     """How many ranges are missing. Each sample says how many ranges its agent chose in the sample's
-    period. So nothing is known, and nothing is counted, if an agent has no sample of a period here.
+    period. If `samples` has no sample of an agent for a period, nobody knows how many ranges the
+    agent chose in that period, and none of them is counted as missing.
     """
     found: Counter[tuple[int, int]] = Counter()
     chosen: dict[tuple[int, int], int] = {}

@@ -96,10 +96,11 @@ class Certainty(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What an agent assumes about event times. lateness_ms: if a line is lost before the agent can
-    read it, the line's event time is at most `lateness_ms` before the time of the topic's last seal
-    before the loss. ahead_ms: a line's event time is at most `ahead_ms` after the time at which the
-    agent reads the line."""
+    """What an agent assumes about event times. lateness_ms: suppose that a line is lost before the
+    agent can read it, and that the agent last sealed the topic at time T. Then the line's event
+    time is at most `lateness_ms` before T. ahead_ms: a line's event time is at most `ahead_ms`
+    after the time at which the agent reads the line.
+    """
 
     lateness_ms: int = 0
     ahead_ms: int = 0
@@ -268,7 +269,7 @@ def encodings(message: Delta | Seal) -> list[bytes]:
     """The encodings of this message, one for each version of the schema that this version of
     Skidway has. Leaves out versions that cannot encode the whole message.
 
-    The caller needs all of them, because a program of another version may have sent the same
+    The caller needs all encodings, because a program of another version may have sent the same
     message in another encoding.
     """
     record = _audit_record(message)

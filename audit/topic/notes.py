@@ -1,11 +1,11 @@
 """Notes: messages of `_skidway_audit` that change no verdict.
 
 A note contains information that helps people, for example which bytes no broker has acknowledged
-yet. Notes are JSON, and not Avro in single-object encoding. The reason is an older version of the
-collector that does not know notes: it skips JSON as a record that is no message. If a note had an
-Avro schema that this collector does not know, the note could be a report of a loss, so the
-collector would call every bucket unknown. Fields of the body may be missing, because another
-version of Skidway may have written the note. A reader treats a missing field as unknown.
+yet. Notes are JSON, and not Avro in single-object encoding. An older version of the collector,
+which does not know notes, skips JSON as a record that is no message. If notes had an Avro schema,
+this collector would not know the schema. For the collector such a note might report a loss, so it
+would call every bucket unknown. Fields of the body may be missing, because another version of
+Skidway may have written the note. A reader treats a missing field as unknown.
 
     {"note": KIND, "producer": NAME, "host": HOST, "cluster": NAME, "epoch": N, "number": N,
      "time": MS, "body": {...}}

@@ -4,9 +4,9 @@ the body of a note (see module notes).
     {"topics": [[CLUSTER, CLUSTER_ID, TOPIC, TOPIC_ID, MS], ...]}
 
 The names are those of the source topic, even if the cluster has only a mirrored copy. MS is the
-value of the topic's setting `retention.ms`. If the topic has no such limit, or has the setting
-`retention.bytes` or `retention.hold`, records may expire earlier or later. The note leaves out such
-a topic.
+value of the topic's setting `retention.ms`. If the topic has no such limit, or also has the setting
+`retention.bytes` or `retention.hold`, MS would not show when records expire. So the note leaves out
+such a topic.
 """
 
 from __future__ import annotations

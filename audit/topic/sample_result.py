@@ -58,14 +58,15 @@ class SampleResult:
     """The result for one topic, one output and one day of samples. day: the begin of the day (UTC),
     in ms.
 
-    compared: how many lines of samples were compared. An earlier result may count differences that
-    it does not list. As long as these still count, `compared` is at least as great as in that
-    result. equal: how many rows and records are equal to their samples. differing: how many rows
-    and records differ; there may be more. differences: the first DIFFERENCES_MAX of them.
+    compared: how many lines of samples were compared. If unlisted differences of an earlier result
+    still count, `compared` is not smaller than in that result, even if fewer lines were compared.
+    equal: how many rows and records are equal to their samples. differing: how many rows and
+    records differ; there may be more. differences: the first DIFFERENCES_MAX of them.
 
-    unlisted_least, unlisted_greatest: the least and the greatest event time (ms) that these lines
-    can have: lines with a difference that is not listed, and lines whose row or record is not known
-    to have the line's event time. Both are 0 if there are no such lines."""
+    unlisted_least, unlisted_greatest: the result does not say which event time a line has, if the
+    line's difference is not listed, or if its row or record may have another event time. These are
+    the least and the greatest event time (ms) that such lines can have; both are 0 if there are
+    no such lines."""
 
     time_ms: int
     host: str

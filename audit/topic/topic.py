@@ -49,9 +49,10 @@ def ensure(client: Client, pause: Callable[[float], object]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A record of an audit topic. sent_ms: the timestamp that the sender has set; None if the
-    broker has replaced it with the time of the append. appended_ms: this time of the append; None
-    if the broker has not replaced the timestamp."""
+    """A record of an audit topic. The record's timestamp is either `sent_ms`, which the sender has
+    set, or `appended_ms`: the time of the append, with which the broker has replaced the sender's
+    timestamp. The other of the two fields is None.
+    """
 
     tp: TopicPartition
     offset: int

@@ -171,10 +171,9 @@ class _SourceSearch:
     def _take_host_lines(
         self, host_lines: Iterable[_HostLine], matched: Mapping[Point, Point]
     ) -> None:
-        """Adds the lines that were found in the host's files, but of which no record was found. If
-        a record was found, only adds the text to its line, which was added before. matched: for
-        each point (byte of a file) for which a record was found, the point of the record's first
-        byte.
+        """Adds the lines that were found in the host's files. If a line's record was found, the
+        line was added before, so only its text is added. matched: each key is a point (a byte of a
+        file) for which a record was found; the value is the point of the record's first byte.
         """
         for line in host_lines:
             known = next((matched[x] for x in line.points if x in matched), None)
@@ -220,9 +219,10 @@ class _SourceSearch:
     ) -> set[Point]:
         """Returns those points (bytes of log files) in `unmatched` that belong to lines from before
         the time span. The agent sends the records of a file in the order of its bytes. So if a
-        point lies before the file's first record with an event time in the span, its line is older.
-        If there is no such record of the file, this function looks for the point's record in the
-        ranges `earlier`: the offsets before the first record in the span."""
+        point lies before the file's first record with an event time in the span, the point's line
+        is from before the span. If the file has no record in the span, this function looks for the
+        point's record in `earlier`: the offsets before each partition's first record in the span.
+        """
         begun = search.begun
         old = {x for x in unmatched if x.byte < begun.get((x.agent, x.file), 0)}
         unclear = {x for x in unmatched if (x.agent, x.file) not in begun}
@@ -248,8 +248,8 @@ class _SourceSearch:
 
     def _take_row(self, topic: LoadedTopic, row: LineRow, bare: Iterable[Point]) -> None:
         """Adds a row to the line from which it was made; adds this line if it is new. bare: the
-        positions at which those lines of the log file begin of which no record was found. The row
-        may come from one of these lines.
+        lines of the log file for which no record was found, each as the position of a byte of the
+        line. The row may come from one of these lines.
         """
         point = Point(row.origin.agent, row.origin.file, row.origin.first)
         point = next((x for x in bare if is_at(row.origin, x)), point)

@@ -93,8 +93,8 @@ def int64_of(column: pa.ChunkedArray) -> Int64s:
 
 
 def _may_have(group: Any, names: Iterable[str], question: RowQuestion) -> bool:
-    """Returns whether, according to its statistics, a row group may have a row that matches the
-    question.
+    """Returns whether a row group may have a row that matches the question, as far as the
+    statistics of the group show.
     """
     bounds = bounds_of(group)
     agents = bounds.get("_agent")

@@ -72,12 +72,12 @@ def trace_file(
     """Returns the stories (see the module's docstring) of the lines that contain `place.byte` of a
     file. A path may have had several file ids, for example because of rotation, and each of them
     may have such a line. Returns a story for each of these lines that has a record or a row. If
-    there are none, returns a story for each line that can be read on this host, or else a story for
-    the newest file id only.
+    there are none, returns a story for each line that can be read on this host. If there are no
+    such lines either, returns one story, for the newest file id.
 
-    topics: only files of these topics; None for all. since_ms: search the part of the logs from
-    this event time on first; None for a time shortly before the file's announcement. Raises
-    UsageError if nobody announced such a file."""
+    topics: only files of these topics; None for all. since_ms: the search in the logs begins with
+    the records from this event time on; None stands for a time shortly before the file's
+    announcement. Raises UsageError if nobody announced such a file."""
     names = named(site, place, topics)
     stories = [
         follow(site, each, Point(each.agent, each.file, place.byte), since_ms)
@@ -167,9 +167,9 @@ def follow(
     record: LineRecord | None = None, read_in: str | None = None,
 ) -> Story:  # fmt: skip
     """Returns the story of the line that contains `point`. name: names the file of `point`.
-    since_ms: search the part of the logs from this event time on first; None for a time shortly
-    before the file's announcement. record, read_in: the line's record and the name of the cluster
-    from which it was read, if they are known.
+    since_ms: the search in the logs begins with the records from this event time on; None stands
+    for a time shortly before the file's announcement. record, read_in: the line's record and the
+    name of the cluster from which it was read, if they are known.
     """
     source = name.source
     assert source is not None

@@ -8,7 +8,7 @@ within the session's timeout, because every wait in `skidway.coordination` is bo
 
 If the session was lost, the broker waits for a new session. Then it registers again and reads the
 whole catalog, and repeats these two steps until both succeed. Jobs that the loop submitted in the
-lost session are not done any more, because another broker may be the controller since then.
+lost session are not done any more, because another broker may have become the controller meanwhile.
 """
 
 from __future__ import annotations
@@ -123,9 +123,10 @@ class ZooKeeperSession:
     @property
     def is_doubtful(self) -> bool:
         """Whether ZooKeeper may have ended the session, so that another broker may be the
-        controller. kazoo notices a broken connection within two thirds of the session's timeout, so
-        in the last third the session still exists and the result is False. After that, the result
-        is True until the catalog has been read again."""
+        controller. kazoo notices a broken connection within two thirds of the session's timeout. So
+        when kazoo notices it, the session exists for at least another third of the timeout, and for
+        this time the result is False. Then the result is True until the catalog has been read
+        again."""
         at = self._interrupted_at
         return at is not None and self._clock.monotonic() - at >= self._doubtful_after_s
 

@@ -95,7 +95,7 @@ def delete_group(coordinator: Coordinator, group: str) -> None:
     The transaction also deletes the node under which Skidway's own consumers register. So if a
     consumer registers at the same time, either the deletion fails, or the consumer begins with an
     empty group. If a group has too many nodes for one transaction, the broker deletes it in several
-    transactions, the first of which deletes that node.
+    transactions. The first of them deletes the node under which consumers register.
     """
     path, ids = group_nodes.group_path(group), group_nodes.ids_path(group)
     with answered(coordinator) as client:

@@ -315,8 +315,8 @@ class Group:
         member.take(joining)
         self._renew(now, member)
         if self.state is GroupState.STABLE and choose_protocol(self.roster) == self.protocol:
-            # The member keeps its assignment. Even if it was the leader, the answer does not tell
-            # it so, because a client that knows that it is the leader would make new assignments.
+            # The member keeps its assignment. If it was the leader, it still is, but the answer
+            # does not say so: a client that knows that it is the leader would make new assignments.
             answer = replace(self._joined(member), members=(), leader=led_by or "")
             self._held[self._store()] = (token, answer)
             return

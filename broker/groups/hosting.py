@@ -214,8 +214,8 @@ class HostedGroups:
                 return ErrorCode.COORDINATOR_NOT_AVAILABLE
             group.restore(now, record)
             hosted.empty_since_ms = record.empty_since_ms
-            # If the stored record lacks members because it would have been too large, the broker
-            # must store the group again when the group has no members.
+            # If the record was too large with its members, it was stored without them. Then the
+            # broker must store the group again when the group has no members any more.
             hosted.unstored = bool(record.omitted)
         self.hosted[group_id] = hosted
         self._set_timer(hosted)

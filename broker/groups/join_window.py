@@ -20,8 +20,9 @@ class JoinWindow:
     def __init__(self, initial_delay_s: float) -> None:
         self.until = 0.0
         self.is_delaying = False
-        """Whether the group waits for further members although all known members have joined,
-        because it was empty before."""
+        """A group that was empty waits for further members, even if all known members have joined.
+        `is_delaying` is true during this wait.
+        """
         self._delay_s = initial_delay_s
         self._left_s = 0.0
         self._newcomers = False

@@ -85,7 +85,7 @@ class Member:
     @property
     def is_parked(self) -> bool:
         """Whether the member waits for an answer from the broker. A waiting member sends nothing,
-        so its silence does not mean that it is dead. A new member does not count as waiting: it is
+        so its silence does not mean that it is dead. A new member does not count as waiting. It is
         removed if its first join is not answered until `deadline`.
         """
         return self.sync is not None or (self.join is not None and not self.is_new)

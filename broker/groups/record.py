@@ -29,9 +29,9 @@ class GroupRecord:
     the group has had no members; 0 while it has members.
 
     omitted: the number of members that were left out because the document would have been too
-    large. ids_version: the version that the children of the group's `ids` node had when the broker
-    saw that the node has no children. (Consumers that coordinate through ZooKeeper register as
-    children of this node.)
+    large. ids_version: consumers that coordinate through ZooKeeper register as children of the
+    group's `ids` node. The broker has seen that the node has no children, and `ids_version` is the
+    version of the children at that time.
     """
 
     generation: int

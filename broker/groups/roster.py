@@ -44,8 +44,9 @@ class Roster:
 
     @property
     def have_all_joined(self) -> bool:
-        """Whether all members have joined the next generation, and so has every client that got a
-        member id from the broker."""
+        """Whether all members, and all clients that got a member id from the broker, have joined
+        the next generation.
+        """
         return not self.given and all(each.join is not None for each in self.members.values())
 
     def static_id(self, instance_id: str | None) -> str | None:

@@ -66,11 +66,11 @@ and return results.
 
 Durability: bytes are appended with one `pwritev` for each partition in each turn of the loop, and
 *flushed* (fsync) when a request waits for the flush, or after `flush.messages` or `flush.ms`.
-Before an fsync begins, the broker notes the offset up to which it has written, because the fsync
-makes all records below this offset durable. The flush includes every file that was written since
-the last flush. If a file was created or renamed, the flush also includes its directory. Consumers
-get only flushed records, so a crash never removes a record that a consumer got. A failed fsync
-takes the whole log directory offline: after a failed fsync, the kernel may have dropped the
+Before an fsync begins, the broker notes the offset up to which it has written. When the fsync is
+done, all records below this offset are durable. The flush includes every file that was written
+since the last flush. If a file was created or renamed, the flush also includes its directory.
+Consumers get only flushed records, so a crash never removes a record that a consumer got. A failed
+fsync takes the whole log directory offline. After such a failure, the kernel may have dropped the
 unwritten pages, so a second fsync could succeed although the data is not on disk.
 
 The broker decides by the time of the append when it rolls (closes) a segment, when a segment

@@ -8,9 +8,9 @@ The formats are Kafka's. A checkpoint file looks like this::
     hdfs-logs 0 1200            topic, partition, offset
     hdfs-logs 1 1187
 
-All these files are written atomically. A checkpoint only saves the broker work at its start, so a
-damaged checkpoint is treated as empty: without a recovery point, the broker reads the whole log
-again. But meta.properties says to which broker the data belongs, and partition.metadata says to
+All these files are written atomically. A checkpoint only saves the broker work at its start. So a
+damaged checkpoint is treated as empty. The broker then has no recovery point, and reads the whole
+log again. But meta.properties says to which broker the data belongs, and partition.metadata says to
 which topic. If one of these two files is damaged, the broker refuses to use the data.
 """
 

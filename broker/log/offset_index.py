@@ -73,7 +73,7 @@ class OffsetIndex:
 
     def cut_tail(self, position: int) -> None:
         """Removes the entries of batches that begin at `position` or later. Called if the write of
-        these batches has failed; their entries are still in memory only.
+        these batches has failed. At that time their entries are only in memory.
         """
         tail = self._entries.tail
         while tail and tail[-1][1] >= position:

@@ -94,9 +94,9 @@ class OffsetLookup:
         if offset == segment.base_offset and segment.size:
             return segment, 0
         place = self._positions.get(offset)
-        # A remembered position may be the end of a segment. If the segment was closed since then,
-        # no batch begins at this position, so it must not be used. In this case `segment.find`
-        # finds no batch, and the result is the start of the next segment.
+        # A remembered position may be the end of a segment. If the log has begun a new segment
+        # since then, no batch begins at this position, so the position is not used. In this case
+        # `segment.find` finds no batch, and the result is the start of the next segment.
         grows = segment is self._segments[-1]
         if place and place[0] == segment.base_offset and (grows or place[1] < segment.size):
             return segment, place[1]

@@ -42,9 +42,9 @@ from skidway.kafka.batch import NO_PRODUCER_ID, BatchHeader, next_sequence
 BATCHES_KEPT = 5
 GIVEN_ID_END = 1 << 62
 """Brokers assign only producer ids below this limit. A new id is higher than every id in the logs
-that is below the limit. Ids in the logs at or above the limit are ignored: they come from clients,
-which may send any id, so one batch with the largest possible id would otherwise leave no id for
-other producers.
+that is below the limit. Ids in the logs at or above the limit are ignored. They come from clients,
+which may send any id. If they were not ignored, one batch with the largest possible id would leave
+no ids for new producers.
 """
 CRC_UNKNOWN = 0
 """The value for an unknown CRC. With LogAppendTime, the broker changes the timestamps in a
@@ -143,8 +143,8 @@ class ProducerState:
 
     def go_on(self, later: ProducerState) -> None:
         """Adds the state `later`, which was computed from the batches after those of this state.
-        Because a producer's epoch never decreases, the result is the same as if `update` had been
-        called on this state for each of these batches.
+        The result is the same as if `update` had been called on this state for each of these
+        batches, because a producer's epoch never decreases.
         """
         for producer_id, each in later.producers.items():
             known = self.producers.get(producer_id)

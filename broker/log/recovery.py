@@ -24,12 +24,12 @@ Recovery divides invalid bytes into three kinds:
                   nothing.
 
 A log that ends before its recovery point is also damaged: a file is missing or has lost its end.
-Recovery does not read segments that end before the recovery point, but each of them must end where
-the next segment begins. (If a segment ends exactly at the recovery point, recovery reads it,
-because its indexes may not be on disk yet.) In a mirror's log, offsets may be missing within a
-segment or between two segments, but only offsets that the topic's settings list as gaps. Recovery
-makes an index again if it is missing, partial or too short. Recovery also makes an index again if
-the index's last entry does not match its batch.
+Recovery does not read segments that end before the recovery point. It only checks that each of them
+ends where the next segment begins. (If a segment ends exactly at the recovery point, recovery reads
+it, because its indexes may not be on disk yet.) In a mirror's log, offsets may be missing within a
+segment or between two segments. This is no damage if the topic's settings list these offsets as
+gaps. Recovery makes an index again if it is missing, partial or too short. Recovery also makes an
+index again if the index's last entry does not match its batch.
 
 Recovery calls fsync for the valid batches before they count as flushed.
 """
@@ -146,8 +146,9 @@ def _load_segments(opening: Opening) -> list[Segment]:
 
 
 def _is_left_over(segments: Sequence[Segment], end_offset: int, opening: Opening) -> bool:
-    """Returns whether `segments`, the last segments of a log, are empty files whose first base
-    offset does not follow `end_offset`, the end of the log before these segments.
+    """Returns whether the last segments of a log (`segments`) are empty files that do not belong
+    there: the first of them begins neither at `end_offset`, where the log before them ends, nor
+    after an allowed gap.
 
     Such segments have two possible causes. A crash after a roll may lose whole unflushed batches of
     the old segment, or a roll that failed before its end may leave an empty file behind.

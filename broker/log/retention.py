@@ -10,9 +10,9 @@ log end offset, so this offset is not lost.
 
 The consumer groups in the topic's setting `retention.hold` delay the expiration of segments.
 `held_from` is the lowest offset that one of these groups still needs. A segment with records at
-this offset or later is kept although `retention.ms` or `retention.bytes` would delete it, but not
-if it is older than `retention.hold.max.ms`, or if the newer segments together still have
-`retention.hold.max.bytes` or more.
+this offset or later is kept, even if `retention.ms` or `retention.bytes` would delete it. This has
+two limits: such a segment expires if it is older than `retention.hold.max.ms`, or if the newer
+segments together still have `retention.hold.max.bytes` or more.
 """
 
 from __future__ import annotations

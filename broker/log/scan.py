@@ -161,11 +161,13 @@ def is_cut_short(descriptor: int, position: int, end: int) -> bool:
 
 def was_never_written(descriptor: int, position: int, end: int) -> bool:
     """Returns whether a part of the batch at a position never reached the disk. The result is true
-    if a page of the batch contains only zeros (for the first page: only zeros from `position` on).
+    if a page of the batch contains only zeros. Of the first page, only the bytes from `position` on
+    matter.
 
     A flush of the file would have written this page to the disk. So neither this page nor the bytes
-    after it were ever flushed. On the first page, at least twelve bytes must be zero: a valid batch
-    never begins with twelve zero bytes, because they contain its length, which is never zero.
+    after it were ever flushed. The first page counts only if it has at least twelve bytes of the
+    batch. A valid batch never begins with twelve zero bytes, because these bytes contain its
+    length, which is never zero.
     """
     page_end = (position // PAGE_BYTES + 1) * PAGE_BYTES
     head = os.pread(descriptor, page_end - position, position)

@@ -165,8 +165,8 @@ class Segment:
             return self._find_from(0, offset)
 
     def boundary_before(self, position: int) -> Boundary:
-        """Of the batches that have an index entry and begin at `position` or before it, returns the
-        beginning of the last one. If there is none, returns the segment's beginning.
+        """Returns the beginning of a batch that begins at `position` or before it: the last such
+        batch that has an index entry. If there is none, returns the segment's beginning.
 
         Raises OSError.
         """

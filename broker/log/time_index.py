@@ -72,7 +72,7 @@ class TimeIndex:
 
     def cut_tail(self, offset: int) -> None:
         """Removes the entries for `offset` and later offsets. Called if the write of the batches
-        with these offsets has failed; their entries are still in memory only.
+        with these offsets has failed. At that time their entries are only in memory.
         """
         tail = self._entries.tail
         while tail and tail[-1][1] + self._base_offset >= offset:

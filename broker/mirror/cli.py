@@ -71,9 +71,8 @@ def _status(args: argparse.Namespace) -> int:
 def with_unserved(document: Mapping[str, Any]) -> list[Source]:
     """Returns the mirrors in a /health document, and adds to each the key `unserved`: those
     partitions of the mirror that the broker does not serve, each with the reason. A broker does not
-    serve a partition, for example, after the loss of a disk. These partitions are not among the
-    partitions that /health calls stopped, because copying continues as soon as the broker serves
-    them again."""
+    serve a partition, for example, after the loss of a disk. /health does not call these partitions
+    stopped, because copying continues as soon as the broker serves them again."""
     unserved = document.get("stopped_partitions", {})
     return [
         {

@@ -115,9 +115,9 @@ class Follower:
 
     def position(self) -> int:
         """Returns the offset from which to fetch in the source: the log start offset of the source,
-        if it is above the end of the mirror's log. Otherwise, returns the last offset of the last
-        batch in the mirror's log if the state is CHECKING, and the end of this log in all other
-        states.
+        if it is above the end of the mirror's log. Otherwise, the result depends on the state: in
+        the state CHECKING, it is the last offset of the last batch in the mirror's log; in all
+        other states, it is the end of this log.
         """
         if self._source_start is not None:
             return self._source_start
@@ -184,8 +184,9 @@ class Follower:
 
     def nothing_there(self, high_watermark: int) -> NameGap | None:
         """Returns what to do if the source has no batch at the fetched offset yet; None if there is
-        nothing to do. If all records of the source have expired, so that its log begins and ends at
-        that offset, the follower stores the gap at once, without waiting for the next batch.
+        nothing to do. If all records of the source have expired, its log begins and ends at the
+        fetched offset. Then the follower stores the gap at once, without waiting for the next
+        batch.
         """
         if self._source_start is None or high_watermark > self._source_start:
             return None

@@ -87,9 +87,9 @@ class SourceTopics:
 
     def _compare_name(self, cluster: Cluster) -> None:
         """Compares the source cluster's name in the settings of its brokers with its name in this
-        broker's settings. The round continues only if the names are the same: the messages of
-        agents and counters to the audit contain the name from the settings of the source's brokers,
-        and with another name here the audit would not find these messages.
+        broker's settings. The round continues only if the names are the same. Agents and counters
+        write the name from the settings of the source's brokers into their messages to the audit.
+        If this broker used another name, the audit would not find these messages.
 
         Some brokers, for example those of Apache Kafka, report no name. In this case the name in
         this broker's settings counts as correct.

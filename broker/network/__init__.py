@@ -30,7 +30,7 @@ kernel copies them from the page cache with `sendfile`. The broker makes no othe
 There are limits for the size of a frame (`socket.request.max.bytes`), for the requests of one
 connection that are handled but not answered (`queued.max.requests`), and for answers in memory. A
 frame that is too large closes its connection. The loop stops reading from a connection in two
-cases: if the connection has reached one of the other limits, or if it has whole requests that are
-not handled yet. Idle connections are closed. A bad frame closes only the connection on which it
-came. The broker counts the connections that it closes, by reason.
+cases: if the connection has reached its limit of unanswered requests or of answers in memory, or if
+it has whole requests that are not handled yet. Idle connections are closed. A bad frame closes only
+the connection on which it came. The broker counts the connections that it closes, by reason.
 """

@@ -35,12 +35,14 @@ memory until their connection is served.
 RECEIVE_BYTES_MIN: Final = 1 << 15
 LENGTH_BYTES: Final = 4
 EAGER_BYTES: Final = 1 << 13
-"""If a frame is at least this long, at least this many bytes are allocated for it, even if only a
-few of its bytes have arrived."""
+"""A frame that is at least this long gets at least this many bytes of memory, even if only a few of
+its bytes have arrived.
+"""
 GROWTH: Final = 4
-"""If a frame has not arrived completely, it gets memory for at most this many times the number of
-bytes that have arrived. So a frame of 1 MiB needs no second allocation and copy if its first
-receive read RECEIVE_BYTES_MAX (256 KiB).
+"""Suppose that N bytes of a frame have arrived, and that the frame is not complete. Then it gets at
+most GROWTH times N bytes of memory. So if the first receive reads RECEIVE_BYTES_MAX (256 KiB), a
+frame of 1 MiB gets all of its memory at once, and its bytes need not be copied into a larger memory
+later.
 """
 
 _LENGTH = Struct(">i")
@@ -172,9 +174,10 @@ class Inbound:
         else:
             held = self._view[self._at : self._end]
             # If a frame was handled in this turn (`_at` is above 0), the next receive copies the
-            # unhandled bytes (`held`) back into the arena. Otherwise few bytes arrive on this
-            # connection at a time: the frame might still be incomplete after the next receive, and
-            # its bytes would have to be copied out of the arena again.
+            # unhandled bytes (`held`) back into the arena. If no frame was handled, few bytes
+            # arrive on this connection at a time. Then the frame might still be incomplete after
+            # the next receive, and its bytes would have to be copied out of the arena once more. So
+            # they are not copied back.
             self._carried = self._at > 0
             self._own = bytearray(self._capacity(held))
             self._own[:rest] = held

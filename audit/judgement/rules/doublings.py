@@ -18,9 +18,10 @@ event times the lines have:
 
 L's `at` is the number of the agent's last delta when it made L. If no delta between L's `at` and S
 has counts for a bucket, the bucket contains no such line. As long as there is no S, every later
-delta may count such lines. So while messages of both agents arrive, every bucket is in doubt. If
-the agent declared bytes lost or uncertain between L and a later seal, this seal does not prove that
-these bytes were read, because the agent may read them later. So such a seal does not count as S.
+delta may count such lines. So while messages of both agents arrive, every bucket is in doubt.
+Suppose that the agent declared bytes lost or uncertain after L. A seal after this declaration does
+not prove that the agent has read these bytes, because it may still read them. So such a seal does
+not count as S.
 
 The rule orders the messages of the two agents by the messages' times, which come from the clock of
 the agents' host. A second rule applies even if that clock was set back between two messages: a line

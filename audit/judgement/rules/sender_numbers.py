@@ -1,7 +1,7 @@
 """Finds, without I/O, missing messages of the senders whose counts the verdict uses. A missing
-message leaves a hole in the sender's message numbers. If it is a delta (a message with counts), it
-also leaves a hole in the chain of a bucket's deltas, because each delta names the previous delta of
-the same sender that has counts for the bucket.
+message leaves a hole in the sender's message numbers. The deltas (messages with counts) in which a
+sender counts records of one bucket form a chain: each names the one before it. So a missing delta
+also leaves a hole in a chain.
 """
 
 from __future__ import annotations
@@ -21,10 +21,11 @@ from skidway.audit.topic.messages import Tier
 def findings(
     facts: TopicFacts, agent: int, bucket: BucketId, tallies: Tallies
 ) -> Iterator[Finding]:
-    """Yields findings about the agent, in all of its epochs, and about all other senders whose
-    counts the verdict uses: if a message of the sender is missing or has expired, or if two
-    messages with the same number have different contents. There is no finding if such a message
-    cannot have counted records of the bucket. Also yields the findings of `counting_places`."""
+    """Yields findings about missing, expired and cloned messages. (Cloned messages are two messages
+    with the same number and different contents.) Looks at the messages of the agent, in all of its
+    epochs, and of all other senders whose counts the verdict uses. Leaves out messages that cannot
+    have counted records of the bucket. Also yields the findings of `counting_places`.
+    """
     for key in facts.epochs.get(agent, ()):
         yield from _of_sender(facts, key, bucket, tallies)
     for counting in facts.doubtful_places:
@@ -86,8 +87,9 @@ def _sealed_usably(facts: TopicFacts, key: SenderKey, bucket: BucketId) -> bool:
 
 
 def _overcome(facts: TopicFacts, key: SenderKey, start: int) -> bool:
-    """Whether a seal from a later epoch of an agent proves that no message of an earlier epoch
-    counts records of the bucket that begins at `start`. key: the agent and the earlier epoch."""
+    """Takes an agent and one of its epochs (`key`). Returns whether a seal of a later epoch proves
+    that no message of this epoch counts records of the bucket that begins at `start`.
+    """
     if key.tier is not Tier.AGENT:
         return False
     later = [x for x in facts.seals.get(agent_named(key.producer), ()) if x.epoch > key.epoch]
