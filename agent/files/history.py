@@ -109,7 +109,7 @@ class History:
         """Decides, for each path whose file has changed, which generations (rotated files) of the
         path the agent reads. Adds to `anchors`, for each path without a file, the newest of the
         files that the agent did not know before and now reads. Returns the names of new generations
-        of other paths: this look need not decide about these paths (see `Look.is_judged`).
+        of the paths about which this look need not decide (see `Look.is_judged`).
         """
         unjudged: set[str] = set()
         by_base = by_path(look.members)
@@ -214,9 +214,10 @@ class History:
         self, look: Look, base: str, names: Mapping[str, Member], fresh: Sequence[Found]
     ) -> bool:
         """Whether generations of the path that are younger than its newest known file may have been
-        deleted unread. If no earlier look has found a file at the path, the new generations
-        (`fresh`) decide: the answer is yes if one of them is older than every file of the path that
-        the agent knows from events, because more generations of that time may be gone.
+        deleted unread. Perhaps no earlier look has found a file at the path, but the agent knows
+        files of the path from events. Then the answer is yes if one of the new generations
+        (`fresh`) is older than all of these files, because more generations of that time may be
+        gone.
         """
         before = look.before.get(base)
         if before is None:

@@ -46,8 +46,8 @@ AFTER_QUOTE: Final = "a quoted value has text behind its last quotation mark"
 class CsvParser:
     """Cuts lines into the values of named columns. header: the text of a header line; None if a
     header consists of the names of the columns. skips_headers: whether headers are left out.
-    Headers that are not left out are rejected, as by earlier versions of the agent: intents that
-    such a version stored must still give the same records.
+    If headers are not left out, they are rejected. Earlier versions of the agent rejected headers,
+    and the intents that they stored must still give the same records.
     """
 
     def __init__(

@@ -323,8 +323,8 @@ def _ordered(
     looks: Sequence[_Look], *, is_noting: bool, is_fair: bool
 ) -> Iterator[tuple[_Look, int]]:
     """Yields the rows to judge, in their order; a row stands for a bucket. The newest buckets come
-    first. Buckets that already have a verdict and are not due yet come last. is_fair: whether
-    buckets that have waited for more steps come before all others."""
+    first. Buckets that already have a verdict and are not due yet come last. is_fair: if true, the
+    buckets that have waited for the most steps come before all others."""
     found = []
     for number, look in enumerate(looks):
         rows = look.topic.rows

@@ -36,8 +36,8 @@ from skidway.errors import SkidwayError
 
 DAY_MS = 86_400_000
 SETTLED_AFTER_MS = 2 * DAY_MS
-"""The digests (short hashes) of messages older than this can be deleted, and most seals older than
-this."""
+"""When a message is older than this, its digest (a short hash) can be deleted. Most seals that are
+older than this can be deleted, too."""
 
 DELETED_MAX = 20
 """The collecting thread deletes at most this many buckets at a time."""

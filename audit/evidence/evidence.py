@@ -63,8 +63,9 @@ class SealNote(NamedTuple):
 
     @property
     def vouched_until(self) -> int:
-        """The time up to which the agent vouches that nothing is missing. A seal never vouches for
-        lines that were written after the seal arrived."""
+        """The time up to which the agent vouches that nothing is missing. If the agent's clock was
+        ahead, this is the time at which the seal arrived: a seal cannot vouch for lines that were
+        written later."""
         return min(self.sealed_until, self.taken_ms)
 
 
