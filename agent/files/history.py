@@ -258,9 +258,10 @@ class History:
         return births[0] is not None and births[1] is not None and births[0] > births[1]
 
     def _lay_there(self, look: Look, base: str, name: str, found: Found) -> bool:
-        """Whether the file had the same name at the last look, so that it is not new. A copy with
-        bytes that a truncation removed counts as new even if it had its name at the last look: the
-        log itself still had these bytes then, so the agent did not need the copy.
+        """Whether the file had the same name at the last look, so that it is not new. A copy of the
+        log may have been there at the last look, when the agent did not need it, because the log
+        had the same bytes. If the log was truncated since then, the copy has the removed bytes and
+        counts as new.
         """
         if base in look.moment.truncated and self._known.is_rest(found, base):
             return False
@@ -405,7 +406,7 @@ class History:
 
     def _is_other_shape(self, look: Look, found: Found) -> bool:
         """Whether the compressed file `found` has the same time of change as a known file.
-        Compression programs keep this time, so such a compressed file contains the known file.
+        Compression programs keep this time, so `found` then probably contains the known file.
         """
         times = {each.changed_ns for each in look.before.values()}
         return is_time_of(found.changed_ns, times | self._known.changed_times(look.directory))

@@ -218,9 +218,9 @@ def _cut(lines: pa.StringArray, delimiter: str) -> _Cuts:
 def _odd_lines(data: bytes, quotes: Int64s, first: Int64s, end: Int64s, delimiter: int) -> Booleans:
     """Returns which lines have a quotation mark that is neither at the edge of a value nor doubled.
 
-    In any other line, the first, third, fifth quotation mark and so on begin a quoted part, and the
-    quotation mark after each of them ends the part. A doubled quotation mark counts as two: the
-    first ends a part, the second begins the next part.
+    In a line without such a quotation mark, the first, third, fifth quotation mark and so on begin
+    a quoted part, and the quotation mark after each of them ends the part. A doubled quotation mark
+    counts as two: the first ends a part, the second begins the next part.
     """
     text = np.frombuffer(data, np.uint8)
     line = np.searchsorted(end, quotes, side="right")

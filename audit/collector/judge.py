@@ -154,8 +154,8 @@ class Judge:
 
     def _take_changes(self) -> Mapping[Source, set[BucketId]]:
         """Returns, by topic, the buckets whose counts have changed or were deleted since the last
-        step. If the ledger does not know these buckets, marks all buckets to be judged, and returns
-        an empty mapping."""
+        step. If the ledger does not know which buckets have changed, marks all buckets to be
+        judged, and returns an empty mapping."""
         found = self._ledger.changed_buckets()
         gone = set() if found is None else {key[0] for keys in found.gone.values() for key in keys}
         if found is None or not self._is_counted or not gone.isdisjoint(self._starts):
