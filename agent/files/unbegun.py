@@ -44,8 +44,8 @@ class Unbegun:
         return list(self._files.values())
 
     def was_written(self, found: Found) -> bool:
-        """Whether a file without a file id has changed since the last look, and was at a path that
-        a pattern matches at that look. If so, a program has written to the file. Rotation may then
+        """Whether a file has changed since the last look, which found it without a file id at a
+        path that a pattern matches. If so, a program has written to the file. Rotation may then
         have copied and truncated the file, so that only the copy has the written bytes.
         """
         before = self._files.get(found.path)
