@@ -241,9 +241,9 @@ def find(
 
 
 def newest_of(state: StateDatabase, client: Client, clock: Clock) -> Newest | None:
-    """Returns the agent's newest message on the audit topic. Returns None if this process has just
-    made the agent's id, which is random: then no message has this id, and the search is left out,
-    because it would read the whole topic.
+    """Returns the agent's newest message on the audit topic. Returns None without a search if this
+    process has just made the agent's id. The id is random, so no message can have it, and the
+    search would read the whole topic.
     """
     if state.is_new:
         return None

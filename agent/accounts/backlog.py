@@ -7,14 +7,14 @@ with unsafe bytes. So it knows, to within TELL_EVERY_S (the time between two rep
 the first unsafe byte has been in the file. If a file already has unsafe bytes at the file's first
 report, the agent knows only that they were written no later than the last write to the file.
 
-The life of a file ends when the agent sees that the file has no name any more. If the agent had
-already announced the file's final length to the audit, it searches for the file only once an hour.
-Then the life ends one hour before the search that no longer found the file, or at the last write if
-this was later. The setting `deleted.after.ms` says how long files live. Without this setting, the
-agent looks at the files that were deleted last from the same directory, and expects that a file
-lives as long as the shortest-lived of them. If a file is already older, the report says that no
-time is left. The report says the same about a file that has no name any more: only the agent still
-has it open, so the file is lost when the agent ends.
+The life of a file ends when the agent sees that the file has no name any more. For a file whose
+final length is announced to the audit, the agent checks only once an hour whether the file still
+exists. If such a file is gone, its life counts as having ended one hour before this check, but not
+before the last write to the file. The setting `deleted.after.ms` says how long files live. Without
+this setting, the agent looks at the files that were deleted last from the same directory, and
+expects that a file lives as long as the shortest-lived of them. If a file is already older, the
+report says that no time is left. The report says the same about a file that has no name any more:
+only the agent still has it open, so the file is lost when the agent ends.
 """
 
 from __future__ import annotations

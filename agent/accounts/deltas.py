@@ -53,7 +53,7 @@ class Deltas:
         for key, each in sums:
             self._counts.put(key, each)
         self._losses = list(losses)
-        # by bucket: the number of the last delta, if the database does not have this number yet
+        # by bucket: the number of its last delta, until the transaction with this delta is durable
         self._touched: dict[BucketKey, int] = {}
         self.number = number
 

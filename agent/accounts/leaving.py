@@ -48,8 +48,8 @@ class Leaving:
         self.left = dict(left)
         self.done: set[str] = set()
         self.is_asked = False
-        # for each topic at rest (see the module's docstring): how many doubts about its files the
-        # agent had (`Noted.doubts`) when it decided that the topic's seal is a last word
+        # for each topic at rest (see the module's docstring): `Noted.doubts` of its last word, that
+        # is, how often the agent had doubted the bytes of the topic's files when it made this seal
         self._at_rest: dict[str, int] = {}
         self._kept: set[str] = set()
 

@@ -37,8 +37,9 @@ class SetBacks:
 
     def sealed(self, topic: str) -> None:
         """Notes that the topic's seal is sent. The seal vouches for all lines that were written
-        before `noted` was called for this seal. If the clock was not set back since that call, all
-        unread lines were written after the last set-back.
+        before the agent noted the file sizes (`noted`). If the clock was not set back after that,
+        every unread line was written after the last set-back, so the topic's greatest time is
+        forgotten.
         """
         if self._noted.get(topic) == self._count:
             self._greatest.pop(topic, None)

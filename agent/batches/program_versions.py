@@ -89,10 +89,10 @@ _version = cache(version)
 
 
 def _rules_of(recipe: Recipe) -> tuple[ShapeRule, ...]:
-    """Returns the recipe's rules. Returns no rules if this program refuses their text. If the text
-    is refused, `program_of` does not name SHAPE_VERSION (the version of the code that applies
-    rules), so the versions differ from those of the recipe. So the agent asks the brokers which
-    records of the recipe's intents they have.
+    """Returns the recipe's rules. Returns no rules if this program refuses their text. In this case
+    `program_of` leaves out SHAPE_VERSION (the version of the code that applies rules), and its
+    result differs from the versions in the recipe. Because of the difference, the agent does not
+    make the records of the recipe's intents again, but asks the brokers which of them they have.
     """
     try:
         return parse(recipe.shape)

@@ -84,9 +84,9 @@ def _cut(line: RejectedLine, limit: int) -> bytes:
     """Returns the line, cut to the limit. If the line is cut, it loses more than ENDS_MAX bytes
     (the most that a byte order mark and a terminator have), so that readers can distinguish a cut
     line from a line without its byte order mark and terminator. If a repaired line is too long,
-    returns only the text WITHHELD (`[withheld]`), because the `length` in its record is the length
-    of its envelope (the JSON object in the replay's file), so readers could not see from the length
-    that the line was cut.
+    returns only the text WITHHELD (`[withheld]`). Readers recognize other cut lines by the `length`
+    in the record, but for a repaired line this is the length of its envelope (the JSON object in
+    the replay's file).
     """
     if len(line.line) <= limit and not line.is_head:
         return line.line

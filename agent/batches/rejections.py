@@ -43,8 +43,9 @@ class Untold:
 
 @dataclass(slots=True)
 class _Half:
-    """How many lines came in one half of the time that the share covers, and how many of them were
-    rejected. since: the monotonic time (s) at which this half began."""
+    """The share of rejected lines is computed over two periods, one after the other. This is one of
+    the two: how many lines came in it, and how many of them were rejected. since: the monotonic
+    time (s) at which the period began."""
 
     since: float
     lines: int = 0

@@ -211,8 +211,8 @@ def _time_members(
 
 
 def _as_format(sample: Sample) -> Guess | None:
-    """Returns the proposal with that format of the catalog that fits best. Returns None if no
-    format can be used together with the other settings that this file needs (such as `container`).
+    """Returns the proposal with the format of the catalog that fits best. Returns None if no format
+    can be used together with the other settings that this file needs (such as `container`).
     """
     best: Guess | None = None
     for name, form in catalog.formats().items():
@@ -276,8 +276,8 @@ def _about_names(found: Guess) -> list[str]:
 
 def _as_timed(sample: Sample) -> Guess | None:
     """Returns the proposal for text whose records begin with a time, or have a time after a short
-    text; None if the records have no time. Several proposals may fit. Considers those that fit
-    nearly as many records as the best proposal does, and returns the most exact of these.
+    text; None if the records have no time. Several proposals may fit. Of those that fit nearly as
+    many records as the best of them, returns the most exact one.
     """
     texts = sample.strings
     proposals = [("text behind a time", each) for each in leading_texts.timed(texts)]

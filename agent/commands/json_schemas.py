@@ -24,8 +24,8 @@ from skidway.schemas.inference.inference import infer
 
 FAMILY_LEAST: Final = 3
 FAMILY_SHARE_MAX: Final = 0.5
-"""If a larger share of the lines has a member, the member is a column, whatever its name is (for
-example, `p50`, `p95` and `p99`)."""
+"""If more than this share of the lines has a member, the member is a column, whatever its name is
+(for example, `p50`, `p95` and `p99`)."""
 
 _ID: Final = re.compile(
     r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|(?<![0-9a-zA-Z])[0-9a-fA-F]{16,}|[0-9]+"

@@ -47,8 +47,8 @@ languages, hardly any letter is ASCII.
 """
 
 MIXED_MOST: Final = 0.1
-"""A file has lines in two encodings if some of its lines are not UTF-8, but of the lines that are
-not ASCII, more than this share is UTF-8.
+"""Suppose that some lines of a file are not UTF-8. If more than this share of the lines that are
+not ASCII is UTF-8, the file has lines in two encodings.
 """
 
 TOPIC_CHARACTERS_MAX: Final = 100

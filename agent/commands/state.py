@@ -68,7 +68,7 @@ def rows(shown: Mapping[str, Any]) -> tuple[list[dict[str, Any]], list[dict[str,
     files' ranges that were declared lost or uncertain. shown: the result of `show`. Ids are written
     as in the audit's sentences. If the end of a lost or uncertain range is unknown, "or more"
     follows the number of the file's lost or uncertain bytes. If several file ids have the same
-    path, each path is followed by what distinguishes its file id.
+    path, the path is followed by the inode and other facts that distinguish the file ids.
     """
     more = {(each["file"], each["fate"]) for each in shown["declared"] if each["end"] is None}
     files = [
@@ -226,9 +226,10 @@ def give_up(directory: Path, topic: str) -> str:
 
 def given_up(state: StateDatabase, topic: str) -> list[Intent]:
     """Gives up the intents (promised byte ranges) whose records can go to the topic, and returns
-    these intents. The agent sends none of them again unchanged. If the topic was not made again,
-    the agent later asks the brokers which records of these intents arrived. The agent sends the
-    missing records with the present settings of the intents' files.
+    these intents. The agent sends none of them again unchanged. If the topic was made again, the
+    agent declares their bytes uncertain at its next start. Otherwise it asks the brokers which
+    records of these intents arrived, and sends the missing records with the present settings of the
+    intents' files.
     """
     recipes = state.recipes()
     found = []

@@ -27,8 +27,8 @@ this share of its lines looks like that.
 """
 
 MIXED_LEAST: Final = 0.2
-"""If a smaller share of the lines has a JSON object after a prefix, `guess` treats these objects as
-parts of the messages."""
+"""If less than this share of the lines has a JSON object after a prefix, `guess` treats these
+objects as parts of the messages."""
 
 COLUMNS_LEAST: Final = 3
 PAIRS_LEAST: Final = 2
@@ -63,9 +63,9 @@ def as_csv(texts: Sequence[str]) -> dict[str, Any] | None:
         counts = Counter(len(each) for each in cut if isinstance(each, list))
         count, lines_of_count = counts.most_common(1)[0] if counts else (0, 0)
         is_regular = lines_of_count >= SHARE_LEAST * len(lines)
-        # Prefer a delimiter that cuts the first line into as many values as the other lines: if the
-        # first line is a header, it contains no decimal commas, which could look like delimiters in
-        # other lines.
+        # Prefer a delimiter that cuts the first line into as many values as the other lines. The
+        # other lines may have decimal commas, which look like delimiters. If the first line is a
+        # header, it has no decimal commas.
         found = len(cut[0]) == count if cut else False, count, delimiter
         if count >= COLUMNS_LEAST and is_regular and (best is None or found[:2] > best[:2]):
             best = found

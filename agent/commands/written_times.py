@@ -138,7 +138,7 @@ _EPOCHS: Final = (
     ),
 )
 """Times as numbers of seconds, milliseconds and so on since 1970. Only times from 2014 to 2033
-match, so that `guess` mistakes few other numbers with as many digits for times."""
+match, so that `guess` seldom takes another number for a time."""
 
 _DAYS: Final = tuple(Form(date, dates) for date, dates in _DATES)
 _CLOCKS: Final = tuple((Form(clock, (time,)), time) for clock, time in _TIMES)

@@ -133,9 +133,9 @@ class CountChanges(Changes):
         self.put_meta(notes.COUNTED_FROM, now_ms)
 
     def put_set_back(self, now_ms: int) -> None:
-        """Called if the clock may have been set back to `now_ms`. If the state says that a file's
-        lines were written after a time that is later than `now_ms`, this is no longer certain, so
-        the state forgets that time.
+        """Called if the clock may have been set back to `now_ms`. For each file, the state has a
+        time after which all its lines were written. If this time is later than `now_ms`, it is no
+        longer certain, so the state forgets it.
         """
         statement = "UPDATE meta SET value = min(value, ?) WHERE key = ?"
         self._do(statement, (now_ms, notes.COUNTED_FROM))

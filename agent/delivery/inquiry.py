@@ -19,10 +19,10 @@ row by one row for each part. Parts that are not sent keep their recipe. So afte
 looks for their records in the brokers' logs again. A part keeps the `read_ms` of its intent.
 
 The agent sends a part only if the present program begins a record at the part's first byte and ends
-a record at the part's end. The agent does not send a record that a partition would get after later
-records of its file. Since the settings are the same, only two kinds of records can come so late:
-those that a broker had refused, and those that the present program sends to another partition. The
-partition differs if the present program rejects other lines or finds another key.
+a record at the part's end. The agent does not send a record if its partition already has later
+records of the file. This concerns only two kinds of records: those that a broker had refused, and
+those that the present program sends to another partition than the earlier program. The partition
+differs if the present program rejects other lines or finds another key.
 """
 
 from __future__ import annotations
@@ -331,9 +331,9 @@ class Inquiry:
         tracked: TrackedFile,
         evidence: Evidence | None,
     ) -> list[_Verdict]:
-        """Returns what the agent does with each part of an intent, in the order of the bytes. If a
-        part is missing from the logs, `_plans` may divide it into smaller parts, which the result
-        then has in its place.
+        """Returns what the agent does with each part of an intent, in the order of the bytes. A
+        part whose records are missing from the logs may be divided by `_plans`; the result then has
+        the smaller parts.
         """
         why, unsure = asked.reason, Certainty.UNCERTAIN
         missing = [part for part in parts if part.fate is Fate.MISSING]

@@ -80,8 +80,8 @@ class Progress:
 
     def divided(self, intents: Iterable[int]) -> None:
         """Notes the new intents that replaced a divided intent, one for each of its parts. Nobody
-        knows at which offsets their records are, as for intents that were made before the agent
-        started. So no partition's floor moves until the checkpoint has passed the new intents.
+        knows at which offsets their records are. So no partition's floor moves until the checkpoint
+        has passed the new intents.
         """
         self._before.update(intents)
 

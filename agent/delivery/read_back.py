@@ -199,8 +199,8 @@ class Found:
             self._add(file, rows.tp, first, first + rows.length[chosen], rows.times[chosen])
 
     def gap(self, tp: TopicPartition) -> None:
-        """Notes that the next records of a partition cannot be read. Consumers may have read these
-        records earlier, and then dropped later records as repeats of them.
+        """Notes that the next records of a partition cannot be read. Consumers may have read them
+        while it was possible, and then dropped records behind the gap as repeats.
         """
         self.marks.gap(tp)
 

@@ -71,8 +71,8 @@ class Sought:
             missing.difference_update(zip(first[kept].tolist(), end[kept].tolist(), strict=True))
 
     def gap(self, tp: TopicPartition) -> None:
-        """Notes that the next records of a partition cannot be read. Consumers may have read these
-        records earlier, and then dropped later records as repeats of them.
+        """Notes that the next records of a partition cannot be read. Consumers may have read them
+        while it was possible, and then dropped records behind the gap as repeats.
         """
         self._marks.gap(tp)
 

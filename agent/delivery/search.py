@@ -164,8 +164,8 @@ class Search(Generic[W]):
 
     def status(self, past_at: float, now: float) -> dict[str, object]:
         """Returns, for /health, what the search waits for: the partitions that are not read yet,
-        and the seconds until a batch that was sent earlier can no longer arrive. past_at: the time
-        after which no such batch can arrive.
+        and the seconds until `past_at`. past_at: the time after which batches that were sent before
+        the search can no longer arrive.
         """
         if self.is_over:
             return {}

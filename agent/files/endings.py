@@ -122,8 +122,8 @@ class Endings:
     def _stood_still(self, tracked: TrackedFile) -> bool:
         """Whether the file had been unchanged for so long that it counts as read to its end (see
         STILL_FACTOR). If files were rotated since the last look, other files may have vanished
-        together with this file, and the answer is no. If the clock was set, only the time after
-        that moment counts.
+        together with this file, and the answer is no. If the clock was set, the file counts as
+        unchanged only from then on.
         """
         siblings = self._known.copies.born_at(tracked.birth.path)
         if sum(each.state is FileState.OPEN for each in siblings if each is not tracked) > 1:

@@ -7,11 +7,11 @@ has its first look at that time. The state remembers each pattern that had its f
 `start_at` is `beginning`. So if a file appears after the first look, neither a restart nor a change
 of `start_at` skips its bytes.
 
-If a pattern or the topic changes, no bytes are skipped at a path at which the agent looked earlier.
-If any earlier pattern matches a path, the agent has looked at this path before. So an unknown file
-at this path appeared later, for example after a rotation, and is read whole. An unknown rotated
-file of this path is read whole, too, if it changed after the last look; older rotated files were
-left unread before, so they are skipped.
+Suppose that a pattern or the topic changes. If an earlier pattern matches a path, the agent has
+already looked at this path, and skips no bytes of files there. An unknown file at the path appeared
+after that look, for example by a rotation, and is read whole. An unknown rotated file of the path
+is also read whole if it changed after the last look. Older rotated files were left unread before,
+so they are skipped.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ Look = tuple[str, str]
 """A topic, and a pattern of one of its sources."""
 
 Looked = tuple[str, str, tuple[str, ...]]
-"""A topic, a pattern of one of its sources, and the patterns of the paths that every look at this
-pattern has excluded."""
+"""A topic, a pattern of one of its sources, and those patterns of `exclude` that were set at every
+look at this pattern."""
 
 
 class FirstLooks:
@@ -58,8 +58,9 @@ class FirstLooks:
         self, sources: Sequence[TailedSource], known: Iterable[TrackedFile], now_ms: int
     ) -> None:
         """If this look is the first with some pattern, notes under which paths the agent has found
-        the known files. This shows whether the agent has already looked at a directory to which the
-        new pattern leads directly: an earlier pattern may have led there through a link.
+        the known files. The new pattern may lead directly to a directory to which an earlier
+        pattern led through a link. The noted paths then show that the agent has already looked
+        there.
         """
         self._now_ms = now_ms
         self._led = {}
@@ -109,9 +110,9 @@ class FirstLooks:
 
     def is_missed(self, topic: str, found: Found) -> bool:
         """Whether a file that is too old to be read changed since the last look at a topic's
-        patterns. A file that did so became too old only because no agent looked for a long time. If
-        nobody can know, the answer is no, because otherwise a clock that was set back would make
-        all old files new.
+        patterns. If it did, it is too old only because no agent looked for a long time. Nobody can
+        know this if there was no such look, or if the clock was set back since then. In these cases
+        the answer is no, so that the agent does not read all old files.
         """
         return self._changed(topic, found) is True
 

@@ -82,8 +82,8 @@ def copied_from(path: str) -> Iterator[str]:
 
 def _bases(plain: str) -> list[str]:
     """Returns the names that are left when the parts that rotation adds (numbers, dates) are
-    removed. First come the names from which parts at the end are removed, and then the names from
-    which parts before the file extension are removed.
+    removed. First come the names without parts at the end (`app.log` for `app.log.1`), and then the
+    names without parts before the file extension (`app.log` for `app-20260131.log`).
     """
     found = list(_stems(plain))
     ending = _ENDING.search(plain)

@@ -109,7 +109,7 @@ class History:
         """Decides, for each path whose file has changed, which generations (rotated files) of the
         path the agent reads. Adds to `anchors`, for each path without a file, the newest of the
         files that the agent did not know before and now reads. Returns the names of new generations
-        of other paths: this look need not decide about these paths (see `Look.is_judged`).
+        of the paths about which this look need not decide (see `Look.is_judged`).
         """
         unjudged: set[str] = set()
         by_base = by_path(look.members)
@@ -214,9 +214,10 @@ class History:
         self, look: Look, base: str, names: Mapping[str, Member], fresh: Sequence[Found]
     ) -> bool:
         """Whether generations of the path that are younger than its newest known file may have been
-        deleted unread. If no earlier look has found a file at the path, the new generations
-        (`fresh`) decide: the answer is yes if one of them is older than every file of the path that
-        the agent knows from events, because more generations of that time may be gone.
+        deleted unread. Perhaps no earlier look has found a file at the path, but the agent knows
+        files of the path from events. Then the answer is yes if one of the new generations
+        (`fresh`) is older than all of these files, because more generations of that time may be
+        gone.
         """
         before = look.before.get(base)
         if before is None:
@@ -257,9 +258,10 @@ class History:
         return births[0] is not None and births[1] is not None and births[0] > births[1]
 
     def _lay_there(self, look: Look, base: str, name: str, found: Found) -> bool:
-        """Whether the file had the same name at the last look, so that it is not new. A copy with
-        bytes that a truncation removed counts as new even if it had its name at the last look: the
-        log itself still had these bytes then, so the agent did not need the copy.
+        """Whether the file had the same name at the last look, so that it is not new. A copy of the
+        log may have been there at the last look, when the agent did not need it, because the log
+        had the same bytes. If the log was truncated since then, the copy has the removed bytes and
+        counts as new.
         """
         if base in look.moment.truncated and self._known.is_rest(found, base):
             return False
@@ -404,7 +406,7 @@ class History:
 
     def _is_other_shape(self, look: Look, found: Found) -> bool:
         """Whether the compressed file `found` has the same time of change as a known file.
-        Compression programs keep this time, so such a compressed file contains the known file.
+        Compression programs keep this time, so `found` then probably contains the known file.
         """
         times = {each.changed_ns for each in look.before.values()}
         return is_time_of(found.changed_ns, times | self._known.changed_times(look.directory))

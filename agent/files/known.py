@@ -20,8 +20,8 @@ from skidway.agent.values.tracked import TrackedFile
 # The class has many methods, because many questions about known files are answered from the same
 # dictionaries.
 class KnownFiles:
-    """Owns every TrackedFile. replaced: by path, the old file id of each file that has got a new id
-    since the last look; only of files that the agent did not have open when they got the new id.
+    """Owns every TrackedFile. replaced: by path, each file id that a new file id has replaced since
+    the last look, while the agent did not have the file open.
     """
 
     def __init__(self, host: Host, handles: Handles, directories: Directories) -> None:

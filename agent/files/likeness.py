@@ -90,8 +90,9 @@ def is_beginning_of(host: Host, found: Found, old: TrackedFile) -> bool:
 
 
 def begins_like(host: Host, path: str, old: TrackedFile) -> bool:
-    """Does the same as `has_bytes_of`, but raises no OSError. Returns True if nobody can know the
-    answer, and False if there is no file at `path`.
+    """Whether the file at `path` has the bytes that the agent has read of `old` (see
+    `has_bytes_of`). Raises no OSError. Returns True if nobody can know the answer, and False if
+    there is no file at `path`.
     """
     try:
         return has_bytes_of(host, path, old)

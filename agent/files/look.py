@@ -105,9 +105,9 @@ class Look:
     """What the agent knows about one directory during one look.
 
     since: by topic, the time (ms) that counts as the time of the last look by an earlier process.
-    before_ms: for a directory that no look has listed before, the time of the last look at the
-    other directories. before: the file that was at each path at the last look, or the path's anchor
-    (see `Place`). names_here: the names that the patterns found. others: unknown files, by
+    before_ms: only for a directory that no earlier look has listed: the time of the last look at
+    the other directories. before: the file that was at each path at the last look, or the path's
+    anchor (see `Place`). names_here: the names that the patterns found. others: unknown files, by
     directory. unresolved: paths whose known files may be in compressed files that could not be read
     yet.
     """
@@ -200,8 +200,9 @@ class Look:
         return min(first, now_ms)
 
     def since_ms(self, index: int) -> int:
-        """Returns the result of `looked_ms`, minus SLACK_MS, because times of change may be too
-        early by this much."""
+        """Returns the time (ms) of the last look at the directory (see `looked_ms`), minus
+        SLACK_MS. A file that changed after that look may have a time of change that is too early by
+        this much."""
         return self.looked_ms(index) - SLACK_MS
 
     def is_strange(self, path: str) -> bool:

@@ -72,9 +72,9 @@ class Recognition:
         self._now, self._now_ms = now, now_ms
 
     def mark_changed(self, files: Iterable[Found]) -> None:
-        """Notes the files that have no file id and were written since the last look. Such a file
-        may have been copied and truncated since its last write; then only the copy has the written
-        bytes.
+        """Notes the files that have no file id and were written since the last look. After the
+        write, rotation may have copied and truncated such a file. Then only the copy has the
+        written bytes.
         """
         self._truncated.update(found.path for found in files)
 
@@ -302,9 +302,9 @@ class Recognition:
         return self._begin(sighting, original, may_double=found.size) is not None
 
     def _is_put_off(self, sighting: Sighting, original: TrackedFile) -> bool:
-        """Whether a copy has to wait until the agent has noticed that its original was truncated.
-        The original was truncated if the copy has more bytes than the original has now. The copy's
-        unread bytes begin at the position up to which the original was read before the truncation.
+        """If a copy has more bytes than its original has now, the original was truncated. Returns
+        whether the copy has to wait, so that the agent notices the truncation first. The agent then
+        reads the copy from the position up to which it had read the original.
         """
         found, source = sighting.found, sighting.source
         is_undecided = original.is_replaying or original.is_unproven

@@ -260,8 +260,8 @@ class Rotations:
     def _name(
         self, directory: str, here: Mapping[str, Found], moment: Moment, error: OSError
     ) -> None:
-        """Reports a directory that cannot be listed. Makes one report for each path in the
-        directory that leads to another file than at the last look, for the path's topic.
+        """Reports that a directory cannot be listed. Makes a report for each path in it that leads
+        to another file than at the last look; the report is for the path's topic.
         """
         place = self._places.get(directory)
         if place is None:
@@ -426,8 +426,10 @@ class Rotations:
 
 
 def _lay_between(there: Found, now: Found, since_ms: int, *, is_set_back: bool) -> bool:
-    """Whether the file `there` was made since the last look and, according to the clock, before the
-    file that is at the path now.
+    """Whether the file `there` was made since the last look, and before the file `now`, which is at
+    the path now. If one of the times of birth is unknown, returns whether `there` was changed since
+    the last look. is_set_back: whether the clock was set back, so that the order of the two births
+    is not known.
     """
     since_ns = (since_ms - SLACK_MS) * 1_000_000
     if there.born_ns is None or now.born_ns is None:

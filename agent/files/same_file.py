@@ -102,8 +102,8 @@ def copied(*, births: tuple[int | None, int | None], is_in_place: bool, count: i
 
 def is_time_of(changed_ns: int, times: Iterable[int]) -> bool:
     """Whether a time of change equals one of the times (ns). Programs that copy a file's time may
-    round it down to µs or seconds. So if `changed_ns` is a whole number of µs or seconds, it also
-    equals each time that becomes `changed_ns` when it is rounded down.
+    round it down to µs or seconds. So if `changed_ns` is a whole number of µs or seconds, each time
+    is rounded down in the same way before the two are compared.
     """
     units = [unit for unit in (1, 1_000, 1_000_000_000) if changed_ns % unit == 0]
     return any(changed_ns == each - each % unit for each in times for unit in units)

@@ -94,10 +94,11 @@ class Views:
     """How patterns lead into a real directory.
 
     directories: the paths under which patterns reach the directory. links: for the name of a file
-    in the directory, the path of the link that leads to the file. If rotation may have made this
-    name from another name, `links` has the link's path under the other name, too. numbered: by
-    the `shape` of a file's name (the name without its numbers), the path of the link that leads to
-    the file. The next log has another number, but the same shape (kubelet's `0.log`, `1.log`).
+    in the directory, the path of the link that leads to the file. If the name is `app.log.1`,
+    `links` has the link's path under `app.log`, too, because rotation may have renamed the file.
+    numbered: by the `shape` of a file's name (the name without its numbers), the path of the link
+    that leads to the file. Successive logs such as kubelet's `0.log` and `1.log` have the same
+    shape.
     """
 
     directories: list[str] = field(default_factory=list)
@@ -193,8 +194,8 @@ def member_of(path: str, sources: Sequence[TailedSource]) -> Member | None:
 def topics_of(
     members: Mapping[str, Member], left: Iterable[str], sources: Sequence[TailedSource]
 ) -> set[str]:
-    """Returns the topics of the generations in a directory, and the topics whose patterns match the
-    paths in `left`. These paths lead to another file than at the last look.
+    """Returns the topics of the generations in a directory, and each topic with a pattern that
+    matches a path in `left`. left: the paths that lead to another file than at the last look.
     """
     topics = {sources[each.source].topic for each in members.values()}
     return topics | {each.topic for each in sources for path in left if means(each, path)}

@@ -44,8 +44,8 @@ class Restless:
 
 
 def look_again(before: Restless, seen: Seen, now: float, now_ms: int) -> Restless | None:
-    """If the directory changed just now, returns the value with which the next look at the
-    directory must be compared. Returns None if this look can be trusted.
+    """Returns None if this look at the directory can be trusted. If it cannot, because the
+    directory changed just now, returns the value to which the next look must be compared.
 
     before: the value from the last look. now: the monotonic time (s).
     """

@@ -44,9 +44,9 @@ class Unbegun:
         return list(self._files.values())
 
     def was_written(self, found: Found) -> bool:
-        """Whether the last look found the file, without a file id, at a path that a pattern
-        matches, and the file has changed since then. If so, rotation may have copied and truncated
-        the file after a program wrote to it, and only the copy has the written bytes.
+        """Whether a file has changed since the last look, which found it without a file id at a
+        path that a pattern matches. If so, a program has written to the file. Rotation may then
+        have copied and truncated the file, so that only the copy has the written bytes.
         """
         before = self._files.get(found.path)
         if before is None or before.base is not None:

@@ -143,8 +143,8 @@ def settled(pieces: Sequence[Piece]) -> list[Piece]:
 
 
 def _text_follows(pieces: Sequence[Piece]) -> bool:
-    """Whether the next piece that does not stand for blanks is a text that may be empty, and more
-    such pieces follow it.
+    """Leaves out the pieces that stand for blanks. Returns whether the first of the other pieces is
+    a text that may be empty, and at least one more piece follows it.
     """
     read = [piece for piece in pieces if piece.kind != "mark" and piece.name != " "]
     return len(read) > 1 and read[0].kind == "text" and TEXT in read[0].regex

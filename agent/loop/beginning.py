@@ -23,8 +23,8 @@ def check_cluster(
     destinations: Sequence[Destination],
     open_topics: set[str],
 ) -> None:
-    """Raises StateRefused if the state has lines that are not acknowledged and were to be sent to
-    another cluster, or to a topic that was deleted and made again since.
+    """Raises StateRefused if lines on their way to a topic are not acknowledged yet, and the agent
+    now sends to another cluster, or the topic was deleted and made again.
     """
     if not open_topics:
         return

@@ -264,8 +264,9 @@ def _of_json(line: bytes) -> tuple[bytes, bytes, bytes, bool]:
     try:
         if not _is_shallow(line):
             return b"", b"", b"", False
-        # If a NUL is among the first bytes, `json.loads` would read the bytes as UTF-16, in which
-        # `_is_shallow` sees wrong quotes.
+        # The line is decoded here, because `json.loads` takes bytes with a NUL near the beginning
+        # for UTF-16. `_is_shallow` has read the bytes as UTF-8, so it may have seen other quotation
+        # marks.
         wrapped: Any = json.loads(line.decode("utf-8-sig", "surrogatepass"))
         text, stream, time = (wrapped[name] for name in ("log", "stream", "time"))
         return text.encode(), stream.encode(), time.encode(), stream in ("stdout", "stderr")

@@ -46,8 +46,8 @@ AFTER_QUOTE: Final = "a quoted value has text behind its last quotation mark"
 class CsvParser:
     """Cuts lines into the values of named columns. header: the text of a header line; None if a
     header consists of the names of the columns. skips_headers: whether headers are left out.
-    Headers that are not left out are rejected, as by earlier versions of the agent: intents that
-    such a version stored must still give the same records.
+    If headers are not left out, they are rejected. Earlier versions of the agent rejected headers,
+    and the intents that they stored must still give the same records.
     """
 
     def __init__(
@@ -218,9 +218,9 @@ def _cut(lines: pa.StringArray, delimiter: str) -> _Cuts:
 def _odd_lines(data: bytes, quotes: Int64s, first: Int64s, end: Int64s, delimiter: int) -> Booleans:
     """Returns which lines have a quotation mark that is neither at the edge of a value nor doubled.
 
-    In any other line, the first, third, fifth quotation mark and so on begin a quoted part, and the
-    quotation mark after each of them ends the part. A doubled quotation mark counts as two: the
-    first ends a part, the second begins the next part.
+    In a line without such a quotation mark, the first, third, fifth quotation mark and so on begin
+    a quoted part, and the quotation mark after each of them ends the part. A doubled quotation mark
+    counts as two: the first ends a part, the second begins the next part.
     """
     text = np.frombuffer(data, np.uint8)
     line = np.searchsorted(end, quotes, side="right")

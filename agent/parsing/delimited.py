@@ -7,11 +7,11 @@ group can end in one way only:
                        or at the end of the pattern
     .*, .+             at the end of the pattern
 
-The first such character of the literal is the group's stop. In `(?P<name>[^ ]+): `, the stop is the
-blank. The group cannot contain this character. So where the character next occurs in the line,
-after the group's beginning, it must be the one in the literal. This fixes where the group ends and
-the literal begins. The result is always the same as that of RE2; a property test compares the two.
-For patterns that are not simple, the regex parser uses RE2. (`[^\]+` is not simple: for RE2, the
+The group's stop is the first character of the literal that the group cannot contain. In
+`(?P<name>[^ ]+): `, the stop is the blank. In a line, the first stop after the group's beginning
+cannot be in the group, so it belongs to the literal. This fixes where the group ends and the
+literal begins. The result is always the same as that of RE2; a property test compares the two. For
+patterns that are not simple, the regex parser uses RE2. (`[^\]+` is not simple: for RE2, the
 backslash makes the bracket a part of the class, and the class continues after the bracket.)
 
 All lines are scanned at once. One comparison finds all positions of a delimiter in the buffer of

@@ -132,10 +132,9 @@ class JoiningFramer:
             lines = tail
         else:
             joints = self._joints(data, lines)
-        # The first of these lines counts as the beginning of a record, although the record may
-        # begin in an earlier line. This does no harm, because only the beginning of the last record
-        # matters: either a later line begins a record, or the first of these lines is the range's
-        # first.
+        # The first of these lines counts as the beginning of a record. If the range has lines
+        # before it, this may be wrong. But then a later line begins a record, too, and only the
+        # last beginning matters.
         begins = joints.begins.copy()
         begins[0] = True
         last = int(np.flatnonzero(self._divided(lines, begins))[-1])

@@ -89,9 +89,8 @@ def has_time_mark(schema: pa.Schema) -> bool:
 
 
 def in_places(parsed: Parsed, places: Int64s) -> Parsed:
-    """Returns `parsed` with other line numbers. `parsed` is the result for only some of the lines,
-    which it numbers from 0. In the result, each of these lines has its number among all lines.
-    places: for each parsed line, its number among all lines.
+    """`parsed` is the result for only some of the lines, and numbers these lines from 0. Returns it
+    with their numbers among all lines. places: for each parsed line, its number among all lines.
     """
     rejects = [Reject(int(places[r.row]), r.reason, r.detail) for r in parsed.rejects]
     return Parsed(places[parsed.rows], parsed.batch, parsed.event_ms, rejects)

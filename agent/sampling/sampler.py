@@ -120,8 +120,7 @@ class Sampler:
         events.sampled(sample)
 
     def _end_periods(self, now_ms: int, changes: Changes) -> None:
-        """Numbers the chosen ranges of each period that has ended. A period ends only when the
-        clock has reached its end. So no period ends early if the clock is set back."""
+        """Numbers the chosen ranges of each period whose end the clock has reached."""
         for key in [key for key in self._draws if sum(key) <= now_ms]:
             kept = self._draws.pop(key).kept
             numbered = [

@@ -17,7 +17,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 GROWTH_MAX: Final = 8
-"""The length of the longest text that a mask writes in place of a private text (`[masked]`)."""
+"""Masks may make a text at most this many times as long. The number is the length of `[masked]`,
+the longest text that a mask writes in place of a private text."""
 
 
 class Growth:

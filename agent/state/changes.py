@@ -73,8 +73,8 @@ _PUT_FILTERED = "INSERT OR REPLACE INTO filtered_sums VALUES (?, ?, ?, ?, ?, ?, 
 class LastWord(NamedTuple):
     """A topic's last word: a seal after which the audit waits for no more lines of this agent in
     the topic. epoch: the agent's epoch when it made the seal. wall_ms: the wall time up to which,
-    as the seal confirms, all lines of the files are counted. at: the number of the last delta
-    (message with new counts) or seal that the agent had made at `wall_ms`.
+    as the seal confirms, all lines of the files are counted. at: the highest number of the deltas
+    (messages with new counts) and seals that the agent had made by `wall_ms`.
     """
 
     epoch: int
@@ -279,9 +279,9 @@ class Changes:
         self._do("UPDATE losses SET number = ? WHERE number IS NULL", (number,))
 
     def forget_losses(self) -> None:
-        """Deletes each loss that is in a delta and whose file id is no longer stored. The agent
-        cannot find such a loss a second time, so it needs no row that prevents a second
-        declaration.
+        """Deletes each loss that is in a delta and whose file id is no longer stored. The row of a
+        loss keeps the agent from declaring the same loss again. When the file id is gone, the agent
+        cannot find the loss again, so the row is not needed any more.
         """
         self._do(
             "DELETE FROM losses WHERE number IS NOT NULL AND file NOT IN (SELECT file FROM files)",
@@ -297,8 +297,8 @@ class Changes:
         self._do("INSERT INTO outbox VALUES (?, ?, ?, ?)", (id, number, file, value))
 
     def forget_messages(self, ids: Iterable[int]) -> None:
-        """Deletes messages from the outbox. A broker has acknowledged them, or they announce file
-        ids that new ids replace (see `renewal`)."""
+        """Deletes messages from the outbox: messages that a broker has acknowledged, or
+        announcements of file ids that are replaced by new file ids (see `renewal`)."""
         self._do("DELETE FROM outbox WHERE id = ?", *[(each,) for each in ids])
 
     def _do(self, statement: str, *rows: Row) -> None:

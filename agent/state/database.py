@@ -171,8 +171,9 @@ class StateDatabase:
 
         Sequence numbers alone do not give this order: if an intent was divided, its parts have
         higher sequence numbers than the intents of later bytes. So the list is first sorted by
-        sequence number. Then the intents of each file are sorted by their bytes, but only among
-        this file's positions in the list, so that the other files' intents do not move.
+        sequence number. In this list, the intents of one file may have the places 2, 5 and 7. They
+        are then sorted by their bytes and put into the places 2, 5 and 7 again, so that the intents
+        of other files do not move.
         """
         found = [self._intent(row) for row in self._rows("SELECT * FROM intents ORDER BY sequence")]
         of_file: dict[int, list[Intent]] = {}

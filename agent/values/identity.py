@@ -184,10 +184,11 @@ def prove(read: Read, size: int, fingerprint: Fingerprint, marks: tuple[Mark, ..
 
 
 def _base(marks: tuple[Mark, ...]) -> int:
-    """Returns the position from which on the CRCs in `marks` were computed: the first mark's
-    position if this mark's CRC is 0, because the agent then skipped the bytes before this position;
-    otherwise 0. A mark may also have the CRC 0 although no bytes were skipped. Then the result is
-    still right, because a CRC-32C that continues from 0 equals one that begins anew.
+    """Returns the position from which on the CRCs in `marks` were computed. If the agent skipped
+    the first bytes of the file, the first mark has the CRC 0, and the result is this mark's
+    position. Otherwise the result is 0. The first mark may also have the CRC 0 by chance. In this
+    case its position is also a right result: a CRC-32C that continues from 0 equals one that begins
+    anew.
     """
     return marks[0].position if marks and not marks[0].crc else 0
 

@@ -258,7 +258,8 @@ class TrackedFile:
     @property
     def lost_unread(self) -> int:
         """How many of the lost bytes the agent has never read, because the file vanished or was
-        truncated. Of all bytes that are accounted for, only these are not before the position.
+        truncated. They are not before the file's position; all other bytes that are accounted for
+        are before it.
         """
         return self.tally.total - (self.position - self.birth.begin)
 

@@ -233,7 +233,7 @@ class _Loop:
             return
         self._prune_at = self._clock.monotonic() + PRUNE_EVERY_S
         if self._ledger.rebuilding or not self._has_caught_up:
-            return  # an unread message may repeat a number, and then the old digest is still needed
+            return  # an unread message may repeat an old number; then the digests must be compared
         found = self._old.take()
         pruned = self._ledger.prune(found, self._old.before_ms, self._old.settled_ms)
         metrics.tell_pruned(pruned)

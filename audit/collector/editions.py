@@ -100,9 +100,9 @@ class Edition:
         return [x for x in found if names is None or is_named(x.source, names)], evidence
 
     def short_verdicts(self, window: Window, names: Sequence[str] | None) -> list[BucketVerdict]:
-        """Returns short verdicts, which name only the agents with the gravest findings, on the same
-        buckets as `verdicts`. If the standing has the verdict on a bucket, returns this verdict.
-        Otherwise judges the bucket.
+        """Returns short verdicts on the buckets that start in the window. A short verdict names
+        only the agents with the gravest findings. If the standing already has the short verdict on
+        a bucket, returns this one. Otherwise judges the bucket.
         """
         evidence = self.evidence(window, topics_named(names))
         known = {

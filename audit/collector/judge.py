@@ -154,8 +154,8 @@ class Judge:
 
     def _take_changes(self) -> Mapping[Source, set[BucketId]]:
         """Returns, by topic, the buckets whose counts have changed or were deleted since the last
-        step. If the ledger does not know these buckets, marks all buckets to be judged, and returns
-        an empty mapping."""
+        step. If the ledger does not know which buckets have changed, marks all buckets to be
+        judged, and returns an empty mapping."""
         found = self._ledger.changed_buckets()
         gone = set() if found is None else {key[0] for keys in found.gone.values() for key in keys}
         if found is None or not self._is_counted or not gone.isdisjoint(self._starts):
@@ -323,8 +323,8 @@ def _ordered(
     looks: Sequence[_Look], *, is_noting: bool, is_fair: bool
 ) -> Iterator[tuple[_Look, int]]:
     """Yields the rows to judge, in their order; a row stands for a bucket. The newest buckets come
-    first. Buckets that already have a verdict and are not due yet come last. is_fair: whether
-    buckets that have waited for more steps come before all others."""
+    first. Buckets that already have a verdict and are not due yet come last. is_fair: if true, the
+    buckets that have waited for the most steps come before all others."""
     found = []
     for number, look in enumerate(looks):
         rows = look.topic.rows

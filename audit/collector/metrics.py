@@ -154,7 +154,7 @@ def tell_unread(messages: int) -> None:
 
 
 def tell_rebuilding(messages: int) -> None:
-    """Sets how many messages the collector must still read before the store is rebuilt."""
+    """Sets how many messages the collector must still read to rebuild the store."""
     _REBUILDING.set(messages)
 
 
@@ -233,10 +233,10 @@ def _by_name(topics: Iterable[TopicStanding]) -> dict[Name, list[TopicStanding]]
 
 
 def _complete_until(topics: Sequence[TopicStanding]) -> int | None:
-    """Returns the time in ms before which all buckets of topics that have the same name are
-    complete or accepted. If even the first bucket is overdue (due, but neither complete nor
-    accepted), returns the start of this bucket. Returns None if one of these topics has neither a
-    complete nor an overdue bucket.
+    """Several source topics may have the same name. Returns the time in ms before which all their
+    buckets are complete or accepted. If a topic has no such time, the start of its oldest overdue
+    bucket (due, but neither complete nor accepted) stands for it. Returns None if a topic with
+    unfinished buckets has neither of the two.
     """
     waiting = [x for x in topics if not x.is_complete]
     ends = [x.oldest_overdue if x.complete_until is None else x.complete_until for x in waiting]

@@ -36,8 +36,8 @@ from skidway.errors import SkidwayError
 
 DAY_MS = 86_400_000
 SETTLED_AFTER_MS = 2 * DAY_MS
-"""The digests (short hashes) of messages older than this can be deleted, and most seals older than
-this."""
+"""When a message is older than this, its digest (a short hash) can be deleted. Most seals that are
+older than this can be deleted, too."""
 
 DELETED_MAX = 20
 """The collecting thread deletes at most this many buckets at a time."""
@@ -65,9 +65,9 @@ _log = log.get(__name__)
 class OldBuckets:
     """Finds old buckets that may be deleted. One thread calls `look`, and owns the connection
     `ledger`. Another thread calls `take`. before_ms: buckets that end before this time are old;
-    None as long as the time is not known. settled_ms: the digests (short hashes) of messages before
-    this time can be deleted, and most seals before this time. stopping: an event that is set when
-    the program ends."""
+    None as long as the time is not known. settled_ms: digests (short hashes) of messages, and most
+    seals, can be deleted if they are from before this time. stopping: an event that is set when the
+    program ends."""
 
     def __init__(
         self,
@@ -121,11 +121,11 @@ class OldBuckets:
         return True
 
     def _now_ms(self) -> int:
-        """Returns the time from which the age of buckets and messages is counted. The returned time
-        is never later than the newest time in the messages of the senders, so that nothing is
-        deleted only because the audit's clock is ahead. The result is never less than the start of
-        FOREVER (the window of all buckets), so that it can be stored after some days are
-        subtracted."""
+        """Returns the present time, from which the age of buckets and messages is counted. If the
+        newest time in the senders' messages is earlier, returns that time, so that nothing is
+        deleted only because the audit's clock is ahead. The result is at least the start of FOREVER
+        (the window of all buckets). So it can still be stored when some days are subtracted from
+        it."""
         evidence = self._ledger.evidence(NO_BUCKETS)
         present = present_ms(evidence, self._policy(), self._clock.time_ms())
         heard = max(evidence.last_seen.values(), default=FOREVER[0])

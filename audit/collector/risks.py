@@ -121,7 +121,7 @@ def is_at_risk(topic: TopicBacklog, told_ms: int, now_ms: int) -> bool:
 
 
 def tier_risks(topics: Iterable[TopicStanding], policy: Policy, known: Kept) -> Iterator[TierRisk]:
-    """Yields an entry for each topic of whose newest buckets a tier lacks records."""
+    """Yields an entry for each topic if some tier lacks records of the topic's newest buckets."""
     for topic in topics:
         found = _lacking(topic, policy)
         if found:

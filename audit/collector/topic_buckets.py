@@ -326,8 +326,7 @@ class TopicBuckets:
         """Increases `_shape_revision` if the verdicts on all buckets may have changed; then `look`
         finds that every bucket must be judged again. This is the case if the shape (the evidence
         that concerns all buckets) has changed. It is also the case if an agent's newest seal covers
-        fewer deltas than before, because then any bucket may have lines that this seal does not
-        cover any more.
+        fewer deltas than before. Then, in any bucket, lines may no longer be covered by a seal.
         """
         is_less = dependence.vouches_for_less(self._agents)
         self._agents = dependence.columns

@@ -92,8 +92,9 @@ def _compare(args: argparse.Namespace) -> int:
     with connect(args) as client:
         slack_ms = 0 if notes is None else STAMPED_EARLIER_MS
         found = _reach(client, args.topic, since_ms, slack_ms)
-        # `_reach` has looked up the partitions' ends before the files are read, so the files have
-        # the lines of all records. (Notes lack the lines that the agent has not read yet.)
+        # `_reach` has looked up the ends of the partitions. The files are read only now, so they
+        # have the lines of all records before these ends. (Notes lack the lines that the agent has
+        # not read yet.)
         counted = (
             None if notes is None else notes.read(since_ms or 0, now_ms, whole_ms=found.since_ms)
         )
@@ -159,8 +160,8 @@ def reach(first: Offsets, begin: Offsets, end: Offsets, since_ms: int | None) ->
         for tp in first
     }
     is_whole = since_ms is None and all(each.offset == 0 for each in first.values())
-    # If the first records of a partition have expired, some of them may have been newer than
-    # `since_ms`.
+    # In the partitions of `cut`, records have expired, and no record from before `since_ms` is
+    # left. So some of the expired records may have been newer than `since_ms`.
     cut = [tp for tp in first if 0 < first[tp].offset >= ranges[tp][0]]
     if since_ms is None or any(begin[tp].offset < 0 for tp in cut):
         return Reach(ranges, is_whole, None, cut)
@@ -206,10 +207,10 @@ def _read(client: Client, reach: Reach, shape: Shape, records: Records) -> int:
 def certain_after(reach: Reach, firsts: Mapping[TopicPartition, int]) -> int:
     """Returns the time (ms) after which no record of any partition has expired. If nothing has
     expired, returns NO_TIME, which is earlier than every record. If all records of a partition have
-    expired, returns LAST_TIME, which is later than every record. If the topic has only one
-    partition, returns NO_TIME, too: a partition loses its oldest records first, so if the record of
-    one line of a file is still there, the records of the file's later lines are still there, too.
-    firsts: the timestamp of the first record of each partition."""
+    expired, returns LAST_TIME, which is later than every record. Returns NO_TIME, too, if the topic
+    has only one partition. A partition loses its oldest records first. So if the record of a file's
+    fifth line is still there, the records of the lines after it are there, too. firsts: the
+    timestamp of the first record of each partition."""
     if len(reach.ranges) == 1 or not reach.cut:
         return NO_TIME
     return max(firsts.get(tp, LAST_TIME) for tp in reach.cut)

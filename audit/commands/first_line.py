@@ -65,9 +65,10 @@ class FirstLine:
 
 
 class FirstLines:
-    """Reads the first line of each of several explanations (an explanation is one cause why a
-    bucket is not complete). Reads at most READ_MAX of the lines from brokers. inodes: by agent and
-    file id, the inodes of the files that have lost or changed lines."""
+    """Reads one line for each of several explanations (an explanation is one cause why a bucket is
+    not complete): for example, the first of the lines that are missing. Reads at most READ_MAX of
+    the lines from brokers. inodes: by agent and file id, the inodes of the files that have lost or
+    changed lines."""
 
     def __init__(
         self,

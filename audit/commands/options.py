@@ -54,9 +54,9 @@ def add_topic(parser: argparse.ArgumentParser) -> None:
 def settings_of(args: argparse.Namespace) -> AuditSettings | None:
     """Returns the collector's settings, from the options (--config, --set) and from a file. If
     --config names no file, reads the settings file that is installed on this host. Returns None if
-    the options give no settings and no file is installed. If this user cannot read the installed
-    file, it counts as not installed, but only if --bootstrap-server or --store says where to read
-    the evidence. Raises ConfigurationRefused if the settings have a mistake."""
+    the options give no settings and no file is installed. If --bootstrap-server or --store says
+    where to read the evidence, an installed file that this user cannot read counts as not
+    installed. Raises ConfigurationRefused if the settings have a mistake."""
     elsewhere = args.bootstrap_server is not None or args.store is not None
     file = _installed()
     installed = os.access(file, os.R_OK) if elsewhere else file.exists()
@@ -67,8 +67,8 @@ def settings_of(args: argparse.Namespace) -> AuditSettings | None:
 
 
 def _brokers(args: argparse.Namespace, path: Path | None) -> list[str]:
-    """The setting that the options contain if no file has it: only the other settings matter then,
-    because --bootstrap-server says where to read."""
+    """If there is no file with settings, returns `bootstrap.servers` with the brokers of
+    --bootstrap-server, because AuditSettings requires this setting."""
     if path is not None or args.bootstrap_server is None:
         return []
     return [f"bootstrap.servers={args.bootstrap_server}"]

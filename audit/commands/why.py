@@ -154,8 +154,8 @@ def _whole(
 
 
 def _newest(found: Sequence[BucketVerdict]) -> Sequence[BucketVerdict]:
-    """Returns the verdict on the newest bucket of each topic. A recount checks the whole topic; the
-    command shows its result with this bucket."""
+    """Returns the verdict on the newest bucket of each topic. A recount checks a whole topic, so
+    the command shows the recount's result only with this bucket."""
     return list({x.source: x for x in found}.values())
 
 
@@ -229,8 +229,8 @@ def _heading(
 
 def _more(others: int, same: int) -> str:
     """Returns a sentence that says how many other buckets somebody should look at (`others`), and
-    how many of these have the same causes (`same`), so that one acceptance also covers these
-    buckets.
+    how many of these have the same causes as the bucket that the command shows (`same`). If people
+    accept the shown bucket, they can accept these buckets with the same command.
     """
     said = "1 other bucket needs" if others == 1 else f"{others:,} other buckets need"
     if not same:

@@ -188,10 +188,10 @@ def compare(
 ) -> Result:
     """Joins lines and records, and returns the result for each line. files: oldest first. is_whole:
     whether all records that the topic ever had were read. since_ms: all records of lines written
-    since this time were read; None if there is no such time. certain_ms: no record with a later
-    timestamp has expired. Some partitions may have lost records of an earlier time. So unless all
-    records of a file were read, its lines are called missing only after its first line with a
-    record later than `certain_ms`."""
+    since this time were read; None if there is no such time. certain_ms: older records of some
+    partitions may have expired, but no record with a later timestamp than this. Suppose that not
+    all records of a file were read. Then lines without a record are called missing only if a line
+    before them has a record later than `certain_ms`."""
     join = _Join(files, records, certain_ms)
     join.by_place()
     join.by_text()
@@ -282,8 +282,8 @@ class _Join:
 
     def changes(self) -> None:
         """Joins the remaining lines and records that begin at the same byte of the same file: these
-        lines were changed. A record with the path of a copy is not joined here: if its text
-        differs, it belongs to another file."""
+        lines were changed. Leaves out records with the path of a copy: if the text differs, such a
+        record belongs to another file."""
         lines = np.flatnonzero(self.counts == 0)
         at: dict[int, list[int]] = {}
         for line in lines.tolist():
@@ -352,9 +352,9 @@ def _is_of_later(lines: FileLines, since_ms: int | None) -> bool:
 
 def _fates(join: _Join, file: int, shipped: Array, *, is_passed: bool, is_whole: bool) -> Array:
     """Returns the result for each line of a file, as the number of a `Fate` (shipped, missing and
-    so on). shipped: for each line, whether it has a record. is_passed: whether the file is gone, or
-    lines of a newer file of the same log were shipped, so that the shipper has finished this file.
-    is_whole: whether all records of this file that the topic ever had were read."""
+    so on). shipped: for each line, whether it has a record. is_passed: whether the shipper has
+    finished this file, because the file is gone, or because lines of a newer file of the same log
+    were shipped. is_whole: whether all records of this file that the topic ever had were read."""
     rows = join.rows(file)
     fates = np.full(len(shipped), _NUMBERS[Fate.MISSING], np.int8)
     before = Fate.MISSING if is_whole else Fate.NOT_COMPARED

@@ -47,8 +47,8 @@ noted."""
 NOT_COMPARED: Final = hash_of(b"")
 LAG_MS: Final = 3_600_000
 """The comparison expects a shipper to send a line at most this many ms after the agent has noted
-it. So if the comparison takes only the records since a given time, it also takes the lines that
-were noted at most LAG_MS before that time."""
+it. So if the comparison takes only the records since 12:00, it takes the lines since 11:00: their
+records may have been sent after 12:00."""
 
 UNNOTED_MAX: Final = 10_000
 

@@ -2,7 +2,7 @@
 together. If it counted each batch by itself, a batch of one record would cost as much as a batch of
 hundreds.
 
-Only the first batch of a run needs the checks of module `continuity`, because each other batch of
+Only the first batch of a run needs the checks of module `continuity`, because every later batch of
 the run begins where the batch before it ends. `unpack_run` decompresses the batches of a run at
 once. If the first batch fails a check of `unpack_run`, `unpack` decompresses this batch alone, or
 raises an error that says what is wrong with it.
@@ -94,7 +94,7 @@ def _counted(step: Step, taken: Taken, batches: Sequence[memoryview]) -> Iterato
 
 
 def _last(step: Step, taken: Taken) -> Step:
-    """Returns the `Step` of the last batch that `unpack_run` took. step: that of the first
+    """Returns the `Step` of the last batch that `unpack_run` took. step: the `Step` of the first
     batch."""
     if len(taken.headers) < 2:
         return step

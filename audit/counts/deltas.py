@@ -4,9 +4,9 @@ delta would be too large, makes several deltas.
 The message numbers of a sender must have no gaps. So a sender uses a number only in the transaction
 that also makes the progress durable. Each count in a delta names, as `previous`, the sender's last
 earlier delta with counts of the same bucket, so the deltas of a bucket form a chain. If one call
-makes several deltas, each (source topic, agent, bucket) is in only one of them. A loss concerns the
-buckets of which its own delta or a delta with a lower number has counts. So losses come after all
-counts.
+makes several deltas, each (source topic, agent, bucket) is in only one of them. A declared loss
+concerns only buckets that are counted in the loss's own delta or in earlier deltas. So the deltas
+have the losses after all counts.
 """
 
 from __future__ import annotations

@@ -12,9 +12,9 @@ Because the formula for the next mark is the same in all three cases, numpy can 
 running maximum per file. To *walk* records means to apply these rules to the records in offset
 order. Slices (offset ranges) of one partition can be walked in parallel, each slice as if there
 were no marks before it. The result of such a walk is wrong only if a record begins below the mark
-that its file has after the earlier slices. The marks after a slice depend only on each file's mark
-before the slice and its highest end in the slice. The function `join` says which slices have to be
-walked again, and with which marks.
+that its file has after the earlier slices. A file's mark after a slice is the greater of two
+positions: the file's mark before the slice, and the highest end of the file's records in the slice.
+The function `join` says which slices have to be walked again, and with which marks.
 
 The origins come from counts.identify, so positions are >= 0, lengths are >= 1 (or 0 under agent 0),
 and ends are below 2^63.

@@ -19,8 +19,8 @@ class AgentNumbers:
     that were ever counted. If this object made numbers in a transaction that failed, the caller
     must make a new object.
 
-    bases: for each of these numbers, the values from which the numbers of the agent's deltas are
-    stored as differences (see number_bases).
+    bases: the ledger does not store the numbers of agents' deltas themselves, but their differences
+    from the numbers in `bases` (see number_bases).
     """
 
     def __init__(self, connection: sqlite3.Connection) -> None:

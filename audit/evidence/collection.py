@@ -21,8 +21,8 @@ GONE_AFTER_S = 60.0
 """If the cluster has not named a partition for this long, the partition counts as deleted."""
 
 LIVE_WITHIN_S = 5.0
-"""If a record arrives within this many seconds after the reader reached the end of the record's
-partition, the record counts as appended after that moment."""
+"""When the reader is at the end of a partition, it waits for new records. A record that arrives
+within this many seconds counts as new, that is, as appended while the reader waited."""
 
 _MESSAGES = Metric("skidway_audit_messages_read_total", "Records read from audit topics.")
 
@@ -30,11 +30,12 @@ _MESSAGES = Metric("skidway_audit_messages_read_total", "Records read from audit
 TAKE_SHARE = 10
 WAITING_BYTES_MAX = 24 * 1024 * 1024
 CATCHING_UP_BYTES_MAX = 40 * 1024 * 1024
-"""Writing many records together is much cheaper than writing each of them alone. So records
-wait until TAKE_SHARE times the duration of the ledger's last transaction has passed. The ledger
-gets them earlier if REFRESH_S has passed, or if WAITING_BYTES_MAX are waiting. In a small fleet,
-transactions are short, so the ledger gets each record almost at once. While the ledger catches up,
-nothing is judged, so more memory is free: then up to CATCHING_UP_BYTES_MAX may wait."""
+"""Writing many records together is much cheaper than writing each of them alone. So if the ledger's
+last transaction took 0.1 s, the next one begins 1 s after the beginning of the last one (TAKE_SHARE
+times 0.1 s), and records wait for it. The ledger gets them earlier if REFRESH_S has passed, or if
+WAITING_BYTES_MAX are waiting. In a small fleet, transactions are short, so the ledger gets each
+record almost at once. While the ledger catches up, nothing is judged, so more memory is free: then
+up to CATCHING_UP_BYTES_MAX may wait."""
 
 
 class Collection:

@@ -63,8 +63,9 @@ class SealNote(NamedTuple):
 
     @property
     def vouched_until(self) -> int:
-        """The time up to which the agent vouches that nothing is missing. A seal never vouches for
-        lines that were written after the seal arrived."""
+        """The time up to which the agent vouches that nothing is missing. If the agent's clock was
+        ahead, this is the time at which the seal arrived: a seal cannot vouch for lines that were
+        written later."""
         return min(self.sealed_until, self.taken_ms)
 
 
@@ -278,9 +279,9 @@ def sender_key(sender: Sender) -> SenderKey:
 
 
 def loss_note(sender: SenderKey, number: int, time_ms: int, loss: Loss) -> LossNote:
-    """Returns the loss with the epoch, number and time of its message. If a sender other than the
-    loss's agent declared the loss, nobody knows which of the agent's seals came before the loss. So
-    the loss then gets an epoch and a number that are lower than those of any seal.
+    """Returns the loss with the epoch, number and time of its message. Another sender than the
+    loss's agent may have declared the loss. Then nobody knows which of the agent's seals came
+    before the loss, so the loss gets an epoch and a number that are lower than those of any seal.
     """
     if sender[:2] != (Tier.AGENT, str(loss.agent)):
         return LossNote(0, 0, time_ms, loss)

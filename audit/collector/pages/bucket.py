@@ -48,8 +48,8 @@ class Step:
 @dataclass(frozen=True, slots=True)
 class BucketPage:
     """One bucket. acceptance: the command that accepts the bucket; None if it cannot be accepted
-    yet. alike: how many buckets after this bucket have the same causes, so that this command
-    accepts all of them. latency: in words, how long after its end the bucket was first complete.
+    yet. alike: how many of the next buckets have the same causes as this bucket; the command
+    accepts them, too. latency: in words, how long after its end the bucket was first complete.
     changes: the lines of the history, the oldest first.
     """
 

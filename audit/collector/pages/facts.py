@@ -29,11 +29,11 @@ class Facts:
     """The facts at one moment. Derived values are computed when a page first asks for them, and
     then cached in the object, so this class has no slots.
 
-    standing: the last verdicts on all buckets, summed up. blocks: the same for each hour of event
-    time. evidence: the content of all audit messages, without the counts of buckets. completions:
-    when the buckets of the last day were first complete, the newest first; None without a history.
-    notes: the newest notes of each sender (messages that change no verdict, for example about
-    unsafe bytes).
+    standing: the last verdicts on all buckets, summed up. blocks: by hour of event time, the last
+    verdicts on the buckets of this hour, summed up. evidence: the content of all audit messages,
+    without the counts of buckets. completions: when the buckets of the last day were first
+    complete, the newest first; None without a history. notes: the newest notes of each sender
+    (messages that change no verdict, for example about unsafe bytes).
     """
 
     standing: Standing

@@ -67,8 +67,9 @@ class GridRow:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """The grid. older, newer: the address of the grid with the columns before these columns, and of
-    the grid with the columns after them; "" if there are none.
+    """The grid. older: the address of the grid with the columns before these columns; "" if there
+    are none. newer: the address of the grid with the columns after these columns; "" if there are
+    none.
     """
 
     unit: str

@@ -154,9 +154,10 @@ def _of(facts: Facts, key: SenderKey) -> Iterator[tuple[Source | None, int, int 
 
 
 def behind(ours: dict[int, Coverage], theirs: list[dict[int, Coverage]]) -> int | None:
-    """Returns how many more offsets other senders have counted: the offsets after the end of
-    `ours`, in all partitions together. ours: by partition, the offsets that one sender has counted.
-    theirs: the same for each of the other senders. Returns None if no other sender has counted.
+    """Returns how many offsets other senders have counted after the ends of `ours`, in all
+    partitions together. ours: by partition, the offsets that one sender has counted. theirs: for
+    each other sender, by partition, the offsets that it has counted. Returns None if no other
+    sender has counted.
     """
     if not theirs:
         return None

@@ -4,9 +4,10 @@ bucket is that is not complete yet (lag).
 The freshness of a bucket is the time from its end to the moment at which the collector first found
 it complete, according to the history. The pace of a topic is the lag, and the median (`p50`) and
 the 99th percentile (`p99`) of the freshness of the last day's buckets. The lag of a topic is 0
-while all of its buckets are complete or accepted, so a topic to which nobody writes has no lag. The
-lag at an earlier moment is computed from the history: the history says which buckets became
-complete only later, and the lag is the age that the oldest of them had at that moment.
+while all of its buckets are complete or accepted, so a topic to which nobody writes has no lag.
+Earlier lags are computed from the history. For example, the history says which buckets from before
+12:00 became complete only after 12:00. The lag at 12:00 is the age that the oldest of these buckets
+had at 12:00.
 """
 
 from __future__ import annotations
@@ -24,10 +25,11 @@ DAY_MS = 86_400_000
 TREND_POINTS, TREND_STEP_MS = 13, 300_000
 """The trend has a point every five minutes: twelve points of the last hour, and the present lag."""
 TREND_OVER = 3
-"""The trend compares the present lag with the lag this many points earlier."""
+"""The trend compares the present lag with the lag fifteen minutes ago, which is this many points
+earlier."""
 STEADY_S, STEADY_SHARE = 60, 0.1
-"""A lag is steady if it changed by at most STEADY_S seconds, or by at most the share STEADY_SHARE
-of the greater of the two lags."""
+"""The trend is called steady if the two lags differ by at most STEADY_S seconds, or by at most the
+share STEADY_SHARE of the greater lag."""
 
 
 @dataclass(frozen=True, slots=True)

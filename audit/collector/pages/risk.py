@@ -1,9 +1,9 @@
 """The table of what is at risk: bytes that only a host has, records that a later tier does not have
 yet, and hosts without a recent seal.
 
-The first rows are those for which it is known when their bytes or records will be lost; the row
-with the earliest of these times comes first. The other rows follow, the oldest first, because
-rotation and retention delete the oldest data first.
+First come the rows for which it is known when their bytes or records will be lost, sorted by this
+time. The other rows follow, the oldest first, because rotation and retention delete the oldest data
+first.
 """
 
 from __future__ import annotations
