@@ -34,8 +34,9 @@ TURN_COST: Final = 4_000
 """The limit for the cost of a turn's requests. When the limit is reached, the loop writes the
 turn's batches and sends the turn's answers."""
 ALLOWANCE_MIN: Final = 250
-"""The smallest allowance of a connection. With a smaller allowance, the calls for serving the
-connection would cost more than the requests themselves.
+"""The smallest allowance: each connection that is served may use at least this cost in a turn. With
+a smaller allowance, the calls for serving the connection would cost more than the requests
+themselves.
 """
 
 Who = TypeVar("Who", bound=Hashable)
@@ -70,8 +71,8 @@ class Shares(Generic[Who]):
             self._heap.clear()
 
     def wait(self, who: Who) -> None:
-        """Puts a connection into the queue, because it has something to do. Does nothing if the
-        connection waits already."""
+        """Puts a connection that has requests or other work into the queue of connections to serve.
+        Does nothing if the connection is in the queue already."""
         if who in self._waiting:
             return
         self._waiting.add(who)
@@ -79,13 +80,12 @@ class Shares(Generic[Who]):
         was_away = tag < self._served_tag
         if was_away:
             tag = self._tags[who] = self._served_tag
-        # Several connections may have the same tag. Among them, those that were idle are served
-        # first.
+        # Of several connections with the same tag, those that were idle are served first.
         heapq.heappush(self._heap, (tag, not was_away, next(self._numbers), who))
 
     def begin_turn(self) -> None:
-        """Begins a turn. The work for all connections in this turn may together cost at most the
-        limit."""
+        """Begins a turn. In a turn, the work for all connections together may cost at most
+        `turn_cost`."""
         self._left = self._turn_cost
 
     def next(self) -> Who | None:
@@ -112,6 +112,7 @@ class Shares(Generic[Who]):
         return max(self._turn_cost // (len(self._waiting) + 1), self._allowance_min)
 
     def charge(self, who: Who, cost: int) -> None:
-        """Adds the cost of work that was done for a connection."""
+        """Adds the cost of work that was done for a connection to the connection's tag, and
+        subtracts it from what is left of the turn's limit."""
         self._tags[who] += cost
         self._left -= cost

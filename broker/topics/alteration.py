@@ -56,11 +56,11 @@ def replaced(known: Mapping[str, str], wanted: Sequence[tuple[str, str | None]])
 def altered(
     known: Mapping[str, str], changes: Sequence[Change], inherited: Mapping[str, str]
 ) -> dict[str, str]:
-    """Returns the settings `known` of a topic after the changes. `inherited` has the values of the
-    settings that the topic does not set.
+    """Returns a topic's settings after the changes. `known` has the settings before the changes,
+    and `inherited` has the values of the settings that the topic does not set.
 
-    Raises ConfigRefused for values that a topic cannot have, ChangeRefused for changes that no
-    topic could accept.
+    Raises ConfigRefused for values that a topic cannot have, ChangeRefused for changes that are
+    wrong for any topic.
     """
     names = [change.name for change in changes]
     if len(set(names)) != len(names):

@@ -20,9 +20,9 @@ from skidway.broker.topics.config_table import (
 from skidway.kafka import gaps
 
 VALUE_BYTES_MAX: Final = 32_000
-"""The longest value of a setting. In the newer, flexible versions of Kafka's requests a client can
-send a longer value, but responses in the older versions cannot contain such a value. Also, one
-ZooKeeper node contains all settings of a topic, and a node has at most 1 MB.
+"""A setting's value has at most this many bytes. In the newer, flexible versions of Kafka's
+requests a client can send a longer value, but responses in the older versions cannot contain such a
+value. Also, one ZooKeeper node contains all settings of a topic, and a node has at most 1 MB.
 """
 _TIMESTAMP_TYPE: Final = "message.timestamp.type"
 _LOG_FIELDS: Final = {

@@ -77,8 +77,8 @@ class Hosting:
         return self._session
 
     def use(self, session: ZooKeeperSession) -> None:
-        """Sets the session with ZooKeeper. The caller makes this object before the session, because
-        the session gets this object's method `apply`, which it calls when the catalog changes."""
+        """Sets the session with ZooKeeper. The session calls this object's method `apply` when the
+        catalog changes, so the caller makes this object first, and the session afterwards."""
         self._session = session
 
     def log_config(self, topic: Topic) -> LogConfig:
@@ -316,7 +316,7 @@ class Hosting:
 
     def _lead_again(self) -> None:
         """Begins a new leader epoch for each partition whose log was not closed cleanly. Called
-        when the broker starts; runs on the calling thread.
+        when the broker starts; waits for ZooKeeper.
 
         Unflushed records of such a log may be lost. New records would then get the offsets of the
         lost records; the leader epoch distinguishes the new records from the lost records.

@@ -51,7 +51,7 @@ Description: tails log files and publishes them to Kafka, exactly once
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Builds the package, prints its path and returns 0. If the build fails, prints the reason and
-    returns 1. Returns 2 for a bad version."""
+    returns 1. Returns 2 if the version for the package is not in PEP 440's normal form."""
     parser = argparse.ArgumentParser(prog="make deb", description="the agent's Debian package")
     parser.add_argument("--version", help="instead of pyproject's; the tree is not changed")
     args = parser.parse_args(argv)

@@ -6,7 +6,7 @@ of Skidway.
         index.json   key, programs: {program: [file, ...]}, sha256: {file: hash}
 
 The wheels have the versions that are installed in the virtual environment in which this code runs.
-The tests run with these versions, too. The key in index.json is a hash of Skidway's dependencies,
+The tests run with these versions, too. The `key` in index.json is a hash of Skidway's dependencies,
 the version of Python and the kind of machine. While the key and the installed versions stay the
 same, this code neither downloads nor builds a wheel again. (PyPI has only the sources of pyspark,
 so this code has to build the wheel of pyspark.)

@@ -26,7 +26,7 @@ COUNTERS_OWN = frozenset(
 )
 """Settings that must have a different value in each counter of the audit."""
 MEMBERS = ("brokers", "agents", "loaders")
-"""The groups whose hosts each belong to one cluster."""
+"""The groups of the inventory in which each host belongs to one cluster."""
 
 SERVICES = (
     (

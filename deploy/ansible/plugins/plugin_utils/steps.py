@@ -8,7 +8,7 @@ from .addresses import METRICS_LISTENERS
 
 STEPS = ("install", "configure", "run")
 ROSTER = "audit_roster"
-"""The tag of the only step that belongs to no program."""
+"""The tag of the step that writes the audit's roster, the only step that belongs to no program."""
 
 
 def touches(tags: Iterable[str], program: str) -> bool:
