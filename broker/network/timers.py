@@ -1,4 +1,4 @@
-"""Timers in a heap. The loop sleeps until the next deadline at the latest."""
+"""Timers in a heap. The loop sleeps at most until the next timer is due."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ class Flushing:
 
 
 def must_flush(state: Flushing, config: LogConfig) -> bool:
-    """Returns whether to begin a flush now."""
+    """Returns whether the broker must begin to flush the log now."""
     if state.running or not state.unflushed_messages:
         return False
     return (

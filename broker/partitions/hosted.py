@@ -132,7 +132,8 @@ class HostedPartitions:
             self._set_timer(replica, since)
 
     def flush_all(self, idle: Callable[[], None]) -> None:
-        """Flushes every log, then calls `idle`. A clean stop uses this."""
+        """Flushes every log, and calls `idle` when no flush is running any more. A clean stop uses
+        this."""
         self._idle.append(idle)
         for replica in list(self.replicas.values()):
             if replica.log.unflushed_messages and not replica.log.flush_running:

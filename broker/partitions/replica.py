@@ -37,8 +37,8 @@ class Replica:
     the replica checks this field.
     """
     flush_timer: bool = False
-    """Whether a timer is running. When it fires, the broker decides again whether to flush the
-    log."""
+    """Whether a timer for the next flush is running. When the timer fires, the broker decides again
+    whether to flush the log."""
 
     def __post_init__(self) -> None:
         self.high_watermark = self.log.flushed

@@ -38,8 +38,8 @@ class Change(NamedTuple):
 
 
 def replaced(known: Mapping[str, str], wanted: Sequence[tuple[str, str | None]]) -> dict[str, str]:
-    """Returns the wanted settings, and those of the present settings `known` that a mirror wrote.
-    Raises ConfigRefused, ChangeRefused.
+    """Returns a topic's new settings: the settings `wanted` replace the settings `known`, except
+    those that a mirror wrote. Raises ConfigRefused, ChangeRefused.
     """
     kept = {name: value for name, value in known.items() if name.startswith(MIRROR)}
     changes = [

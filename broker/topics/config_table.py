@@ -37,8 +37,8 @@ that can follow the setting's name; otherwise it returns None.
 
 @dataclass(frozen=True, slots=True)
 class TopicConfig:
-    """One setting of a topic. If a topic does not set it, the value comes from the first of
-    `broker_keys` (settings of the broker) that is set, or else is `default`, written as Kafka
+    """One setting of a topic. If a topic does not have the setting, its value comes from the first
+    of `broker_keys` (settings of the broker) that is set, or else is `default`, written as Kafka
     prints it.
     """
 

@@ -185,9 +185,9 @@ class Hosting:
 
         def removed(outcome: SkidwayError | None) -> None:
             if outcome is not None:
-                # The deletion is not complete, so try again later. ZooKeeper still says that this
-                # topic is being deleted. So no new topic can get the name before the deletion is
-                # complete.
+                # The deletion is not complete, so try again later. Until then, ZooKeeper says that
+                # this topic is being deleted. So no new topic can get the name before the deletion
+                # is complete.
                 self._loop.call_later(TRY_AGAIN_MS, lambda: self._finish_deletion(name, ignore))
             done(outcome)
 
@@ -265,8 +265,8 @@ class Hosting:
             if error.errno in DEVICE_ERRORS:
                 self._partitions.storage_failed(error)
             self._tell(topic, error)
-            # The logs could not be made, but the topic exists. So try again until there is a log
-            # directory for them.
+            # No log directory could take the logs of the new partitions, but their topic exists. So
+            # try again until a directory can take them.
             self._loop.call_later(PREPARE_AGAIN_MS, lambda: self.apply(self.catalog))
 
         if missing:
@@ -282,8 +282,7 @@ class Hosting:
             known = self.catalog.topics.get(topic.name)
             gone = known is None or known.topic_id != topic.topic_id
             if isinstance(outcome, SkidwayError) and not gone:
-                # ZooKeeper could not be reached, but the topic still exists. So try again until
-                # ZooKeeper can be reached.
+                # ZooKeeper could not be reached, but the topic still exists. So try again later.
                 self._loop.call_later(TRY_AGAIN_MS, lambda: self._lead(topic, numbers))
                 return
             self._preparing.difference_update(TopicPartition(topic.name, n) for n in numbers)

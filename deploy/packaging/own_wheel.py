@@ -34,7 +34,7 @@ def project() -> dict[str, Any]:
 
 def version_or_default(version: str | None) -> str:
     """Returns the given version; if it is None or empty, the version in pyproject.toml. Raises
-    PackagingFailed if the given version is not in the normal form."""
+    PackagingFailed if the given version is not in PEP 440's normal form."""
     if not version:
         return str(project()["project"]["version"])
     if not CANONICAL.fullmatch(version):
@@ -76,7 +76,7 @@ def _copy_sources(target: Path) -> None:
         *about["tool"]["hatch"]["build"]["targets"]["wheel"]["only-include"],
     ]
     for file in _files(parts):
-        if (ROOT / file).is_symlink():  # the link's target is in the list too
+        if (ROOT / file).is_symlink():  # the list also has the link's target
             continue
         place = target / file
         place.parent.mkdir(parents=True, exist_ok=True)

@@ -9,7 +9,7 @@ from .inventory import Clusters, HostVars, cluster_of
 from .settings import Settings
 
 NAMED = 5
-"""A message names at most this many hosts."""
+"""The message about hosts that are missing from the inventory names at most this many of them."""
 
 
 def roster(
@@ -64,6 +64,6 @@ def _retired(entry: Mapping[str, Any]) -> bool:
 
 
 def sources(agent: HostVars) -> Sequence[Mapping[str, Any]]:
-    """Returns the sources of an agent that the variables of its host define."""
+    """Returns the sources that a host's variables give to its agent."""
     given = agent.get("agent_settings") or {}
     return list(given.get("sources") or agent.get("agent_sources") or [])
