@@ -112,7 +112,7 @@ class HostedPartitions:
 
     def flush_if_due(self, replica: Replica) -> None:
         """Begins a flush of the replica's log if the flush policy (`must_flush`) demands it. If
-        not, sets a timer; when the timer fires, the policy is asked again.
+        not, sets a timer; when the timer fires, this method is called again.
         """
         since = self._unflushed_since.get(replica)
         if since is None or replica.log.flush_running:
