@@ -385,7 +385,7 @@ class BrokerSettings:
         return cluster if mirrored else None
 
     def endpoints(self) -> list[Endpoint]:
-        """Returns the addresses to listen on."""
+        """Returns the addresses on which the broker listens."""
         return [parse_endpoint(text, "listeners") for text in self.listeners]
 
     def advertised(self, port: int) -> Endpoint:

@@ -89,8 +89,8 @@ def fraction(text: str) -> str | None:
 
 
 def readers(text: str) -> str | None:
-    """A check of a list of consumer groups. Each name must be one that a path in ZooKeeper can
-    contain."""
+    """A check that allows only a list of consumer groups, each with a name that a path in ZooKeeper
+    can contain."""
     for name in elements(text):
         if _READER.fullmatch(name) is None or name in (".", ".."):
             return f"must be names of groups, without '/' and spaces, not {name!r}"
