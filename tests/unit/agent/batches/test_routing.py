@@ -18,8 +18,8 @@ def test_a_file_stays_in_its_partition() -> None:
 
 def test_spread_changes_the_partition_every_mebibyte() -> None:
     """With `partitioning: spread`, records that begin in the same MiB of a file go to the same
-    partition. The test compares with constant partitions, because records that a later version of
-    Skidway sends again must go to the same partition."""
+    partition. The expected partitions are constants in this test, because a later version of
+    Skidway that sends these records again must send them to the same partitions."""
     first = np.array([0, 5, (1 << 20) - 1, 1 << 20, 3 << 20], np.int64)
     found = routing.of_position(7, first, 4).tolist()
     assert found[0] == found[1] == found[2]

@@ -53,8 +53,8 @@ def test_patterns_with_one_way_to_match_are_simple(pattern: str) -> None:
     ],
 )
 def test_patterns_with_several_ways_are_left_to_re2(pattern: str) -> None:
-    """A pattern is left to RE2 if a group could end in several places, or if the pattern contains
-    anything but groups and literal text."""
+    """The agent matches a pattern with RE2, and not with its own faster search, if a group could
+    end in several places, or if the pattern contains anything but groups and literal text."""
     assert compiled(pattern) is None
 
 

@@ -460,8 +460,7 @@ def test_the_order_in_which_messages_come_changes_nothing() -> None:
 
 def _said_at_their_times() -> Iterator[tuple[bytes, Heard]]:
     """Yields messages of a broker's counter and of two agents that announce the same files, each
-    with its offset in the audit topic. Some values in the messages increase with the message
-    number, and others decrease."""
+    with its offset in the audit topic."""
     one = Sender(Tier.AGENT, "dc1", "7", "h1", 2, Bounds(100, 300))
     later = replace(one, host="h2", bounds=Bounds(200, 300))
     last = replace(one, host="h2", bounds=Bounds(50, 400))

@@ -283,9 +283,9 @@ def parsed(line: str) -> argparse.Namespace | None:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.cause.value}, {case.command[:24]}")
 def test_commands_run_as_they_are_printed(case: Case) -> None:
-    """The programs accept each command that an explanation prints. The explanation is itself
-    printed by a command. If a printed command is for the same host, it has that command's options
-    for settings and evidence."""
+    """The programs accept each command that an explanation prints. If such a command is to run on
+    the same host as the command that prints the explanation, both have the same options for
+    settings and evidence."""
     found = case.explanation()
     for command in filter(None, (found.command, found.accept)):
         args = parsed(command.line)

@@ -103,7 +103,7 @@ def test_what_a_new_agent_counted_while_it_read_again_is_in_doubt() -> None:
         Status.UNKNOWN,
         (f"{WORDS}: its lines may count twice",),
     )
-    [doubt] = found.findings  # a finding is accepted by its name, which has count and checksum
+    [doubt] = found.findings  # a person accepts a finding by its name
     assert doubt.name == f"{WORDS}: its lines may count twice (5, 99)"
 
 
