@@ -57,12 +57,12 @@ class Operator:
         self._thread = threading.Thread(target=self._work, daemon=True)
 
     def start(self, programs: Programs) -> None:
-        """Starts the thread, which works on the tasks."""
+        """Starts the thread that does the operator's tasks."""
         self._programs = programs
         self._thread.start()
 
     def stop(self) -> None:
-        """Stops the thread. It does not complete unfinished tasks."""
+        """Stops the thread without completing the unfinished tasks."""
         self._over.set()
 
     @property

@@ -27,8 +27,8 @@ PACKAGES = {
     "backports", "cramjam", "dateutil", "fastavro", "google_crc32c", "lz4", "numpy",
     "prometheus_client", "pyarrow", "skidway", "snappy", "urllib3", "watchdog", "yaml",
 }  # fmt: skip
-"""All packages, apart from the standard library, that an agent with raw text may import. Each
-further package makes the agent start later and need more memory.
+"""All packages, apart from the standard library, that an agent may import if all its sources have
+the raw parser. Each further package makes the agent start later and need more memory.
 """
 
 OWN = {
@@ -38,11 +38,11 @@ OWN = {
     "skidway.consumer", "skidway.coordination", "skidway.kafka.client.alterations",
     "skidway.loader", "skidway.schemas.inference", "skidway.schemas.registry",
 }  # fmt: skip
-"""Modules of Skidway that an agent with raw text never uses."""
+"""Modules of Skidway that an agent never uses if all its sources have the raw parser."""
 
 STANDARD = {"asyncio", "concurrent.futures", "multiprocessing", "unittest", "xml", "pydoc"}
-"""Modules of the standard library that an agent with raw text never uses, although other packages
-could import them."""
+"""Modules of the standard library that an agent never uses if all its sources have the raw parser.
+Other packages could import them."""
 
 
 def test_an_agent_with_raw_text_imports_what_it_uses() -> None:

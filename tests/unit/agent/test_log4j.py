@@ -104,7 +104,7 @@ def test_what_a_pattern_writes_is_read_back(
 ) -> None:
     """If a program writes events with a pattern, the agent reads the same times and fields from the
     lines."""
-    # Literal parentheses would end a group of Logback, so they are escaped.
+    # In a Logback pattern, parentheses enclose a group, so parentheses in the text are escaped.
     pattern = between.join([*(part.replace("(%X", r"\(%X") for part in parts), "%m%n"])
     lines = [between.join([*(PARTS[part](e) for part in parts), e.message]) for e in events]
     made = read(pattern, "".join(f"{line}\n" for line in lines))

@@ -10,8 +10,8 @@ from support.promises import promise
 @promise("2 partition")
 def test_a_file_stays_in_its_partition() -> None:
     """As long as a topic has the same number of partitions, a file id has the same partition. The
-    test compares with constant partitions, because records that a later version of Skidway sends
-    again must go to the same partition."""
+    expected partitions are constants in this test, because a later version of Skidway that sends a
+    record again must send it to the same partition."""
     assert [routing.of_file(file, 5) for file in (1, 2, 3, 2**63 - 1)] == GOLDEN_FILES
     assert {routing.of_file(file, 4) for file in range(100)} == {0, 1, 2, 3}
 

@@ -609,8 +609,8 @@ def test_a_directory_that_changed_just_now_is_listed_again() -> None:
 def test_a_generation_that_is_renamed_whenever_it_is_looked_for_has_not_gone(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A file that is renamed every time between the agent's scan and its attempt to open the file
-    is not declared lost."""
+    """If a file is renamed after each scan, before the agent can open it, the agent does not
+    declare the file lost."""
     lines = generations(world, 2)
     file = world.files.by_path[f"{APP}.1"]
     file.unreadable = True

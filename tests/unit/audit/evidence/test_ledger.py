@@ -272,8 +272,8 @@ def test_times_that_no_calendar_holds_harm_nobody(moment: int) -> None:
 @pytest.mark.parametrize("moment", [-(1 << 63), (1 << 63) - 1])
 def test_a_rereading_at_the_end_of_all_times_harms_nobody(moment: int) -> None:
     """Two agents announce the same file. The time of their announcements is the least or the
-    greatest that a message can have. Even then, the ledger finds the agents' seals before and after
-    this time."""
+    greatest that a message can have. Even then, the ledger gives the same verdicts as the fold (in
+    memory)."""
     said: list[Message] = []
     for agent in (7, 8):
         sender = Sender(Tier.AGENT, "dc1", str(agent), "h", 1)
