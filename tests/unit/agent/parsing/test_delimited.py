@@ -1,6 +1,5 @@
-"""If a regular expression is simple enough, the agent does not use RE2, but searches the line for
-the literal text that the expression has between its groups. The result must be the same as with
-RE2."""
+"""If a regular expression consists only of groups with literal text between them, the agent may not
+need RE2: it searches the line for these literal texts. The result must be the same as with RE2."""
 
 from __future__ import annotations
 

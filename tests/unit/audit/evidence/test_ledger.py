@@ -253,7 +253,7 @@ def test_times_that_no_calendar_holds_harm_nobody(moment: int) -> None:
     number, and no bucket becomes complete by this message."""
     sender = Sender(Tier.AGENT, "dc1", "7", "h", 1)
     count = Count(LOGS, 7, 0, 100, 1, 2, 3)
-    bucket = max(min(moment, FARTHEST_MS), -FARTHEST_MS)  # a message cannot have a farther bucket
+    bucket = max(min(moment, FARTHEST_MS), -FARTHEST_MS)  # the limits for a bucket in a message
     chosen: list[Message] = [
         Delta(sender, 1, moment, counts=(count, replace(count, bucket=bucket))),
         Seal(sender, 2, moment, (SealedTopic(LOGS, moment, 1),)),

@@ -341,8 +341,8 @@ def test_the_clock_of_a_host_is_a_cause_of_its_own() -> None:
 
 
 def test_every_cause_is_explained() -> None:
-    """Each cause is explained in a case of this module. Exceptions are the causes of remarks, which
-    do not keep a bucket from being complete. docs/audit.md has a row for each cause."""
+    """Each cause is explained in a case of this module. The only exceptions are causes of remarks,
+    because a bucket with a remark can be complete. docs/audit.md has a row for each cause."""
     remarks = {Cause.NO_ORIGIN, Cause.SAME_HOST_NAME}
     assert {x.cause for x in CASES} | {Cause.CLOCK} | remarks == set(Cause)
     for cause in Cause:

@@ -111,7 +111,8 @@ def test_the_last_word_of_an_expected_host_is_a_seal_like_any_other() -> None:
 
 
 def test_a_topic_of_rejects_is_sealed_by_its_topic() -> None:
-    """A seal of a topic is also valid for the topic's topic of rejects."""
+    """A seal of a topic (which says that all earlier lines are counted) is also valid for the topic
+    to which the agent sends this topic's rejected lines."""
     messages: list[Message] = good()
     rejected = count(2, source=REJECTED)
     messages += [
