@@ -22,7 +22,7 @@ def listed(offset: int, timestamp: int = -1) -> ListedOffset:
     [
         (listed(0), listed(0, 9_000), 5_000),  # nothing has expired
         (listed(0), listed(30, 9_000), 5_000),
-        (listed(20), listed(30, 9_000), 5_000),  # older records than --since have expired
+        (listed(20), listed(30, 9_000), 5_000),  # all expired records are older than --since
         (listed(20), listed(20, 9_000), 9_000 + STAMPED_EARLIER_MS),  # later ones may have, too
         (listed(40), listed(-1), None),  # the partition TP is empty by now
     ],

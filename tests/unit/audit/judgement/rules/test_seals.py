@@ -40,8 +40,9 @@ from support.promises import promise
 
 def test_who_is_waited_for_is_silent_when_the_silence_is_over() -> None:
     """If an agent never sent a seal, or a host of the roster never sent a message, the audit waits
-    for it. After a bucket is old enough to be complete, it stays open for the configured silence
-    time, and is unknown afterwards. A message of the agent makes the silence time begin again."""
+    for this agent or host. After a bucket is old enough to be complete, it stays open for the
+    configured silence time, and is unknown afterwards. A message of the agent makes the silence
+    time begin again."""
     over = DUE + POLICY.silence_ms
     expected = replace(POLICY, roster=roster("web1", "web9"))
     sealed = [*good(), seal(AGENT, 3, over, 2)]
