@@ -23,7 +23,8 @@ _TOPIC = re.compile(r"<topic>[.\w]*\w")
 
 
 def main(arguments: list[str]) -> int:
-    """Writes the tables. With --check, writes nothing and returns 1 if they are out of date."""
+    """Writes the tables of settings into docs/agent.md. With --check, writes nothing, and returns 1
+    if the tables on the page are out of date."""
     parser = argparse.ArgumentParser(prog="python -m support.agent_page", description=__doc__)
     parser.add_argument("--check", action="store_true", help="change nothing; 1 if it would")
     args = parser.parse_args(arguments)

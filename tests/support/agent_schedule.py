@@ -130,7 +130,8 @@ class Schedule(ABC):
 
     @abstractmethod
     def read_message(self, message: Any) -> None:
-        """Checks or remembers a message that the agent has published to the audit."""
+        """Is called for each message that the agent has published to the audit. A model checks or
+        remembers the message."""
 
     def say(self, what: str) -> None:
         """Adds the description of an event to the trace. If the schedule fails, the error contains

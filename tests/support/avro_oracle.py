@@ -1,8 +1,8 @@
 """Asks Apache Avro's own Java implementation about schemas. The jars of this implementation are
 part of pyspark.
 
-Janino, a small Java compiler, is among these jars. It compiles and runs AvroOracle.java, so a Java
-runtime is enough.
+Janino, a small Java compiler, is among these jars. It compiles and runs AvroOracle.java, so the
+machine needs only a Java runtime, and no javac.
 """
 
 from __future__ import annotations

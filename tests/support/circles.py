@@ -99,7 +99,7 @@ def decoded(datum: bytes, writer: Any, reader: Any = None) -> Any:
 
 
 def wanted(node: Any) -> dict[str, Any]:
-    """Returns the JSON value that a decoded node should become."""
+    """Returns the JSON object that the codec should write for a decoded value of NODE."""
     made = {name: plain(value) for name, value in node.items()}
     either = node["either"]
     if either is not None:
@@ -109,7 +109,7 @@ def wanted(node: Any) -> dict[str, Any]:
 
 
 def plain(value: Any) -> Any:
-    """Returns the JSON value that a part of a decoded node should become."""
+    """Returns the JSON value that the codec should write for a part of a decoded value of NODE."""
     if isinstance(value, dict):
         is_node = "either" in value
         return wanted(value) if is_node else {key: plain(each) for key, each in value.items()}

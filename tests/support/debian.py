@@ -34,7 +34,7 @@ PACKAGES = (
     "rsyslog", "logrotate", "nginx-light", "prometheus",
 )  # fmt: skip
 NEEDS_THE_NET = ("apt-daily.timer", "apt-daily-upgrade.timer")
-"""Units of Debian that fail on a host without access to the internet."""
+"""Debian's systemd units that fail on a host without access to the internet."""
 PROMETHEUS = "prometheus.service"
 """This unit is disabled in the root file system. Only a test starts it, on one host."""
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")

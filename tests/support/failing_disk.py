@@ -34,7 +34,8 @@ class Operation(NamedTuple):
 
 
 class FailingDisk:
-    """The file system. It is mounted at `path` during the block `with disk.mounted():`."""
+    """A file system whose operations can fail, mounted at `path` during the block `with
+    disk.mounted():`."""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / "disk"

@@ -27,7 +27,7 @@ def load(number: int, removed: Sequence[str] = ()) -> Manifest:
         DataFile(REJECTS, f"rejects-{number}", f"staged/r{number}", 1, 1, 0, 0),
         DataFile("marks", marks, f"staged/m{number}", 1, 1, 0, 0),
     )
-    first = (number - 1) // 3 * 3 + 1  # loads 1, 4, 7, ... write all marks anew
+    first = (number - 1) // 3 * 3 + 1  # the files of loads 1, 4, 7, ... have all marks
     side = {"marks": tuple(layout.table(TOPIC, "marks", x) for x in range(first, number + 1))}
     return replace(
         WHOLE,

@@ -1,7 +1,7 @@
 """Calls Kafka's unmodified Java clients from Python. Py4J gives access to the objects of one JVM.
 
-Py4J is part of pyspark. The tests do not compile Java code, so a Java runtime is sufficient. A test
-uses the same classes as a Java program, that is, `KafkaProducer`, `KafkaConsumer` and `Admin`.
+Py4J is part of pyspark. The tests do not compile Java code, so they need only a Java runtime. A
+test uses the same classes as a Java program, that is, `KafkaProducer`, `KafkaConsumer` and `Admin`.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ class JavaClients:
         self.program.start().wait_until(lambda: PRINTED_PORT.search(self.program.output()))
         printed = PRINTED_PORT.search(self.program.output())
         assert printed is not None
-        # Py4J's memory management is off. With it, Python's garbage collector would send a command
-        # to the JVM for each collected object.
+        # Py4J's memory management is off. If it were on, Python's garbage collector would send a
+        # command to the JVM for each collected object.
         where = GatewayParameters(
             port=int(printed[1]), auto_convert=True, enable_memory_management=False
         )
@@ -113,7 +113,7 @@ class JavaClients:
         made = self.kafka.clients.consumer.KafkaConsumer(given)
         try:
             yield made
-        finally:  # the consumer does not wait for the current fetch when it closes
+        finally:  # do not wait for the current fetch before closing
             made.close(self.jvm.java.time.Duration.ZERO)
 
     def record(

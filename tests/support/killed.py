@@ -40,8 +40,8 @@ sys.exit(main())
 
 
 def killed_at(step: int, folder: Path, *arguments: str) -> bool:
-    """Runs the command, and kills it just before its operation number `step`. Returns True if the
-    command was killed, and False if it ended with fewer operations."""
+    """Runs the command, and kills it just before its operation number `step` on the files of the
+    folder. Returns True if the command was killed, and False if it ended with fewer operations."""
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, str(step), str(folder), *arguments],
         capture_output=True,

@@ -75,8 +75,8 @@ class MemoryLoading:
         self.versions = [SCHEMA]
         """The versions of the lines' schema. A test may add newer versions."""
         self.gone: list[str] = []
-        """The versions of the lines' schema that were deleted. They were registered after those in
-        `versions`."""
+        """The versions of the lines' schema that were registered after those in `versions`, and
+        then deleted."""
         self.deleted = 0
         """The number of versions that the subject had when it was permanently deleted and created
         again."""

@@ -26,7 +26,8 @@ DIFFERENCES = (
     ("audit/settings.py", '"exempt.hdfs"', '"exempt.former"'),
     ("deploy/ansible/roles/audit/vars/main.yml", '  exempt: "{{ audit_exempt }}"\n', ""),
 )
-"""Each difference consists of a file, a text in this file, and the text that replaces it."""
+"""How the older version differs from COMMIT: each entry has a file, a text in this file, and the
+text that replaces it in the older version."""
 
 
 def make(folder: Path) -> Path:

@@ -27,8 +27,8 @@ PINNED = ROOT / "tests" / "peers"
 CACHE = Path(os.environ.get("SKIDWAY_PEERS", ROOT / ".cache" / "peers"))
 PEERS = ("kafka", "hdfs", "registry", "spark-kafka")
 BENCH_PEERS = ("mirror-maker", "rabbitmq-perf-test")
-"""Peers that only benchmarks need. Each of them is used by one benchmark, which fetches the peer
-itself."""
+"""Peers that only benchmarks need. Each of these peers is used by only one benchmark, which also
+fetches it."""
 SOURCES = ("kafka-python",)
 """Python distributions whose sources the tests need. tests/peers pins their versions and hashes."""
 DEBIAN = Path("/usr/bin")

@@ -22,8 +22,8 @@ ASKED_S = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """An address and its network. A command that begins with the words of `enter` runs inside that
-    network."""
+    """An address and the network of this address. If the words of `enter` are put before a command,
+    the command runs inside the network."""
 
     host: str = "127.0.0.1"
     enter: tuple[str, ...] = ()

@@ -208,7 +208,7 @@ class Proxy:
 
     def unanswered(self, intervention: Intervention) -> None:
         """Decrements the number of requests that the fault has chosen, because the answer to one of
-        them will not arrive. The fault will hit another frame instead."""
+        them will not arrive. So the fault can choose another request in its place."""
         with self._changed:
             intervention.chosen -= 1
 

@@ -81,7 +81,7 @@ def share_of(count: int) -> int:
 @pytest.fixture
 def seeds(request: pytest.FixtureRequest) -> Seeds:
     """Returns a function that takes all seeds of a test, and returns the seeds that this run tries:
-    fewer with --share, and others in an exploration."""
+    fewer with --share, and others in an exploration (with --hypothesis-seed)."""
     share, moved = request.config.getoption("--share"), STRIDE * (_explored(request.config) or 0)
 
     def chosen(named: range) -> range:
@@ -94,13 +94,14 @@ def seeds(request: pytest.FixtureRequest) -> Seeds:
 
 @pytest.fixture
 def seed(request: pytest.FixtureRequest) -> int:
-    """Returns the test's parameter `seed`. In an exploration, adds N times STRIDE to this
-    parameter."""
+    """Returns the test's parameter `seed`. In an exploration (a run with --hypothesis-seed N), adds
+    N times STRIDE to this parameter."""
     return int(request.param) + STRIDE * (_explored(request.config) or 0)
 
 
 def _explored(config: pytest.Config) -> int | None:
-    """Returns the N of --hypothesis-seed if this run is an exploration, and otherwise None."""
+    """Returns the N of the option --hypothesis-seed, or None if this run does not have the
+    option."""
     given = config.getoption("--hypothesis-seed", default=None)
     return None if given is None else int(given)
 

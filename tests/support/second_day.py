@@ -14,7 +14,7 @@ from support.recipes import give
 
 VERSION = "0.1.0"
 BROKER = "dc1-broker"
-"""The host name of a dc1 broker in the guide's commands."""
+"""The host name that the commands of docs/operations.md give to a broker of dc1."""
 WRITER = "writer.service"
 
 

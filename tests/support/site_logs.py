@@ -149,7 +149,7 @@ class AuditLogs:
     gaps: dict[NumberKey, tuple[Gap, ...]] = field(default_factory=dict)
 
     def append(self, cluster: str, producer: str, message: Message) -> None:
-        """Appends a message. All messages of a producer go to one partition."""
+        """Appends a message. All messages of a producer go to one partition of the audit topic."""
         self.logs[cluster, partition_of(producer, AUDIT_PARTITIONS)].append(message)
 
 

@@ -211,10 +211,10 @@ class Truth:
         return set().union(*(x.carried for x in topics))
 
     def standing(self, source: Source, bucket: int) -> set[int]:
-        """The numbers of all lines that have ever had a record in the topic. If the records of
-        these lines have no origin, statement F in the module's docstring must hold for the lines.
-        The set is empty if the topic was created again, or if no tier counted a record without
-        origin in this bucket."""
+        """The numbers of all lines that have ever had a record in the topic. The caller checks
+        statement F of the module's docstring for those of them whose records have no origin. The
+        set is empty if the topic was created again, or if no tier counted a record without origin
+        in this bucket."""
         current = self.world.current(source.topic)
         told = self.told[source, bucket].values()
         is_told = any(agent == NO_AGENT for lines in told for _, agent in lines)
@@ -301,7 +301,7 @@ def _is_sealed(world: World, source: Source, bucket: int) -> bool:
             if any(x.topic == source.topic for x in agent.counted_as.values()):
                 return False
             continue
-        until, at = max(seals, key=lambda x: (x[1], x[0]))  # of the seal that was prepared last
+        until, at = max(seals, key=lambda x: (x[1], x[0]))  # those of the seal prepared last
         touched = agent.teller.touched.get((source, agent.number, bucket), 0)
         if until < bucket + BUCKET_MS + LATENESS_MS or touched > at:
             return False

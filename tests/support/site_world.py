@@ -271,8 +271,9 @@ class World:
         """Makes a counter count all records of all its logs."""
         for name in self.names:
             for partition in PARTITIONS:
-                # The first call of `fetch` may only skip a gap of offsets. The second call may only
-                # compare the last counted batch with the state. The third call counts the rest.
+                # A first call of `fetch` may count no records, because it skips a gap of offsets. A
+                # second call may count none, because it compares the last counted batch with the
+                # state. The third call counts the remaining records.
                 for _ in range(3):
                     counter.fetch(name, partition, 10_000)
 

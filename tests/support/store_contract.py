@@ -45,7 +45,7 @@ class StoreContract:
         store.delete("no/such")
 
     def test_large_files(self, store: Store) -> None:
-        """A large file that took many writes is read back whole."""
+        """A large file that was written in many steps has all its bytes when it is read."""
         pieces = [bytes([index]) * 1_000_003 for index in range(12)]
         writer = store.create("large")
         for piece in pieces:

@@ -22,7 +22,7 @@ def each_client(*commands: str) -> pytest.MarkDecorator:
 
 
 def each_codec() -> pytest.MarkDecorator:
-    """Runs a test once for each compression codec of every stock client."""
+    """Runs a test with every stock client, once for each compression codec that the client has."""
     params = [
         pytest.param(each, codec, id=f"{each.name}-{codec}", marks=[*_marks(each)])
         for each in CLIENTS.values()

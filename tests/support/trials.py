@@ -2,9 +2,9 @@
 run on one pipeline, and each story has its own topic, files and lines.
 
 Starting Spark takes longer than everything else, so stories share their loads (runs of the loader
-over the topics of all stories). A story is a generator. Its code before a `yield` runs before a
-load, and its code after the `yield` checks that load. A story yields once for each load that it
-needs::
+over the topics of all stories). A story is a generator: the code before a `yield` runs before a
+load, and the code after the `yield` checks what this load has written. A story yields once for each
+load that it needs::
 
     @STORIES.add()
     def agent_killed(trial: Trial) -> Iterator[None]:

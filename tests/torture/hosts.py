@@ -157,7 +157,8 @@ class Host:
         self._thread.start()
 
     def stop(self) -> None:
-        """Stops the thread. It first writes the second halves of lines that are half written."""
+        """Stops the thread, which first writes the second halves of all lines that are half
+        written."""
         self._stop.set()
         if self._thread.ident is not None:
             self._thread.join()

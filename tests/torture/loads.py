@@ -33,12 +33,13 @@ LOADS_A_COMPACTION = 8
 """How many loads the program runs before each compaction."""
 
 NEVER_ON_SPARK = 1 << 40
-"""The value of `spark.above.offsets`. No load reads so many offsets, so no load uses Spark."""
+"""The value of `spark.above.offsets`: a load uses Spark only if it reads more offsets than this,
+and no load reads so many."""
 
 
 MANIFESTS_KEEP = 20
-"""The value of `manifests.keep`. It is so small that old manifests of each topic are deleted during
-the run."""
+"""The value of `manifests.keep`, which is so small that old manifests of each topic are deleted
+during the run."""
 
 
 def main(config: str, seconds: str) -> None:

@@ -57,12 +57,12 @@ class Operator:
         self._thread = threading.Thread(target=self._work, daemon=True)
 
     def start(self, programs: Programs) -> None:
-        """Starts the thread, which works on the tasks."""
+        """Starts the thread that does the operator's tasks."""
         self._programs = programs
         self._thread.start()
 
     def stop(self) -> None:
-        """Stops the thread. It does not complete unfinished tasks."""
+        """Stops the thread without completing the unfinished tasks."""
         self._over.set()
 
     @property
@@ -190,8 +190,8 @@ class Operator:
         yield from _until(lambda: self._is_retired(before))
 
     def _is_retired(self, output: Path) -> bool:
-        """Retires an output. Returns True if the command succeeded, or if there is nothing to
-        retire because no load into this output was ever completed."""
+        """Runs `skidway audit retire` for an output. Returns True if the command succeeded, or if
+        it has nothing to retire, because no load into this output was ever completed."""
         config = ["--config", str(self._site.config("audit")), "--reason", "moved"]
         done = run_skidway("audit", "retire", "hdfs", str(output), *config)
         return done.returncode == 0 or "never counted anything" in done.stderr

@@ -203,8 +203,8 @@ class TortureSite:
         return back
 
     def _restore(self, name: str) -> End:
-        """Copies a program's state. The returned function replaces the program's state, which is
-        newer by then, with this copy."""
+        """Copies a program's state. The returned function puts the copy in the place of the
+        program's state, as if an older backup were restored."""
         state, copy = self._site.data(name), self._site.folder / "copies" / name
         up = self._programs.down(name)
         copied(state, copy)

@@ -93,8 +93,8 @@ class Truth:
 
     @property
     def is_good(self) -> bool:
-        """Whether enough lines were proven, and the fields lost, doubled, missing, torn, invented,
-        false_complete and false_marks are empty."""
+        """Whether at least the share PROVEN_LEAST of the lines was proven, and the fields lost,
+        doubled, missing, torn, invented, false_complete and false_marks are empty."""
         wrong = self.lost or self.doubled or self.missing or self.torn or self.invented
         false = self.false_complete or self.false_marks
         return not (wrong or false) and self.proven >= PROVEN_LEAST * self.lines

@@ -123,7 +123,7 @@ def test_generations_that_nobody_saw_are_ranges_without_bytes() -> None:
 
 def written_and_reported(world: World) -> None:
     """Starts the agent and lets it scan its files once. Then writes a line and reports the file to
-    the agent. If the agent is `quiet`, its next scan comes only after an hour."""
+    the agent. With the fixture `quiet`, the agent's next scan comes only after an hour."""
     world.start()
     world.tick()
     world.files.append(A, b"x" * 99 + b"\n")

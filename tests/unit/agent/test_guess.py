@@ -480,8 +480,9 @@ def test_numbers_that_are_no_cards_are_not_masked(
     tmp_path: Path, numbers: list[str], is_masked: bool
 ) -> None:
     """Some numbers have the length and the first digits of card numbers. If only a few of these
-    have the check digit of a card, `guess` proposes no mask for cards, and says why. A few card
-    numbers are found even among many numbers that could not be card numbers."""
+    have the check digit of a card, `guess` proposes no mask for cards, and says why. Numbers with
+    other first digits or lengths do not count: `guess` finds a few real card numbers even among
+    many such numbers."""
     lines = (f"2026-11-23T08:15:01Z INFO order {number} paid\n" for number in numbers)
     found, _ = tried(tmp_path, "".join(lines))
     assert any("`mask message for cards` masks them." in note for note in found.notes)

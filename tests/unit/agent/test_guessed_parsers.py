@@ -24,7 +24,8 @@ state.dir: /nowhere
 
 
 def guessed(tmp_path: Path, *lines: str) -> Guess:
-    """Guesses the format of lines, and checks that the proposed block works."""
+    """Guesses the format of lines, and checks that the agent accepts the settings that `guess`
+    proposes."""
     log = tmp_path / "shop.log"
     log.write_text("".join(f"{line}\n" for line in lines))
     found = guess(log, 1_000)

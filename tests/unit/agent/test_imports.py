@@ -27,8 +27,8 @@ PACKAGES = {
     "backports", "cramjam", "dateutil", "fastavro", "google_crc32c", "lz4", "numpy",
     "prometheus_client", "pyarrow", "skidway", "snappy", "urllib3", "watchdog", "yaml",
 }  # fmt: skip
-"""All packages, apart from the standard library, that an agent with raw text may import. Each
-further package makes the agent start later and need more memory.
+"""All packages, apart from the standard library, that an agent may import if all its sources have
+the raw parser. Each further package makes the agent start later and need more memory.
 """
 
 OWN = {
@@ -38,17 +38,17 @@ OWN = {
     "skidway.consumer", "skidway.coordination", "skidway.kafka.client.alterations",
     "skidway.loader", "skidway.schemas.inference", "skidway.schemas.registry",
 }  # fmt: skip
-"""Modules of Skidway that an agent with raw text never uses."""
+"""Modules of Skidway that an agent never uses if all its sources have the raw parser."""
 
 STANDARD = {"asyncio", "concurrent.futures", "multiprocessing", "unittest", "xml", "pydoc"}
-"""Modules of the standard library that an agent with raw text never uses, although other packages
-could import them."""
+"""Modules of the standard library that an agent never uses if all its sources have the raw parser.
+Other packages could import them."""
 
 
 def test_an_agent_with_raw_text_imports_what_it_uses() -> None:
-    """An agent that starts imports Arrow without pandas, even if pandas is installed. It imports no
-    further package, no parser that its sources do not need, and no code for requests that alter a
-    cluster."""
+    """At its start, an agent imports Arrow without pandas, even if pandas is installed. It imports
+    no further package, no parser that its sources do not need, and no code for requests that alter
+    a cluster."""
     arguments = ["agent", "run", "--set", "no.such.setting=1"]  # refused after the imports
     modules = imported(f"from skidway.cli import main; main({arguments})")
     assert {"pyarrow", "skidway.agent.program"} <= modules

@@ -118,8 +118,9 @@ def test_a_record_that_is_sent_again_has_the_labels_that_it_had_first(
 def test_records_that_are_read_back_have_the_labels_that_they_had_first(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If another version of the program finds that records are missing on the brokers, it sends
-    these records with the labels that they had first."""
+    """After an upgrade, the agent may find that records of an intent (a stored promise to send
+    lines) are missing on the brokers. It sends them with the labels that they had before the
+    upgrade."""
     write(world, labelled("1"))
     world.kill_in_flight(line("a"), path=LOG)
     write(world, labelled("2"))

@@ -104,7 +104,7 @@ def test_what_a_pattern_writes_is_read_back(
 ) -> None:
     """If a program writes events with a pattern, the agent reads the same times and fields from the
     lines."""
-    # Literal parentheses would end a group of Logback, so they are escaped.
+    # In a Logback pattern, parentheses enclose a group, so parentheses in the text are escaped.
     pattern = between.join([*(part.replace("(%X", r"\(%X") for part in parts), "%m%n"])
     lines = [between.join([*(PARTS[part](e) for part in parts), e.message]) for e in events]
     made = read(pattern, "".join(f"{line}\n" for line in lines))
@@ -231,8 +231,8 @@ def test_fine_digits_are_no_part_of_the_time() -> None:
 def test_patterns_that_nobody_can_read_back_are_refused(
     pattern: str, sentence: str, at: int
 ) -> None:
-    """If lines of a pattern cannot be read back, the pattern is refused with one sentence, and a
-    caret marks the reason in the pattern."""
+    """If the agent could not divide the lines of a pattern into fields, it refuses the pattern with
+    one sentence, and a caret marks the place in the pattern that causes this."""
     with pytest.raises(ConfigurationRefused, match=sentence) as caught:
         source(pattern)
     first, shown, mark = str(caught.value).split("\n")
@@ -315,8 +315,8 @@ def test_messages_with_the_texts_of_the_pattern(
     who: str,
     said: list[str],
 ) -> None:
-    """Events are read back correctly, even if MDC values are empty or short, and even if messages
-    contain literal texts of the pattern."""
+    """The agent finds in a line the values that the program logged, even if MDC values are empty or
+    short, and even if messages contain literal texts of the pattern."""
     message = "".join(said)
     parts = [(level, name), (key, value), (logger, who)]
     line = " ".join(filled(part, text) for part, text in parts) + between + message

@@ -82,8 +82,8 @@ def test_what_logging_writes_is_read_back(
 def test_formats_that_nobody_can_read_back_are_refused(
     pattern: str, date_format: str | None, sentence: str
 ) -> None:
-    """If lines of a format cannot be read back, the format is refused with one sentence, and a
-    caret marks the reason in the format."""
+    """If the agent could not divide the lines of a format into fields, it refuses the format with
+    one sentence, and a caret marks the place in the format that causes this."""
     with pytest.raises(ConfigurationRefused, match=sentence) as caught:
         source(pattern, date_format)
     assert str(caught.value).endswith("^")

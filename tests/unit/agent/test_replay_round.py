@@ -48,8 +48,8 @@ def exported(data: bytes, encoding: str, shape: str | None = None) -> list[dict[
 
 
 def rows(found: list[dict[str, Any]], encoding: str, state: Path, shape: str = "") -> list[str]:
-    """Replays the lines in `found`. Returns the field `line` of each row that the agent makes from
-    them."""
+    """Replays the rejected lines in `found`, and returns the field `line` of each row that the
+    agent makes from these lines."""
     corrected = source("(?s)(?P<line>.*)", encoding, shape or None)
     configured = with_replays(replace(settings(corrected), state_dir=state))
     text = "".join(json.dumps(each) + "\n" for each in found)

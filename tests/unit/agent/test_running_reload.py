@@ -43,8 +43,8 @@ class Registry:
 
 
 class Sending(MemoryProducer):
-    """A producer with further attributes and methods, which the agent's program uses outside the
-    loop."""
+    """A producer in memory that also has the attributes and methods which the agent's program uses
+    outside the agent's loop."""
 
     made_again: frozenset[str] = frozenset()
 

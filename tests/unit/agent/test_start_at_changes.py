@@ -111,9 +111,9 @@ def test_a_divided_source_skips_nothing() -> None:
 
 @promise("1 start at the end")
 def test_a_file_that_an_early_look_did_not_exclude_is_read_whole() -> None:
-    """A scan that did not exclude a path would have found a file at this path. If it found none, a
-    file that appears there later is new, and is read whole even with `start_at: end`. This is so
-    even if later scans excluded the path, and even if the agent was restarted in between."""
+    """If an early scan did not exclude a path and found no file there, a file that appears there
+    later is new, and is read whole even with `start_at: end`. This is so even if later scans
+    excluded the path, and even if the agent was restarted in between."""
     world = looked(end("logs", "/log/*.log"))
     later = end("logs", "/log/*.log", exclude=["/log/c*"])
     change(world, later)

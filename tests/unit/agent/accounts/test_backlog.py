@@ -120,8 +120,8 @@ def test_a_setting_says_when_files_are_deleted() -> None:
 
 def test_a_file_without_a_name_is_lost_at_once() -> None:
     """If a file was deleted and the agent still has it open, the backlog says that the file's bytes
-    may be lost at any moment. This is so even if the agent does not yet know how long files of the
-    directory live."""
+    may be lost at any moment. This is so even if the agent does not know yet how long other files
+    of the directory existed before they were deleted."""
     world = World(settings(raw(), close_rotated_ms=3_600_000))
     world.files.append(A, b"1\n")
     world.start()

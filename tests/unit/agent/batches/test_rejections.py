@@ -42,8 +42,8 @@ def test_a_topic_that_rejects_more_than_its_share_is_named() -> None:
 
 def test_a_source_that_was_mended_is_well_after_ten_minutes_of_lines() -> None:
     """If a source that rejected most lines is repaired, the agent no longer reports it once good
-    lines have replaced the rejected lines among its recent lines. Time without new lines is not
-    enough."""
+    lines have replaced the rejected lines among its recent lines. If no new lines come, the agent
+    continues to report the source, however much time passes."""
     rejections = Rejections(0.5)
     rejections.saw("logs", 0, [line(n) for n in range(100)], 0.0)
     assert rejections.too_many()

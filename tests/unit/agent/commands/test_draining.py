@@ -58,9 +58,9 @@ def test_a_full_disk_is_named_and_nothing_is_promised(tmp_path: Path) -> None:
 
 
 def test_what_the_brokers_have_not_taken_yet_is_said(tmp_path: Path) -> None:
-    """The agent could not deliver all lines, and the brokers have not received all its messages to
-    the audit. For example, a message that takes an earlier last word back may still be on its way.
-    (A last word says that all lines are delivered.) The error then asks the operator to drain again
-    before the host is retired."""
+    """If draining fails, and the brokers have not received all of the agent's messages to the
+    audit, the error asks the operator to drain again before the host is retired. For example, a
+    message may still be on its way that takes back an earlier last word. (A last word says that all
+    lines are delivered.)"""
     with pytest.raises(draining.NotDrained, match="drain again, before the host is retired"):
         draining.answer(Drained(0, {"logs"}, [], False), open_state(tmp_path))

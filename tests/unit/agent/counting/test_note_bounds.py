@@ -43,8 +43,8 @@ def test_a_segment_ends_after_a_part_of_the_time() -> None:
 
 
 def test_long_values_are_counted_by_pages() -> None:
-    """The agent adds up the sizes of its notes. The size that it takes for a long value is at least
-    the size of the database pages that the value needs."""
+    """The agent adds up the sizes of its notes. For a long value, it adds at least the size of the
+    database pages that the value needs."""
     assert stored_bytes(bytes(100)) < 300
     assert stored_bytes(bytes(4097)) >= 2 * 4096
 

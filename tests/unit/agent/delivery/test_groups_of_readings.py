@@ -13,7 +13,7 @@ from support.agent_press import reading
 
 
 def taken(size: int, file: int) -> Taken:
-    nothing: Any = None  # the groups depend only on the readings
+    nothing: Any = None  # these fields have no effect on the groups
     return Taken(nothing, reading(b"\n" * size, file), nothing)
 
 

@@ -102,8 +102,8 @@ def test_records_that_overlap_are_doubtful() -> None:
 def test_a_missing_part_is_split_where_readers_would_drop_records() -> None:
     """A missing part of an intent may have records that readers would drop if the agent sent them
     now. The function `split` divides the part into pieces: adjacent records that readers would drop
-    form one piece, and so do adjacent records that readers would keep. Records outside the part
-    have no influence."""
+    form one piece, and so do adjacent records that readers would keep. Records outside the part do
+    not change these pieces."""
     part = Part(110, 160, Fate.MISSING)
     bounds = np.array([100, 110, 120, 130, 150, 160, 200])
 

@@ -19,8 +19,9 @@ AGENT, FILE = 7, 5
 
 
 class Logs:
-    """The log of one partition. The agent reads it up to the high watermark that it knows. If
-    records are added, the agent learns of the new high watermark only when it asks again."""
+    """The log of one partition. The agent reads this log up to the high watermark that it has asked
+    for. If records are added, the agent learns of the new high watermark only when it asks
+    again."""
 
     def __init__(self) -> None:
         self.records: list[tuple[int, int]] = []  # the first byte and the length of each record

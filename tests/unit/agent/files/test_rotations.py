@@ -418,9 +418,10 @@ def test_another_file_under_the_inode_of_a_closed_one(world: World) -> None:
 def test_another_file_under_the_same_inode_is_known_when_names_stand_still_again(
     world: World, monkeypatch: pytest.MonkeyPatch, is_missed: bool
 ) -> None:
-    """In the middle of a rotation, a scan finds a new file at the log's path. The agent draws no
-    conclusion from this scan. Another file was written after the file that the agent knows, and
-    before the new one. The next scan finds it among the rotated files, and the agent reads it."""
+    """A scan in the middle of a rotation may miss a rotated file, so the agent draws no conclusion
+    from this scan. In this test, the file that the agent knows was deleted, and the log has its
+    inode. A rotated file was written between these two. The next scan finds the rotated file, and
+    the agent reads it."""
     read = world.files.list
 
     def renamed_meanwhile(directory: str) -> list[tuple[str, int]]:
@@ -608,8 +609,8 @@ def test_a_directory_that_changed_just_now_is_listed_again() -> None:
 def test_a_generation_that_is_renamed_whenever_it_is_looked_for_has_not_gone(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A file that is renamed every time between the agent's scan and its attempt to open the file
-    is not declared lost."""
+    """If a file is renamed after each scan, before the agent can open it, the agent does not
+    declare the file lost."""
     lines = generations(world, 2)
     file = world.files.by_path[f"{APP}.1"]
     file.unreadable = True

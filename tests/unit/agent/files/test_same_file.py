@@ -43,7 +43,7 @@ EVIDENCE = Evidence((HERE, HERE), (None, None), False, False, True, True)
 )
 def test_what_the_evidence_says(evidence: Evidence, answer: Answer) -> None:
     """If there are several pieces of evidence, the strongest one decides whether two files are the
-    same. If no piece of evidence is strong enough, the answer is "unknown"."""
+    same. If no piece of evidence is strong enough to decide this, the answer is "unknown"."""
     assert same_file(evidence) is answer
 
 

@@ -157,10 +157,10 @@ PARTS = st.lists(
 
 
 def reference(parts: list[tuple[bytes, bool, bool]], is_multiline: bool) -> list[str]:
-    """Returns the records that a simple program makes by joining one part after another. A part
-    consists of its text, a flag that says whether another part of the line follows, and a flag that
-    says whether the part is on stderr. The first part of a line decides whether a record begins
-    there."""
+    """Returns the records that a simple program makes by joining the parts of lines, one after
+    another. A part consists of its text, a flag that says whether another part of the same line
+    follows, and a flag that says whether the part is on stderr. The first part of a line decides
+    whether a record begins there."""
     found: list[str] = []
     before: tuple[bytes, bool, bool] | None = None
     for text, is_part, is_error in parts:
@@ -189,8 +189,8 @@ def wrapped(kind: str, parts: list[tuple[bytes, bool, bool]]) -> bytes:
 def test_texts_are_those_of_a_simple_program(
     parts: list[tuple[bytes, bool, bool]], is_multiline: bool, kind: str
 ) -> None:
-    """The texts of the records are the same as those of a simple program that joins one part after
-    another."""
+    """The agent makes the same records of a container's log as a simple program that joins the
+    parts of lines, one after another."""
     data = wrapped(kind, parts)
     if data:
         rule = Rule(START, "^A", 500) if is_multiline else None

@@ -87,7 +87,8 @@ def test_values_are_those_of_pythons_csv_module(lines: list[str], delimiter: str
     st.sampled_from([csv.QUOTE_MINIMAL, csv.QUOTE_ALL]),
 )
 def test_what_others_write_is_read_back(rows: list[tuple[str, str, str]], quoting: Any) -> None:
-    """Values that Python's csv module has written are read back, whatever characters they have."""
+    """The parser reads back the values that Python's csv module has written, whatever characters
+    they have."""
     file = io.StringIO(newline="")
     csv.writer(file, quoting=quoting, lineterminator="\n").writerows(rows)
     found, details = parse(file.getvalue().split("\n")[:-1])

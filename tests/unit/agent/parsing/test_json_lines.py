@@ -120,7 +120,7 @@ def test_timestamp_fields_take_numbers_and_rfc3339() -> None:
 
 
 def test_deep_but_legal_objects_are_read() -> None:
-    """JSON objects that are nested as deeply as the limit allows are read."""
+    """The parser reads JSON objects that are nested as deeply as the limit allows."""
     deep: Any = 1
     for _ in range(DEPTH_MAX - 1):
         deep = [deep]

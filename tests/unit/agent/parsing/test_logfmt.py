@@ -85,7 +85,8 @@ def test_what_others_write_is_read_back(lines: list[dict[str, str]], is_ascii: b
     ],
 )
 def test_escapes(text: str, meaning: str) -> None:
-    """Escapes have the same meaning as in JSON. Other backslashes are ordinary characters."""
+    """In quoted values, escapes have the same meaning as in JSON. Other backslashes are ordinary
+    characters."""
     assert unescaped(text) == meaning
     assert split(f'a="{text}"') == [("a", meaning)]
 

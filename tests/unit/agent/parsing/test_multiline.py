@@ -108,8 +108,8 @@ RULES = st.builds(
 
 
 def reference(rule: Rule, bytes_max: int, data: bytes) -> list[bytes]:
-    """Returns the records that a simple program finds in one range. The program joins one line
-    after another."""
+    """Returns the records that a simple program finds in one range of bytes. For each line, the
+    program decides whether the line begins a record or belongs to the record before it."""
     found: list[bytes] = []
     before_ended = True
     for number, line in enumerate(re.findall(rb"[^\n]*\n|[^\n]+$", data)):
@@ -130,7 +130,8 @@ def reference(rule: Rule, bytes_max: int, data: bytes) -> list[bytes]:
 def test_records_are_those_of_a_simple_program(
     rule: Rule, parts: list[bytes], bytes_max: int, has_last_end: bool
 ) -> None:
-    """The records are the same as those of a simple program that joins one line after another."""
+    """The records are the same as those of a simple program that looks at one line after the other
+    and decides whether the line begins a record or belongs to the record before it."""
     data = b"\n".join(parts) + (b"\n" if has_last_end and parts else b"")
     if not data:
         return

@@ -40,8 +40,8 @@ ODD = st.builds(
 @example([TIME + b" stdout Q a"], [])
 @example([TIME + b" stdin F a"], [])
 def test_lines_are_taken_apart_as_by_re2(plain: list[bytes], others: list[bytes]) -> None:
-    """Whatever the lines are, each gets the same time, stream, tag and text as with the regular
-    expression of the format."""
+    """Whatever the lines of a CRI log contain, the agent finds the same time, stream, tag and text
+    in each line as the regular expression for CRI lines."""
     lines = plain + others
     found = unwrap(CRI, pa.array(lines, pa.binary()))
     expected = [REFERENCE.fullmatch(line) for line in lines]

@@ -49,8 +49,8 @@ def test_a_draw_depends_on_nothing_but_what_was_delivered() -> None:
 
 
 def test_a_draw_is_bounded_and_takes_all_of_a_quiet_period() -> None:
-    """An agent chooses at most the configured number of ranges for the samples of a period. If it
-    has delivered fewer ranges than that, it chooses all of them."""
+    """For the samples of a period, an agent chooses at most the configured number of the byte
+    ranges that it has delivered. If it has delivered fewer ranges, it chooses all of them."""
     assert len(kept(intents(500), 20)) == 20
     assert sorted(x.first for x in kept(intents(5), 20)) == [0, 100, 200, 300, 400]
 

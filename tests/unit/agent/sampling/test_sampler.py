@@ -130,7 +130,7 @@ def test_a_killed_agent_neither_doubles_nor_misses_a_sample() -> None:
             here.kill()
             here.start()
         here.clock.advance(PERIOD_MS / 1000)
-        for _ in range(rounds):  # turns that are not followed by an acknowledgement
+        for _ in range(rounds):  # in these turns, nothing is acknowledged
             here.turn()
         here.kill()
         here.start()

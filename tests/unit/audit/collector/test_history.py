@@ -235,7 +235,7 @@ def test_the_json_of_a_bucket_says_how_long_after_its_end_a_tier_had_all(site: S
         _, body = site.ask(f"/buckets.json?topic=dc1.logs&bucket={site.bucket}")
         return {x["tier"]: x["latency_ms"] for x in json.loads(body)["buckets"][0]["places"]}
 
-    site.late_line()  # after this, the history knows the topic
+    site.late_line()  # the history gets a row of this topic
     site.last = {AGENT: 0, BROKER: 0}
     site.bucket = site.clock.time_ms() // SIZE * SIZE + SIZE
     end = site.bucket + SIZE

@@ -377,10 +377,10 @@ def test_buckets_of_two_sizes_are_complete_up_to_the_first_that_is_not() -> None
 def test_an_old_bucket_is_judged_although_all_change_again_and_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The judge reaches every bucket, even if all buckets must be judged again before each step. In
-    this test, that is so because an agent declares a loss before each step, and a step has time for
-    only one bucket. The oldest bucket has lost lines. The judge notices them at the latest when it
-    has judged each bucket once."""
+    """The judge reaches every bucket, even if, before each step, something happens for which it
+    must judge all buckets again. In this test, an agent declares a loss before each step, and a
+    step has time for only one bucket. The oldest bucket has lost lines. The judge notices them at
+    the latest when it has judged each bucket once."""
     site, count = Site(), 10
     for index in range(count):
         site.count(LOGS, index)

@@ -13,9 +13,9 @@ MINUTE_S = 60.0
 
 
 def test_judging_takes_a_twentieth_of_the_time() -> None:
-    """If no bucket soon becomes due (old enough to be complete), judging takes a twentieth of the
-    time: if a step took half a second, the next step begins ten seconds after the beginning of this
-    step."""
+    """Unless a bucket soon becomes due (old enough to be complete), the collector spends a
+    twentieth of its time on judging. For example, if a step took half a second, the next step
+    begins ten seconds after the beginning of this step."""
     assert next_step_s(0.5, None) == STEP_SHARE * 0.5
     assert next_step_s(0.5, Due(600.0, 3600.0)) == STEP_SHARE * 0.5
 

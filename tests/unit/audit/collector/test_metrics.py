@@ -111,7 +111,7 @@ def test_the_collector_says_it_of_its_own_judgement(tmp_path: Path) -> None:
     hour of buckets). They include the records of each tier, and change with the next judgement."""
     clock, ledger = ManualClock(), Ledger()
     settings = AuditSettings(bootstrap_servers="a:1", store_dir=tmp_path)
-    start = clock.time_ms() // SIZE - 90  # so that the buckets are in two blocks
+    start = clock.time_ms() // SIZE - 90  # so the two buckets are in two blocks
     sent = [count(LOGS, start + index) for index in (0, 80)]
     said = [Delta(AGENT, 1, 5, counts=tuple(sent))]
     said.append(Delta(BROKER, 1, 5, (Range(LOGS, 0, 0, 5),), tuple(sent[:1])))

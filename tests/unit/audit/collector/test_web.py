@@ -305,8 +305,8 @@ def test_older_buckets_are_on_the_next_page() -> None:
 
 
 def _fleet(agents: int) -> Ledger:
-    """Returns a ledger with a bucket that all agents counted. Of every third agent, the broker
-    lacks one record in this bucket."""
+    """Returns a ledger with a bucket that all agents counted. For every third agent, the broker has
+    counted one record less than the agent."""
     senders = [Sender(Tier.AGENT, "dc1", str(x), f"host-{x:04}", 1) for x in range(1, agents + 1)]
     counts = [Count(LOGS, int(x.producer), 0, 60_000, 5, 50, 7) for x in senders]
     said: list[messages.Message] = []

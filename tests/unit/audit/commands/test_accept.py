@@ -86,8 +86,8 @@ def ask(
 
 @promise("6 acceptance")
 def test_a_loss_is_accepted_until_it_is_taken_back(ask: Ask) -> None:
-    """`accept` prints what it accepts. Until a person takes the acceptance back, `report` ends with
-    status 0 and prints the number of accepted buckets."""
+    """`accept` prints the loss that it accepts. Afterwards `report` ends with status 0 and prints
+    the number of accepted buckets, until a person takes the acceptance back."""
     assert ask("report")[0] == 1
     status, printed = ask(
         "accept dc1.logs 1970-01-01T00:01:30Z --reason 'the disk died' --name ada"

@@ -22,9 +22,9 @@ def listed(offset: int, timestamp: int = -1) -> ListedOffset:
     [
         (listed(0), listed(0, 9_000), 5_000),  # nothing has expired
         (listed(0), listed(30, 9_000), 5_000),
-        (listed(20), listed(30, 9_000), 5_000),  # only records before 5_000 have expired
+        (listed(20), listed(30, 9_000), 5_000),  # all expired records are older than --since
         (listed(20), listed(20, 9_000), 9_000 + STAMPED_EARLIER_MS),  # later ones may have, too
-        (listed(40), listed(-1), None),  # all records of TP have expired
+        (listed(40), listed(-1), None),  # the partition TP is empty by now
     ],
 )
 def test_expired_records_are_not_missed(
@@ -58,7 +58,7 @@ def test_all_records_are_read_without_a_time() -> None:
         ((0, 0), {TP: 1_000, OTHER: 2_000}, NO_TIME),  # nothing has expired
         ((7, 0), {TP: 3_000, OTHER: 2_000}, 3_000),
         ((7, 5), {TP: 3_000, OTHER: 4_000}, 4_000),
-        ((7, 9), {TP: 3_000}, LAST_TIME),  # all records of OTHER have expired
+        ((7, 9), {TP: 3_000}, LAST_TIME),  # the partition OTHER is empty by now
     ],
 )
 def test_the_time_since_which_no_record_has_expired(

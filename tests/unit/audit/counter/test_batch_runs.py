@@ -138,8 +138,8 @@ def _logs(draw: st.DrawFn) -> list[memoryview]:
 
 @dataclass
 class Read:
-    """What one of two readers found in a log: the reader of runs, or the reader of single
-    batches."""
+    """What one of two readers found in a log: the reader that decodes several batches together (a
+    run), or the reader that decodes single batches."""
 
     rows: list[tuple[Any, ...]] = field(default_factory=list)
     gaps: list[tuple[tuple[int, int], str]] = field(default_factory=list)
@@ -162,8 +162,8 @@ class Read:
 
 
 def _one_by_one(following: Following, batches: Sequence[memoryview]) -> Read:
-    """Reads the log one batch after the other. The tests compare the reader of runs with this
-    reader."""
+    """Reads the log one batch after the other. The tests compare this simple reader with the
+    counter's reader, which decodes several batches together."""
     found = Read()
     try:
         for raw in batches:

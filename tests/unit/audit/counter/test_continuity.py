@@ -83,9 +83,9 @@ def test_expired_offsets_are_a_named_gap() -> None:
 
 
 def test_only_the_compared_batch_having_expired_is_a_doubt() -> None:
-    """If the log begins exactly at the counter's position, no record has expired uncounted. The
-    batch before the position has expired, so the counter cannot compare this batch, and reports a
-    doubt (a gap without offsets)."""
+    """If the log begins exactly at the counter's position, no record has expired before it was
+    counted. The batch before the position has expired, so the counter cannot compare this batch,
+    and reports a doubt (a gap without offsets)."""
     step = continuity.out_of_range(RESUMED, 100, 300)
     assert (step.gap, step.following.fetch_offset, step.stop) == ((100, 100), 100, "")
 

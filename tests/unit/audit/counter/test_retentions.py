@@ -54,9 +54,9 @@ def test_a_counter_tells_the_retention_under_the_names_of_the_sources() -> None:
 
 
 def test_brokers_that_are_away_are_asked_again_later() -> None:
-    """If the brokers do not answer, the counter continues to count records, asks the brokers again
-    after 30 seconds (ASK_AGAIN_S), and then reports the retention times. If the counter counts no
-    topic, it does not ask the brokers."""
+    """If the brokers do not answer the question for the topics' retention times, the counter
+    continues to count records. It asks the brokers again after 30 seconds (ASK_AGAIN_S), and then
+    reports the retention times. If the counter counts no topic, it does not ask the brokers."""
     clock, brokers = ManualClock(), Brokers()
     topics: dict[str, Source] = {}
     made = Retentions(brokers, COUNTER, lambda: topics, clock)  # type: ignore[arg-type]

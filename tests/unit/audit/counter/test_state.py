@@ -27,7 +27,7 @@ class Ending:
 
     def __init__(self, connection: sqlite3.Connection, at: int) -> None:
         self._connection, self._left = connection, at
-        self.in_transaction = False  # so that nobody rolls back: the program has ended
+        self.in_transaction = False  # an ended program rolls nothing back
 
     def execute(self, *given: Any) -> sqlite3.Cursor:
         self._count()

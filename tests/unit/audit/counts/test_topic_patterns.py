@@ -31,7 +31,7 @@ def test_patterns_match_whole_names_and_never_our_own_topics(
 
 
 def test_what_is_no_regular_expression_is_refused_with_a_sentence() -> None:
-    """If a text in the setting is neither a topic's name nor a regular expression, checking the
-    setting raises one sentence that says so."""
+    """If a setting for topics has a text that is neither a topic's name nor a regular expression,
+    the setting is refused with one sentence that says so."""
     with pytest.raises(ConfigurationRefused, match="neither a topic's name"):
         topic_patterns.check(["dc1.(*"])

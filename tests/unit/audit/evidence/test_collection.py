@@ -195,8 +195,9 @@ def test_an_audit_topic_that_vanishes_while_it_is_out_of_range_is_no_accident(
 
 def test_a_slow_ledger_gets_many_records_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """If each transaction of the ledger (the collector's store) takes long, the collector passes
-    many records to the ledger at once. Records that arrive wait for the next transaction, which
-    begins at the latest when the collector next asks the cluster for new topics."""
+    many records to the ledger at once. Until the next transaction, arriving records are collected
+    in memory. This transaction begins at the latest when the collector next asks the cluster for
+    new topics."""
     cluster, clock, ledger, taken = MemoryCluster(), ManualClock(), Ledger(), list[int]()
     cluster.create(TOPIC)
     take = ledger.take

@@ -253,7 +253,7 @@ def test_times_that_no_calendar_holds_harm_nobody(moment: int) -> None:
     number, and no bucket becomes complete by this message."""
     sender = Sender(Tier.AGENT, "dc1", "7", "h", 1)
     count = Count(LOGS, 7, 0, 100, 1, 2, 3)
-    bucket = max(min(moment, FARTHEST_MS), -FARTHEST_MS)  # a message cannot have a farther bucket
+    bucket = max(min(moment, FARTHEST_MS), -FARTHEST_MS)  # the limits for a bucket in a message
     chosen: list[Message] = [
         Delta(sender, 1, moment, counts=(count, replace(count, bucket=bucket))),
         Seal(sender, 2, moment, (SealedTopic(LOGS, moment, 1),)),
@@ -272,8 +272,8 @@ def test_times_that_no_calendar_holds_harm_nobody(moment: int) -> None:
 @pytest.mark.parametrize("moment", [-(1 << 63), (1 << 63) - 1])
 def test_a_rereading_at_the_end_of_all_times_harms_nobody(moment: int) -> None:
     """Two agents announce the same file. The time of their announcements is the least or the
-    greatest that a message can have. Even then, the ledger finds the agents' seals before and after
-    this time."""
+    greatest that a message can have. Even then, the ledger gives the same verdicts as the fold (in
+    memory)."""
     said: list[Message] = []
     for agent in (7, 8):
         sender = Sender(Tier.AGENT, "dc1", str(agent), "h", 1)
@@ -460,8 +460,7 @@ def test_the_order_in_which_messages_come_changes_nothing() -> None:
 
 def _said_at_their_times() -> Iterator[tuple[bytes, Heard]]:
     """Yields messages of a broker's counter and of two agents that announce the same files, each
-    with its offset in the audit topic. Some values in the messages increase with the message
-    number, and others decrease."""
+    with its offset in the audit topic."""
     one = Sender(Tier.AGENT, "dc1", "7", "h1", 2, Bounds(100, 300))
     later = replace(one, host="h2", bounds=Bounds(200, 300))
     last = replace(one, host="h2", bounds=Bounds(50, 400))

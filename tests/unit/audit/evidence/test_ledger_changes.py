@@ -67,7 +67,8 @@ def test_deleted_buckets_are_gone() -> None:
 
 def test_what_another_connection_writes_may_change_every_bucket(tmp_path: Path) -> None:
     """If another connection has written to the database, the ledger does not know which buckets
-    have changed. So the next call of `changed_buckets` returns None."""
+    have changed. So the next call of `changed_buckets` returns None, which means that any bucket
+    may have changed."""
     ledger, other = Ledger(tmp_path / "a.db"), Ledger(tmp_path / "a.db")
     ledger.changed_buckets()
     assert ledger.changed_buckets() == ({}, {})

@@ -242,7 +242,7 @@ def test_a_rebuild_waits_for_a_topic_that_comes_back() -> None:
     for _ in range(2):
         collection.refresh()
         clock.advance(GONE_AFTER_S)
-    assert ledger.rebuilding == len(SAID) - 1  # the brokers name no topic at all
+    assert ledger.rebuilding == len(SAID) - 1  # unchanged while the brokers name no topic
     cluster.create(MIRRORED.topic)
     collection.refresh()
     clock.advance(GONE_AFTER_S - 1)

@@ -33,8 +33,9 @@ def test_a_block_has_the_seals_that_were_put_into_it(block: int, put: list[Row])
 
 
 def test_a_usual_seal_takes_few_bytes() -> None:
-    """If an agent sends a seal every ten seconds, and one delta (a message with counts) between two
-    seals, a block needs at most five bytes for each seal, plus ten bytes."""
+    """The ledger stores an agent's seals in blocks. If the agent sends a seal every ten seconds,
+    and one delta (a message with counts) between two seals, a block needs at most five bytes for
+    each of its seals, plus ten bytes."""
     start = 1_767_225_600_000
     usual = [Row(2 * x, start + 10_003 * x, 2 * x - 1, 0) for x in range(BLOCK // 2)]
     assert len(Block.of(usual).packed) <= 5 * len(usual) + 10

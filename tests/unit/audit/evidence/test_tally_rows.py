@@ -1,5 +1,5 @@
-"""Tests that the sums of counts are the same whether the ledger adds the counts in memory (the
-messages of one transaction) or to sums in the database (the messages of several transactions)."""
+"""Tests that the sums of counts do not depend on where the ledger adds the counts: in memory (if
+the messages come in one transaction), or to sums in the database (if they come in several)."""
 
 from __future__ import annotations
 

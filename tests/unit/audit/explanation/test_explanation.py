@@ -283,9 +283,9 @@ def parsed(line: str) -> argparse.Namespace | None:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.cause.value}, {case.command[:24]}")
 def test_commands_run_as_they_are_printed(case: Case) -> None:
-    """The programs accept each command that an explanation prints. The explanation is itself
-    printed by a command. If a printed command is for the same host, it has that command's options
-    for settings and evidence."""
+    """The programs accept each command that an explanation prints. If such a command is to run on
+    the same host as the command that prints the explanation, both have the same options for
+    settings and evidence."""
     found = case.explanation()
     for command in filter(None, (found.command, found.accept)):
         args = parsed(command.line)
@@ -341,8 +341,8 @@ def test_the_clock_of_a_host_is_a_cause_of_its_own() -> None:
 
 
 def test_every_cause_is_explained() -> None:
-    """Each cause is explained in a case of this module. Exceptions are the causes of remarks, which
-    do not keep a bucket from being complete. docs/audit.md has a row for each cause."""
+    """Each cause is explained in a case of this module. The only exceptions are causes of remarks,
+    because a bucket with a remark can be complete. docs/audit.md has a row for each cause."""
     remarks = {Cause.NO_ORIGIN, Cause.SAME_HOST_NAME}
     assert {x.cause for x in CASES} | {Cause.CLOCK} | remarks == set(Cause)
     for cause in Cause:

@@ -103,7 +103,7 @@ def test_what_a_new_agent_counted_while_it_read_again_is_in_doubt() -> None:
         Status.UNKNOWN,
         (f"{WORDS}: its lines may count twice",),
     )
-    [doubt] = found.findings  # a finding is accepted by its name, which has count and checksum
+    [doubt] = found.findings  # a person accepts a finding by its name
     assert doubt.name == f"{WORDS}: its lines may count twice (5, 99)"
 
 
@@ -388,10 +388,10 @@ def test_content_behind_what_was_seen_later_is_newer(
 
 @promise("6 doublings")
 def test_content_of_while_the_other_one_was_there_is_in_doubt() -> None:
-    """If the state of a host's old agent is restored after a new agent has run, lines that are
-    written while the old agent runs are in doubt (may be doubled). In this test, the old agent
-    reads new lines of a truncated file, and then stops for good. Afterwards the new agent sends a
-    seal, and only then finds these lines."""
+    """The state of a host's old agent may be restored after a new agent has run. Lines that are
+    written while the old agent runs again are in doubt (may be doubled). In this test, the old
+    agent reads new lines of a truncated file, and then stops for good. Afterwards the new agent
+    sends a seal, and only then finds these lines."""
     middle = NEW + 2 * SIZE
     back = [
         announced(FIRST, middle, file=10, predecessor=7, predecessor_position=50, **GROWN),

@@ -119,7 +119,7 @@ def test_a_loss_reaches_up_to_the_greatest_time_that_the_clock_said(
     ahead = verdict_taken(
         [*messages[:4], *messages[5:]], seal(AGENT, 2, until, 1), START - 9 * SIZE
     )
-    assert ahead.status is Status.LOST  # the audit's clock does not matter here
+    assert ahead.status is Status.LOST  # even if the audit's clock was behind
     messages[4:6] = seal(AGENT, 2, until - 1, 1), replace(lost, time_ms=declared - 1)
     assert verdict(messages).status is Status.COMPLETE
 

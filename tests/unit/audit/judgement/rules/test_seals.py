@@ -39,9 +39,10 @@ from support.promises import promise
 
 
 def test_who_is_waited_for_is_silent_when_the_silence_is_over() -> None:
-    """If an agent never sent a seal, or a host of the roster never sent a message, the audit waits.
-    After a bucket is old enough to be complete, it stays open for the configured silence time, and
-    is unknown afterwards. A message of the agent makes the silence time begin again."""
+    """If an agent never sent a seal, or a host of the roster never sent a message, the audit waits
+    for this agent or host. After a bucket is old enough to be complete, it stays open for the
+    configured silence time, and is unknown afterwards. A message of the agent makes the silence
+    time begin again."""
     over = DUE + POLICY.silence_ms
     expected = replace(POLICY, roster=roster("web1", "web9"))
     sealed = [*good(), seal(AGENT, 3, over, 2)]
@@ -111,7 +112,8 @@ def test_the_last_word_of_an_expected_host_is_a_seal_like_any_other() -> None:
 
 
 def test_a_topic_of_rejects_is_sealed_by_its_topic() -> None:
-    """A seal of a topic is also valid for the topic's topic of rejects."""
+    """A seal of a topic (which says that all earlier lines are counted) is also valid for the topic
+    to which the agent sends this topic's rejected lines."""
     messages: list[Message] = good()
     rejected = count(2, source=REJECTED)
     messages += [

@@ -41,10 +41,10 @@ from support.promises import promise
 @pytest.mark.parametrize("missing", ["the agent's", "a counter's that is called like the agent"])
 def test_only_an_agents_later_epoch_makes_up_for_a_missing_number(missing: str) -> None:
     """If a message of an agent is missing, a later epoch of the agent makes up for it: buckets can
-    be complete without the message. This is true only of buckets that begin at least `ahead_ms`
-    after the time in the later epoch's first seal. No line that was read before this seal can
-    belong to such a bucket. A missing message of a counter is never made up for in this way, even
-    if the counter has the agent's name."""
+    be complete without the message. This is true only of buckets that begin at least `ahead_ms` (by
+    which event times may be in the future) after the time in the later epoch's first seal. No line
+    that was read before this seal can belong to such a bucket. A missing message of a counter is
+    never made up for in this way, even if the counter has the agent's name."""
     new = replace(AGENT, epoch=2)
     first = START - POLICY.ahead_ms
     counters = [delta(sender, 1, count()) for sender in COUNTERS]
