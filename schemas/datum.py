@@ -145,7 +145,7 @@ class _Plain:
 
     def _tag(self, avro: AvroType, number: int) -> dict[str, Any]:
         self._tags += 1
-        # this tag takes its number before `self.of` makes the tags of the types inside `avro`
+        # choose the name first: `self.of` makes further tags, and each increases `self._tags`
         name = f"_tag.t{self._tags}"
         fields = [{"name": f"member{number}", "type": self.of(avro)}]
         return {"type": "record", "name": name, "fields": fields}

@@ -41,8 +41,9 @@ def check_datum(
 ) -> None:
     """Raises `DatumInvalid` if `data` is not exactly one datum of `avro`.
 
-    `weigh` returns how many bytes of memory an item of a type takes. By default this is 0 for every
-    type.
+    The columns for the items of arrays and maps may take only a limited amount of memory
+    (`CLAIM_MAX`). For this limit, `weigh` returns how many bytes an item of a type takes; by
+    default, items count as 0 bytes.
     """
     end = _Walk(data, 0, len(data), weigh).over(avro, 0)
     if end != len(data):

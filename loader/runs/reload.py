@@ -162,7 +162,8 @@ class Reload:
 
     def _begin(self) -> Manifest:
         """Moves into place the committed files that earlier loads have not moved yet, and returns
-        the newest manifest. If a file that this reload replaces is gone, raises no error."""
+        the newest manifest. It is no error if one of these files is gone, as long as it belongs to
+        an hour that this reload replaces."""
         steps = commit.begin(self._topic.name, self._wish.covers)
         self._run.newest = operations.run(steps, self._parts.store)
         # The reload asks for the watermarks after it has read the manifest. So the watermarks are

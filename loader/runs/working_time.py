@@ -1,4 +1,4 @@
-"""Measures how long something took, without the time in which Spark started."""
+"""Measures how long the loader's work took, not counting the time that Spark took to start."""
 
 from __future__ import annotations
 

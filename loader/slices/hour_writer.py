@@ -91,7 +91,8 @@ class HourWriter:
 
 
 def has_hour(timestamps: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-    """Returns, for each event time, whether its hour can have a directory."""
+    """Returns, for each event time, whether it is in the years 1970 to 9999. Only hours in these
+    years have directories."""
     return (timestamps >= 0) & (timestamps < YEAR_10000_MS)
 
 

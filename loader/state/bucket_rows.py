@@ -75,7 +75,8 @@ def _found(rows: Rows, wanted: Rows) -> tuple[npt.NDArray[np.intp], npt.NDArray[
 
 
 def look_up(rows: Rows, wanted: Rows, numbers: Int64s) -> None:
-    """For each wanted key that `rows` has, copies its number from `rows` into `numbers`."""
+    """Looks up the key (bucket and agent) of each row of `wanted` in `rows`. If `rows` has the key,
+    copies the number from `rows` into `numbers`, at the index of the row in `wanted`."""
     at, there = _found(rows, wanted)
     numbers[there] = rows.number[at[there]]
 

@@ -146,8 +146,8 @@ class Closures:
 
     def settled(self, now_ms: int) -> list[FileKey]:
         """Returns the files for which a new fence may be made: files in the stage SEALED whose
-        closures were read at least SETTLED_MS ago. The list is empty as long as the topic has a
-        fence."""
+        closures were read at least SETTLED_MS ago. A topic has at most one fence at a time, so the
+        list is empty if the topic has one."""
         if self.is_fenced:
             return []
         return [

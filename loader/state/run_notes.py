@@ -95,8 +95,8 @@ class OwnNote:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Deletes this run's note. If the run raised no error, also deletes the notes of dead
-        runs."""
+        """Deletes this run's note. If the run raised no error, also deletes the notes of runs that
+        were killed."""
         try:
             if self._count:
                 self._store.delete(layout.run_note(self._id))

@@ -46,7 +46,7 @@ Finder = Callable[[Cursor, Ints], Ints]
 @dataclass(frozen=True, slots=True)
 class Located:
     """The items of all rows. `cursor` has the position of each item, `rows` has the row of each
-    item, and `offsets` are the offsets of the Arrow list."""
+    item, and `offsets` are the offsets of the Arrow list column that these items form."""
 
     cursor: Cursor
     rows: Ints

@@ -245,8 +245,8 @@ def _values_of(writer: AvroType) -> Callable[[pa.Array], list[Any]]:
 
 
 def _declared(avro: AvroType) -> AvroType:
-    """Returns the type that the schema declares. (`without_circles` may have replaced it by a
-    `Recursive`, because it contains itself.) The JSON values have the declared type."""
+    """Returns the type that the schema declares. For a type that contains itself, `avro` may be the
+    `Recursive` by which `without_circles` has replaced the declared type."""
     return avro.type if isinstance(avro, Recursive) else avro
 
 

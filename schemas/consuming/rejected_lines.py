@@ -37,7 +37,8 @@ does not contain. Together the two have at most this many bytes: four for the by
 record has only a part of its line."""
 
 NUL_BYTES: Final = "nul-bytes"
-"""The reason in a record that reports a run of NUL bytes, and has no line."""
+"""The rejection reason in a record that has no line, but reports a run of NUL bytes in the log
+file."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,7 +67,8 @@ class Shape:
     all values of the maps."""
     items: Shape | None = None
     is_root: bool = False
-    """Whether this is the shape of whole lines, which are always records and never maps."""
+    """Whether this shape describes whole lines of the log (and not the values of a field). Whole
+    lines are always records, never maps."""
     _last_line: int = -1
 
     def add(self, value: Any, line: int, budget: Budget, *, typed: bool) -> None:

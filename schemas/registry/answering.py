@@ -42,8 +42,8 @@ class Memory:
         self._ask = ask
 
     def read(self, question: Callable[[RegistryState], Answer]) -> Answer:
-        """Returns the result of `question`, which gets the state after the log entries that were
-        read so far."""
+        """Calls `question` with the registry's state and returns its result. The state contains the
+        log entries that this process has read so far."""
         answer: Answer = self._ask(question)
         return answer
 

@@ -52,8 +52,8 @@ class Consumer:
         clock: Clock | None = None,
         **settings: Unpack[ConsumerOptions],
     ) -> None:
-        """`zookeeper_connect` is host:port[,...][/chroot]. By default, the ZooKeeper of the brokers
-        is used."""
+        """`zookeeper_connect` is host:port[,...][/chroot]. Without it, the consumer asks a broker
+        for the address of the brokers' ZooKeeper."""
         parse_bootstrap(bootstrap_servers)
         check_group(group_id)
         self._bootstrap = bootstrap_servers

@@ -80,8 +80,8 @@ class Bell:
         self.ring(changed=True)
 
     def on_owner(self, event: Any) -> None:
-        """A watch calls this method when the owner node of a partition has changed. If the
-        connection was lost, the event has no path.
+        """A watch calls this method when the owner node of a partition has changed. It also calls
+        this method if the connection to ZooKeeper was lost; the event then has no path.
         """
         vacated = nodes.partition_of(event.path) if event.path else None
         self.ring(changed=vacated is None, vacated=vacated)
