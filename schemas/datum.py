@@ -61,7 +61,7 @@ def read_datum(avro: AvroType, plain: Any, datum: bytes) -> Any:
     try:
         value = fastavro.schemaless_reader(stream, plain, None)
     except MALFORMED:
-        check_datum(avro, datum)  # raises an error with a better reason
+        check_datum(avro, datum)  # raises an error that says what is wrong with the datum
         raise
     if stream.tell() != len(datum) or write_datum(plain, value) != datum:
         check_datum(avro, datum)

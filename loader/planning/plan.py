@@ -207,7 +207,8 @@ def check_below(topic: str, planned: Planned, header: BatchHeader) -> str:
 
 def unverified(planned: Planned) -> Planned:
     """Returns `planned` with a note: the last loaded batch could not be compared, because the log
-    no longer has it. The note is stored as the reason of a gap without offsets.
+    no longer has it. The note is the `reason` of a `Gap` that begins and ends at the same offset,
+    and so has no offsets.
     """
     if planned.gap is not None or planned.first == planned.end:
         return planned

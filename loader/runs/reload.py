@@ -57,7 +57,7 @@ class Wish:
     dry: bool = False
 
     def covers(self, path: str) -> bool:
-        """Returns whether a file belongs to one of these hours."""
+        """Returns whether a file belongs to one of the hours that are to be reloaded."""
         return self.first <= layout.hour_of(path) < self.end
 
 
@@ -210,7 +210,7 @@ class Reload:
             return 1
         except ReloadRefused as refused:
             if len(refused.sentences) == 1 and len(refused.hours) > 1:
-                self._alone |= refused.hours  # a refused hour then stops no other hour
+                self._alone |= refused.hours  # each of these hours then gets a load of its own
                 return 0
             self.result.problems += map(SkidwayError, refused.sentences)
             hours = {*refused.hours}

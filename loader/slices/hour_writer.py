@@ -97,8 +97,8 @@ def has_hour(timestamps: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
 
 
 def hours_of(timestamps: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Returns, for each event time, the number of hours since 1970; 0 if the time has no directory.
-    Only rejects can have event times without a directory."""
+    """Returns, for each event time, the number of hours since 1970; 0 if the time is outside the
+    years 1970 to 9999. Only rejects can have such times."""
     return np.where(has_hour(timestamps), timestamps // layout.HOUR_MS, 0)
 
 

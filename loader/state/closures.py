@@ -23,8 +23,8 @@ So a repeat can come after the fence only if both the agent's clock and the load
 by many minutes.
 
 In each partition, the fence is the higher of two offsets: the high watermark, and one past the
-highest offset in the seals of all agents. For a topic of the loader's own cluster, the high
-watermark would be enough. But if a topic is mirrored, its records may arrive later than the
+highest offset in the seals of all agents. For a topic of the loader's own cluster, the fence could
+be the high watermark alone. But if a topic is mirrored, its records may arrive later than the
 mirrored seals. In this case the seals have the higher offset.
 
 A repeat that comes after the file was forgotten is loaded: as a reject if the file's name is gone,

@@ -126,7 +126,7 @@ def _first(topic: str) -> Steps[Manifest | None]:
     visible: list[str] = yield Names(topic)
     if not any(map(layout.is_day_folder, visible)):
         return None
-    newest = yield from chain.newest_manifest(topic)  # a load with visible rows is committed
+    newest = yield from chain.newest_manifest(topic)  # rows appear after their load's commit
     if newest is None:
         raise StateRefused(
             f"{topic} has rows, but no manifest under {layout.state(topic)}: a first load would "

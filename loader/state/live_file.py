@@ -1,4 +1,4 @@
-"""Defines a file of an output, with facts from the manifest that added the file."""
+"""Defines a file of an output, with the number and the schema of the load that added the file."""
 
 from __future__ import annotations
 

@@ -40,7 +40,8 @@ class Budget:
 
     left: int = SHAPES_MAX
     refused: int = 0
-    """How many values needed a further shape when no shape was left."""
+    """How many values got no shape of their own, because the limit of shapes was already
+    reached."""
 
     def take(self) -> bool:
         """Takes one shape from the budget. Returns False if the budget has no shape left."""

@@ -157,7 +157,7 @@ class Consumer:
         self._close(done=False)
 
     def _close(self, *, done: bool) -> None:
-        with contextlib.ExitStack() as ending:  # every callback runs, even after an error
+        with contextlib.ExitStack() as ending:  # all callbacks run, even if one raises an error
             ending.callback(self._registration.close)
             for stream in reversed(self._streams):
                 ending.callback(stream.close, done=done)

@@ -37,8 +37,8 @@ class Lease:
         self.until = float("-inf")
 
     def holds(self, now: float) -> bool:
-        """Returns whether the lease lasts beyond the time `now`. Until the lease ends, certainly
-        nobody else owns this member's partitions."""
+        """Returns whether the registration is certain to exist at the time `now`. As long as it
+        exists, nobody else owns this member's partitions."""
         return now < self.until
 
     @property
