@@ -96,9 +96,9 @@ class Feed:
     def begin(self, wanted: Mapping[str, int]) -> None:
         """Begins a run that needs every message from the positions `wanted` on. If `wanted` has no
         position for a partition, the run needs the partition's messages from offset 0 on. If the
-        feed began to read a partition at a higher offset than that, it forgets everything and
-        begins again at the positions `wanted`. The feed also begins again to save memory (see
-        `FILES_KEPT_MAX`). In all other cases, it keeps the messages that it has read.
+        feed began to read some partition at a higher offset than the run needs, it forgets
+        everything and begins again at the positions `wanted`. The feed also begins again to save
+        memory (see `FILES_KEPT_MAX`). In all other cases, it keeps the messages that it has read.
         """
         ahead = [wanted.get(key, 0) - self.since.get(key, 0) for key in self.positions]
         reaches_back = min(ahead, default=-1) >= 0

@@ -89,7 +89,8 @@ class HourMarking:
         looked = choice.looked(judged, self._now_ms)
         missing = set(looked) - self._marks(looked).keys()
         asked = choice.asked(newest.unmarked, missing, judged, self._now_ms)
-        reopened = self._reopened(judged)  # asked first: a wrong one is worse than none
+        # These questions come first, because a wrong `_SUCCESS` is worse than a missing one.
+        reopened = self._reopened(judged)
         complete = {x: y for x, y in self._answers(asked).items() if y.is_complete}
         try:
             self._commit(complete, reopened)

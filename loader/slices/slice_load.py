@@ -87,7 +87,7 @@ class SliceLoad:
                 self._process(chunk)
                 chunk = OpenChunk()
                 if self._result.stop is None:
-                    del self._headers[:-1]  # only the last header may still be needed
+                    del self._headers[:-1]  # of the processed batches, `below` needs only the last
             if self._position >= self._piece.end or self._result.stop:
                 break
         if self._position < self._piece.end and self._result.stop is None:

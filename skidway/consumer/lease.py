@@ -18,7 +18,7 @@ _RENEWED = 0.4
 
 class Lease:
     """Knows until when one registration (an ephemeral node of the session) is certain to exist.
-    Before the first call of `proven`, nothing is certain."""
+    Before the first call of `proven`, it is not certain that the registration exists."""
 
     __slots__ = ("_timeout_s", "until")
 

@@ -1,10 +1,11 @@
-"""The ZooKeeper session that all streams of a consumer share, and bells that wake the streams.
+"""Owns the ZooKeeper session that all streams of a consumer share, and the bells that wake them.
 
-kazoo's threads call only this module. For each stream that an event concerns, they add a note and
-wake the stream through its bell. Streams on several threads read the registration's name, and the
-time until which it can be relied on (the lease). A lock protects these values. A second lock lets
-only one thread at a time register the consumer. Each session gets a new registration name. So no
-node of an old session can be mistaken for a node of the new session (see `registry`).
+Of the consumer's modules, kazoo's threads call only this one. For each stream that an event
+concerns, they add a note with the reason, and wake the stream through its bell. Streams on several
+threads read the registration's name, and the time until which it can be relied on (the lease). A
+lock protects these values. A second lock lets only one thread at a time register the consumer. Each
+session gets a new registration name. So no node of an old session can be mistaken for a node of the
+new session (see `registry`).
 """
 
 from __future__ import annotations
@@ -88,8 +89,8 @@ class Bell:
 
 
 class Registration:
-    """The name under which a consumer is registered, and until when the registration can be relied
-    on."""
+    """Knows the name under which the consumer is registered in ZooKeeper, and until when the
+    consumer can rely on this registration."""
 
     def __init__(
         self,
