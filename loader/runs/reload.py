@@ -195,8 +195,8 @@ class Reload:
         return bool(self._group)
 
     def _attempt(self) -> int:
-        """Reloads the chosen hours. Returns 1 if another loader committed a load first. Otherwise
-        returns 0."""
+        """Reloads the chosen hours. Returns how many races this attempt has lost: 1 if another
+        loader committed a load first, otherwise 0."""
         hours = {layout.hour_of(path) for path in self._group}
         try:
             if self._wish.dry:

@@ -178,9 +178,8 @@ class SliceLoad:
         return walk(origins.agent, origins.file, origins.first, origins.length, self._marks)
 
     def _chosen(self, records: Records, walked: Walked) -> Walked:
-        """Leaves out of `walked` (the result of the check for repeats) the records of hours that
-        are not in `job.hours`, and returns the rest. The records that are left out have already
-        advanced the marks.
+        """Returns `walked` (the result of the check for repeats) without the records of hours that
+        are not in `job.hours`. The records that are left out have already advanced the marks.
         """
         if self._job.hours is None:
             return walked

@@ -139,8 +139,8 @@ def read_notes(store: Store) -> list[RunNote]:
 
 
 def sweep(store: Store, now_ms: int) -> None:
-    """Deletes the notes of dead runs, and the half-written files that they left. Raises StoreFailed
-    and StoreUnreachable."""
+    """Deletes the notes of runs that were killed, and the notes that these runs had only half
+    written. Raises StoreFailed and StoreUnreachable."""
     names = store.names(layout.RUNS)
     living = {
         name

@@ -53,8 +53,8 @@ class Wanted:
     files: str | None = None
 
     def takes(self, document: Mapping[str, Any], timestamp: int) -> bool:
-        """Returns whether this rejected line is selected. timestamp: the time of rejection, in
-        ms."""
+        """Returns whether the rejected line `document` is one of the lines to read. timestamp: the
+        time of rejection, in ms."""
         return (
             (self.since is None or timestamp >= self.since)
             and (self.until is None or timestamp < self.until)

@@ -1,4 +1,4 @@
-"""The public interface of the consumer, which needs only addresses, a group and topics."""
+"""Defines `Consumer`. An application gives it only the addresses of brokers, a group and topics."""
 
 from __future__ import annotations
 
