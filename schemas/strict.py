@@ -57,8 +57,8 @@ def value_end(avro: AvroType, data: bytes, begin: int, end: int) -> int:
 
 
 class _Walk:
-    """Walks over one datum, or over one value in it, and adds up how much memory its items would
-    need as values."""
+    """Walks over one datum, or over one value in it, and adds up how many bytes its items would
+    take in columns."""
 
     def __init__(self, data: bytes, begin: int, end: int, weigh: Callable[[AvroType], int]) -> None:
         self._data = data

@@ -85,7 +85,7 @@ class Reloaded:
         return gravest(each.exit_code for each in self.problems)
 
     def replaced(self, old: Mapping[str, LiveFile]) -> None:
-        """Adds the old files `old`, which this reload replaces, to the counts of the result."""
+        """Counts the old files `old` in the result. This reload replaces them."""
         self.hours |= {layout.hour_of(path) for path in old}
         self.files_before += len(old)
         found = contents(each.file for each in old.values()).values()
@@ -93,7 +93,7 @@ class Reloaded:
         self.rejects_before += sum(each.rejects.records for each in found)
 
     def by(self, files: list[DataFile]) -> None:
-        """Adds the new files `files`, which replace old files, to the counts of the result."""
+        """Counts the new files `files` in the result. They replace old files."""
         self.files_after += len(files)
         self.rejects_after += sum(each.rejects.records for each in contents(files).values())
 

@@ -98,8 +98,8 @@ class SliceLoad:
         return self._finish()
 
     def _read(self, batches: Iterable[memoryview]) -> Iterator[tuple[memoryview, BatchHeader]]:
-        """Yields batches with their headers. If reading fails, this task stops before the end of
-        its slice, but the load goes on.
+        """Yields batches with their headers. If reading fails, raises no error: the task stops
+        before the end of its slice, and the load can still commit what was read before.
         """
         try:
             for raw in batches:

@@ -54,8 +54,8 @@ FRESH_ROWS: Final = 300_000
 APART: Final = 24
 JOINED_MIN: Final = 4
 """Neighbouring spans (files, each with a range of hours) are joined when there are at least this
-many of them side by side. Two or three spans are joined without waiting for more if the next span
-does not fit, because all of them together would have more than SPAN_ROWS rows.
+many of them side by side. Two or three spans are joined, too, if the next span does not fit: with
+its rows, the joined span would have more than SPAN_ROWS rows.
 """
 
 SPANS_MAX: Final = 160

@@ -193,8 +193,9 @@ class Registration:
         self._attempted.append(name)
         registry.register(guard)
         if self._coordinator.session_id != session_id:
-            # A new session began while the consumer was registered. ZooKeeper removes the
-            # registration with the old session if it belongs to that session.
+            # A new session began during the call of `register`. The registration may belong to the
+            # old session, and then ZooKeeper removes it with that session. So the consumer does not
+            # count as registered.
             return None
         self._attempted.remove(name)
         with self._lock:
