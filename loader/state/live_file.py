@@ -1,4 +1,5 @@
-"""Defines a file of an output, with the number and the schema of the load that added the file."""
+"""Defines a file of an output, with the number of the load that added it and the id of its
+schema."""
 
 from __future__ import annotations
 
