@@ -61,7 +61,7 @@ def read_datum(avro: AvroType, plain: Any, datum: bytes) -> Any:
     try:
         value = fastavro.schemaless_reader(stream, plain, None)
     except MALFORMED:
-        check_datum(avro, datum)  # raises an error with a better reason
+        check_datum(avro, datum)  # raises an error that says what is wrong with the datum
         raise
     if stream.tell() != len(datum) or write_datum(plain, value) != datum:
         check_datum(avro, datum)
@@ -145,7 +145,7 @@ class _Plain:
 
     def _tag(self, avro: AvroType, number: int) -> dict[str, Any]:
         self._tags += 1
-        # this tag takes its number before `self.of` makes the tags of the types inside `avro`
+        # choose the name first: `self.of` makes further tags, and each increases `self._tags`
         name = f"_tag.t{self._tags}"
         fields = [{"name": f"member{number}", "type": self.of(avro)}]
         return {"type": "record", "name": name, "fields": fields}

@@ -41,8 +41,9 @@ def check_datum(
 ) -> None:
     """Raises `DatumInvalid` if `data` is not exactly one datum of `avro`.
 
-    `weigh` returns how many bytes of memory an item of a type takes. By default this is 0 for every
-    type.
+    The columns for the items of arrays and maps may take only a limited amount of memory
+    (`CLAIM_MAX`). For this limit, `weigh` returns how many bytes an item of a type takes; by
+    default, items count as 0 bytes.
     """
     end = _Walk(data, 0, len(data), weigh).over(avro, 0)
     if end != len(data):
@@ -56,8 +57,8 @@ def value_end(avro: AvroType, data: bytes, begin: int, end: int) -> int:
 
 
 class _Walk:
-    """Walks over one datum, or over one value in it, and adds up how much memory its items would
-    need as values."""
+    """Walks over one datum, or over one value in it, and adds up how many bytes its items would
+    take in columns."""
 
     def __init__(self, data: bytes, begin: int, end: int, weigh: Callable[[AvroType], int]) -> None:
         self._data = data

@@ -33,7 +33,8 @@ else:
         order: bool = False,
         kw_only: bool = False,
     ) -> Any:
-        """Makes a class of annotated fields a dataclass, as `dataclasses.dataclass` does."""
+        """Does the same as `dataclasses.dataclass`: turns a class with annotated fields into a
+        dataclass."""
 
         def make(made: type) -> type:
             inherits = any(hasattr(base, "__dataclass_fields__") for base in made.__bases__)

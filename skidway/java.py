@@ -75,9 +75,10 @@ def probe(command: Path, home: Path | None = None) -> Java | None:
     """Starts a java command to ask for its version. Returns None if the command does not start or
     does not tell its version.
 
-    `home` becomes the home of the result. It is the directory in which the command was found. If it
-    is None, the home that Java itself reports is used. The two differ if bin/java is a script that
-    starts another Java, such as the script for the bundled Java.
+    `home` is the directory in which the command was found; the result gets it as the directory for
+    JAVA_HOME. If `home` is None, the result gets the directory that Java itself reports. The two
+    directories differ if bin/java is a script that starts another Java, such as the script for the
+    bundled Java.
     """
     try:
         answer = subprocess.run(

@@ -78,10 +78,10 @@ class Feed:
     positions, since and begins have the keys `topic/partition/topic id`. positions: the next offset
     to read. since: the offsets at which the feed was told to begin (0 for a partition that is not
     in `since`). begins: the offsets at which the feed began; it has read every message from these
-    offsets up to the positions. unread: true if there is a message that the feed could not read. An
-    output may have written this message, so the feed may not know the highest epoch. places: where
-    the first announcement of each file was read. numbers: for each output (by its name) and each of
-    its epochs, the highest number of a message.
+    offsets up to the positions. unread: true if there is a message that the feed could not read.
+    Any output may have written this message, so the feed may not know the highest epoch of an
+    output. places: where the first announcement of each file was read. numbers: for each output (by
+    its name) and each of its epochs, the highest number of a message.
     """
 
     locations: dict[tuple[str, str], dict[FileKey, Location]] = field(default_factory=dict)
@@ -96,9 +96,9 @@ class Feed:
     def begin(self, wanted: Mapping[str, int]) -> None:
         """Begins a run that needs every message from the positions `wanted` on. If `wanted` has no
         position for a partition, the run needs the partition's messages from offset 0 on. If the
-        feed began to read after these positions, it forgets everything and begins again at these
-        positions. The feed also begins again to save memory (see `FILES_KEPT_MAX`). In all other
-        cases, it keeps the messages that it has read.
+        feed began to read some partition at a higher offset than the run needs, it forgets
+        everything and begins again at the positions `wanted`. The feed also begins again to save
+        memory (see `FILES_KEPT_MAX`). In all other cases, it keeps the messages that it has read.
         """
         ahead = [wanted.get(key, 0) - self.since.get(key, 0) for key in self.positions]
         reaches_back = min(ahead, default=-1) >= 0
@@ -176,8 +176,9 @@ class Feed:
 
     def heard(self, begins: Mapping[str, int], ends: Mapping[str, int]) -> None:
         """Notes the ranges, from `begins` to `ends`, in which every message was read. If a range
-        begins later than the previous range ended, the feed has missed the messages between the two
-        ranges. In that case, this method sets `self.begins` to the beginning of the new range."""
+        begins at a higher offset than the previous range ended, the feed has missed the messages
+        between the two ranges. In that case, this method sets `self.begins` to the beginning of the
+        new range."""
         for key in ends:
             begin = begins.get(key, ends[key])
             if key not in self.begins or begin > self.positions.get(key, 0):

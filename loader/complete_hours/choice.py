@@ -67,9 +67,9 @@ def asked(
 
 
 def reopened(marked: Iterable[str], now_ms: int) -> list[str]:
-    """Chooses some of the hours `marked` at random. The run then asks the collector whether the
-    `_SUCCESS` of these hours must be deleted. marked: the hours with `_SUCCESS` that may be
-    incomplete.
+    """Returns some of the hours in `marked`, chosen at random. The run then asks the collector
+    whether the `_SUCCESS` of these hours must be deleted. marked: the hours with `_SUCCESS` that
+    may be incomplete.
 
     Each run chooses at random, because the first hours of the list may be hours whose losses people
     have accepted. Such hours keep their `_SUCCESS`, so runs that always chose the first hours would

@@ -16,8 +16,8 @@ from skidway.loader.complete_hours.collector import Answer
 
 
 def content(topic: str, hour: str, rows: int, answer: Answer) -> bytes:
-    """Returns the bytes of the file. rows: how many rows the hour's files have. answer: the
-    collector's answer that the hour is complete."""
+    """Returns the bytes of an hour's `_SUCCESS`. rows: how many rows the hour's files have. answer:
+    the collector's answer that the hour is complete."""
     said = {
         "topic": topic,
         "hour": hour,

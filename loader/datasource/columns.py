@@ -28,7 +28,8 @@ from skidway.loader.reading.columns import OWN, RESERVED
 from skidway.loader.reading.decoder import check_reader
 
 PLACES: Final = ("_host", "_file")
-"""The columns whose values come from announcements."""
+"""The columns whose values come from announcements, the agents' messages with a file's host and
+path."""
 QUERY_RESERVED: Final = RESERVED | {"_topic", "_headers"}
 """The names that no field of a topic's schema may have."""
 _RAW: Final = pa.schema([pa.field("key", pa.binary()), pa.field("value", pa.binary())])

@@ -42,8 +42,8 @@ class Rows:
 
     def of(self, raw: memoryview) -> pa.RecordBatch:
         """Returns a row for each record of the batch whose offset is in the range and whose event
-        time is wanted. If a value cannot be decoded, skips its record or raises SkidwayError, as
-        the option `undecodable` says."""
+        time the query wants. If a value cannot be decoded, skips its record or raises SkidwayError,
+        as the option `undecodable` says."""
         if self._since is not None and read_header(raw).max_timestamp < self._since:
             return pa.RecordBatch.from_pylist([], self._wanted)
         batch = columns.decode(raw, with_headers=self._with_headers)

@@ -105,7 +105,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 missing.append(f"the topic {name} was deleted before this batch was read")
                 continue
             if ends.begins is None:
-                continue  # the stream reads this topic only from the batch's end on
+                continue  # the batch has nothing of this topic; the next one begins at `ends`
             planned, lost = ranges.within(topic, ends.begins, ends.offsets)
             missing += lost
             records = self._options.records_per_partition

@@ -165,9 +165,10 @@ def limit(planned: Sequence[Planned], offsets: int) -> list[Planned]:
 
 
 def has_more(whole: Iterable[Planned], taken: Iterable[Planned], done: Manifest) -> bool:
-    """Returns whether the load read some partition up to the load's limit, and that partition has
-    more offsets to load. whole: the ranges that were passed to `limit`. taken: the shortened ranges
-    that `limit` returned. done: the load's manifest."""
+    """Returns whether another load should follow at once, because this load has read some partition
+    up to the load's limit, and the partition has more offsets to load. whole: the ranges that were
+    passed to `limit`. taken: the shortened ranges that `limit` returned. done: the load's
+    manifest."""
     limits = {each.partition: each.end for each in taken}
     ends = {each.partition: each.end for each in done.partitions}
     return any(ends.get(each.partition) == limits[each.partition] < each.end for each in whole)
@@ -207,7 +208,8 @@ def check_below(topic: str, planned: Planned, header: BatchHeader) -> str:
 
 def unverified(planned: Planned) -> Planned:
     """Returns `planned` with a note: the last loaded batch could not be compared, because the log
-    no longer has it. The note is stored as the reason of a gap without offsets.
+    no longer has it. The note is the `reason` of a `Gap` that begins and ends at the same offset,
+    and so has no offsets.
     """
     if planned.gap is not None or planned.first == planned.end:
         return planned

@@ -41,8 +41,8 @@ class TopicPlan:
         plan.check_bucket(self._newest, bucket_ms)
 
     def partition(self, bounds: Bounds) -> Planned:
-        """Returns the offsets of a partition that the load reads. The caller must still compare the
-        last loaded batch with the broker's batch."""
+        """Returns which offsets of the partition the load is to read. The caller must still check
+        that the broker's log has the last loaded batch unchanged."""
         previous = self._before.get(bounds.partition)
         gaps = self.gaps[bounds.partition]
         return plan.plan_partition(self._topic.name, bounds, previous, gaps)

@@ -102,7 +102,8 @@ def select(origins: Origins, rows: npt.NDArray[np.intp] | slice) -> Origins:
 
 
 def own_columns(records: Records, hosts: pa.Array, files: pa.Array) -> list[pa.Array]:
-    """Returns the columns in `OWN`, in the order of `OWN`."""
+    """Returns the columns that the loader itself adds to the records' rows (`OWN`, in this
+    order)."""
     origins = records.origins
     return [
         pa.array(origins.agent),

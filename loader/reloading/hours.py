@@ -35,7 +35,8 @@ class Content(NamedTuple):
     checksum: int = 0
 
     def with_file(self, file: DataFile) -> Content:
-        """Returns the number and the checksum after the records of `file` are added."""
+        """Returns the number and the checksum of these records and the records of `file`
+        together."""
         return Content(self.records + file.rows, checksum.add(self.checksum, file.checksum))
 
 

@@ -39,7 +39,7 @@ class Lineage:
 def lineage(topic: str, paths: Iterable[str], oldest: int) -> Steps[Lineage]:
     """Returns which loads read the records of the files at these paths from the log, and up to
     which offsets. oldest: the oldest load whose manifest has not been deleted. Raises ReloadRefused
-    if a manifest that is needed has been deleted."""
+    if one of the files is from a load whose manifest has been deleted."""
     found, manifests = Lineage(), dict[int, Manifest]()
     left, seen = sorted(paths), set[str]()
     while left:

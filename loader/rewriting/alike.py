@@ -30,8 +30,8 @@ _LOGICAL: Final = ("logicalType", "precision", "scale")
 
 def are_alike(old: str, new: str) -> bool:
     """Returns whether Spark gets the same values as Avro's schema resolution when it reads rows of
-    the old schema in the columns of the new schema. For a field that the old schema lacks, Spark
-    may read null where Avro reads the default."""
+    the old schema in the columns of the new schema. One difference does not count: for a field that
+    the old schema lacks, Spark may read null where Avro reads the default."""
     written, read = (as_record(parse(each, check_defaults=False)) for each in (old, new))
     return _same_fields(written, read)
 
@@ -54,8 +54,9 @@ def _alike(old: AvroType, new: AvroType) -> bool:
 
 
 def _same_values(old: AvroType, new: AvroType) -> bool:
-    """Returns whether a file has the same column type and the same values for the old type as for
-    the new type. The caller passes no nested types and no unions."""
+    """Returns whether both Avro types have the same column type in a Parquet file, and every value
+    stays the same when it is resolved from `old` to `new`. The caller passes no nested types and no
+    unions."""
     if isinstance(old, Enum) and isinstance(new, Enum):
         # If `new` lacks a symbol, Avro reads the default of `new`, but Spark reads the symbol.
         return set(old.symbols) <= set(new.symbols)

@@ -166,6 +166,6 @@ def _refusing(path: str) -> Iterator[None]:
     try:
         yield
     except MemoryError:
-        raise  # such an error may be temporary, so the task may be tried again
+        raise  # in another attempt, the task may get enough memory
     except (RowsRefused, pa.ArrowException, ArithmeticError, LookupError) as error:
         raise FileRefused(f"{path}: {error}") from error

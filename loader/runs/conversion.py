@@ -58,9 +58,9 @@ def conversion(parts: Parts, newest: Manifest | None, schema: Registered) -> Con
 
 def _is_newer(choice: SchemaChoice, schema: Registered) -> bool:
     """Returns whether `choice`, the schema of some files, is a newer version of the subject than
-    `schema`. This happens if somebody deleted the newer version in the registry. Comparing the
-    version numbers is not enough: if a subject was deleted and registered again, its versions begin
-    at 1 again, but the schema ids continue to grow.
+    `schema`. This happens if somebody deleted the newer version in the registry. The version
+    numbers alone do not show this: if a subject was deleted and registered again, its versions
+    begin at 1 again, but the schema ids continue to grow.
     """
     same_subject = choice.subject == schema.subject
     return same_subject and choice.version > schema.version and choice.id > schema.id

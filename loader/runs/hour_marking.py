@@ -89,7 +89,8 @@ class HourMarking:
         looked = choice.looked(judged, self._now_ms)
         missing = set(looked) - self._marks(looked).keys()
         asked = choice.asked(newest.unmarked, missing, judged, self._now_ms)
-        reopened = self._reopened(judged)  # first, because a wrong `_SUCCESS` is worse than none
+        # These questions come first, because a wrong `_SUCCESS` is worse than a missing one.
+        reopened = self._reopened(judged)
         complete = {x: y for x, y in self._answers(asked).items() if y.is_complete}
         try:
             self._commit(complete, reopened)
@@ -168,8 +169,8 @@ class HourMarking:
         self, complete: Mapping[str, Answer], files: Mapping[str, LiveFile]
     ) -> dict[str, Answer]:
         """Returns the hours whose files all exist and have the length and the number of rows that
-        were committed. The bytes are compared later, but only for files that a load puts
-        together."""
+        were committed. Does not check the bytes; a load checks them later, but only those of files
+        that it puts together."""
         unfit = dict[str, SkidwayError]()
         for path, each in files.items():
             if (hour := layout.hour_of(path)) in complete:

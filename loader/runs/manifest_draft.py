@@ -174,8 +174,8 @@ def _range(
     planned: Planned, result: PartitionResult | None, named: Sequence[Gap]
 ) -> PartitionRange:
     gaps: tuple[Gap, ...] = (planned.gap,) if planned.gap else ()
-    # These are the values if the load reads nothing of the partition. Even then, the next load
-    # begins behind `planned.gap`, which ends at `planned.first`.
+    # If there is no result, the load has read nothing of the partition, and the entry keeps these
+    # values. The next load then begins at `planned.first`, which is the end of `planned.gap`.
     end, below = planned.first, planned.below
     if result is not None:
         end, gaps = result.end, gaps + result.gaps

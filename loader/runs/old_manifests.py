@@ -14,9 +14,10 @@ _log = log.get(__name__)
 
 
 def fold(store: Store, newest: Manifest, keep: int) -> None:
-    """If there are enough old manifests, replaces them by a checkpoint (a file that lists all files
-    of the output). A failure does not harm the newest load, which is already committed; a later
-    load replaces the manifests. keep: the least number of manifests that are kept."""
+    """From time to time (state/folding.py says when), replaces the old manifests by a checkpoint, a
+    file that lists all files of the output. A failure does not harm the newest load, which is
+    already committed; a later load replaces the manifests. keep: the least number of manifests that
+    are kept."""
     try:
         if operations.run(folding.fold(newest, keep), store):
             _log.info("checkpoint_written", topic=newest.topic, load=newest.number)

@@ -64,7 +64,8 @@ class TopicOutcome:
 
 @dataclass(slots=True)
 class Report:
-    """What a run did. seconds: the time that loading took, without the start of Spark."""
+    """What a run did. seconds: the time that loading took, not counting the time that Spark took to
+    start."""
 
     outcomes: list[TopicOutcome] = field(default_factory=list)
     seconds: float = 0.0

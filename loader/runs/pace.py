@@ -43,7 +43,7 @@ class Pace:
         return (last - first) / measured_s if measured_s > 0 else None
 
     def seconds_left(self, now_s: float, left: int) -> float | None:
-        """Returns how long the rest takes at the present rate, or None if the rate is not known
-        yet."""
+        """Returns how many seconds the remaining work (`left`) takes at the present rate, or None
+        if the rate is not known yet."""
         rate = self.per_second(now_s)
         return None if rate is None else left / rate

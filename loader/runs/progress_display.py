@@ -13,7 +13,8 @@ from skidway.loader.runs.run_progress import LOAD, RELOAD, Figures
 
 LOG_EVERY_S: Final = 10.0
 EVENT: Final = "load_progress"
-"""The log event with the figures. Skidway's demo waits for this event."""
+"""The name of the log event that has the figures of a run's progress. Skidway's demo waits for this
+event."""
 
 _UNITS: Final = ((86400, "d"), (3600, "h"), (60, "m"), (1, "s"))
 

@@ -57,7 +57,7 @@ class Wish:
     dry: bool = False
 
     def covers(self, path: str) -> bool:
-        """Returns whether a file belongs to one of these hours."""
+        """Returns whether a file belongs to one of the hours that are to be reloaded."""
         return self.first <= layout.hour_of(path) < self.end
 
 
@@ -85,7 +85,7 @@ class Reloaded:
         return gravest(each.exit_code for each in self.problems)
 
     def replaced(self, old: Mapping[str, LiveFile]) -> None:
-        """Adds the old files `old`, which this reload replaces, to the counts of the result."""
+        """Counts the old files `old` in the result. This reload replaces them."""
         self.hours |= {layout.hour_of(path) for path in old}
         self.files_before += len(old)
         found = contents(each.file for each in old.values()).values()
@@ -93,7 +93,7 @@ class Reloaded:
         self.rejects_before += sum(each.rejects.records for each in found)
 
     def by(self, files: list[DataFile]) -> None:
-        """Adds the new files `files`, which replace old files, to the counts of the result."""
+        """Counts the new files `files` in the result. They replace old files."""
         self.files_after += len(files)
         self.rejects_after += sum(each.rejects.records for each in contents(files).values())
 
@@ -162,7 +162,8 @@ class Reload:
 
     def _begin(self) -> Manifest:
         """Moves into place the committed files that earlier loads have not moved yet, and returns
-        the newest manifest. If a file that this reload replaces is gone, raises no error."""
+        the newest manifest. It is no error if one of these files is gone, as long as it belongs to
+        an hour that this reload replaces."""
         steps = commit.begin(self._topic.name, self._wish.covers)
         self._run.newest = operations.run(steps, self._parts.store)
         # The reload asks for the watermarks after it has read the manifest. So the watermarks are
@@ -194,8 +195,8 @@ class Reload:
         return bool(self._group)
 
     def _attempt(self) -> int:
-        """Reloads the chosen hours. Returns 1 if another loader committed a load first. Otherwise
-        returns 0."""
+        """Reloads the chosen hours. Returns how many races this attempt has lost: 1 if another
+        loader committed a load first, otherwise 0."""
         hours = {layout.hour_of(path) for path in self._group}
         try:
             if self._wish.dry:
@@ -209,7 +210,7 @@ class Reload:
             return 1
         except ReloadRefused as refused:
             if len(refused.sentences) == 1 and len(refused.hours) > 1:
-                self._alone |= refused.hours  # a refused hour then stops no other hour
+                self._alone |= refused.hours  # each of these hours then gets a load of its own
                 return 0
             self.result.problems += map(SkidwayError, refused.sentences)
             hours = {*refused.hours}

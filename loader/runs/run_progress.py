@@ -60,7 +60,7 @@ class Figures:
     rows: int = 0
 
     def document(self) -> dict[str, Any]:
-        """Returns the fields as JSON contains them."""
+        """Returns the figures as the fields of a JSON object."""
         return asdict(self)
 
 

@@ -47,7 +47,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """An earlier reading of the notes. seconds: how long ago the notes were read. counts: the
+    """An earlier reading of all runs' notes. seconds: how long ago the notes were read. counts: the
     counter in each run's note."""
 
     seconds: float

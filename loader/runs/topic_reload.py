@@ -57,8 +57,8 @@ from skidway.schemas.client import Registered
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """The result of reading the hours again. files: the new files, with rows and rejects of the
-    hours. rejects: the number of rejects of each (agent, bucket).
+    """What a reload got by reading its hours again. files: the new files, with rows and rejects of
+    the hours. rejects: the number of rejects of each (agent, bucket).
     """
 
     files: list[DataFile]

@@ -54,7 +54,8 @@ _log = log.get(__name__)
 
 
 class _After(Enum):
-    """What the run does after an attempt."""
+    """What the run does after an attempt to load the topic: try again at once, wait for missing
+    announcements, or end."""
 
     ON = auto()
     WAIT = auto()

@@ -20,8 +20,8 @@ from skidway.loader.reading.columns import Records, select
 CHUNK_ROWS: Final = 65_536
 CHUNK_BYTES: Final = 32 << 20
 CHUNK_BATCHES: Final = 16_384
-"""A chunk has at most this many batches. Limits on rows and bytes are not enough, because a batch
-uses memory even if it has no records."""
+"""A chunk has at most this many batches. Limits on rows and bytes alone would not bound the memory,
+because a batch uses memory even if it has no records."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -91,13 +91,14 @@ class HourWriter:
 
 
 def has_hour(timestamps: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-    """Returns, for each event time, whether its hour can have a directory."""
+    """Returns, for each event time, whether it is in the years 1970 to 9999. Only hours in these
+    years have directories."""
     return (timestamps >= 0) & (timestamps < YEAR_10000_MS)
 
 
 def hours_of(timestamps: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Returns, for each event time, the number of hours since 1970; 0 if the time has no directory.
-    Only rejects can have event times without a directory."""
+    """Returns, for each event time, the number of hours since 1970; 0 if the time is outside the
+    years 1970 to 9999. Only rejects can have such times."""
     return np.where(has_hour(timestamps), timestamps // layout.HOUR_MS, 0)
 
 

@@ -87,7 +87,7 @@ class SliceLoad:
                 self._process(chunk)
                 chunk = OpenChunk()
                 if self._result.stop is None:
-                    del self._headers[:-1]  # only the last header may still be needed
+                    del self._headers[:-1]  # of the processed batches, `below` needs only the last
             if self._position >= self._piece.end or self._result.stop:
                 break
         if self._position < self._piece.end and self._result.stop is None:
@@ -98,8 +98,8 @@ class SliceLoad:
         return self._finish()
 
     def _read(self, batches: Iterable[memoryview]) -> Iterator[tuple[memoryview, BatchHeader]]:
-        """Yields batches with their headers. If reading fails, this task stops before the end of
-        its slice, but the load goes on.
+        """Yields batches with their headers. If reading fails, raises no error: the task stops
+        before the end of its slice, and the load can still commit what was read before.
         """
         try:
             for raw in batches:
@@ -178,9 +178,8 @@ class SliceLoad:
         return walk(origins.agent, origins.file, origins.first, origins.length, self._marks)
 
     def _chosen(self, records: Records, walked: Walked) -> Walked:
-        """Leaves out of `walked` (the result of the check for repeats) the records of hours that
-        are not in `job.hours`, and returns the rest. The records that are left out have already
-        advanced the marks.
+        """Returns `walked` (the result of the check for repeats) without the records of hours that
+        are not in `job.hours`. The records that are left out have already advanced the marks.
         """
         if self._job.hours is None:
             return walked

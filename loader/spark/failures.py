@@ -29,8 +29,9 @@ class TaskFailed(Exception):
 
 
 def failure(error: Exception) -> SkidwayError:
-    """Returns an error with the message of the task's error, if the text of Spark's error contains
-    this message. Otherwise returns an error with one sentence of Spark's text."""
+    """Turns an error that Spark reports into an error of the loader. If a task raised a
+    SkidwayError, Spark's text contains its message, and the result has this message. Otherwise the
+    result has one sentence of Spark's text."""
     found = _FAILURE.search(str(error))
     if found is not None:
         content = json.loads(found[1])

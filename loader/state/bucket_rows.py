@@ -22,7 +22,7 @@ SCHEMA: Final = pa.schema([("agent", pa.int64()), ("bucket", pa.int64()), ("numb
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Rows in the order of (bucket, agent). No two rows have the same key."""
+    """Rows in the order of (bucket, agent). No two rows have the same bucket and agent."""
 
     agent: Int64s
     bucket: Int64s
@@ -37,17 +37,17 @@ class Rows:
         return self.bucket // HOUR_MS
 
     def part(self, begin: int, end: int) -> Rows:
-        """Returns the rows with these indices."""
+        """Returns the rows with the indices [begin, end)."""
         return Rows(self.agent[begin:end], self.bucket[begin:end], self.number[begin:end])
 
 
 def rows_in(table: pa.Table) -> Rows:
-    """Returns the rows of a table that is already sorted."""
+    """Returns the rows of the table, which must be sorted by (bucket, agent)."""
     return Rows(*(table.column(name).to_numpy() for name in SCHEMA.names))
 
 
 def rows_of(numbers: Mapping[BucketKey, int]) -> Rows:
-    """Returns sorted rows with these keys and numbers."""
+    """Returns a row for each key (agent and bucket) with its number, sorted by (bucket, agent)."""
     agents, buckets = (np.array([key[at] for key in numbers], np.int64) for at in (0, 1))
     return ordered(Rows(agents, buckets, np.array(list(numbers.values()), np.int64)))
 
@@ -75,7 +75,8 @@ def _found(rows: Rows, wanted: Rows) -> tuple[npt.NDArray[np.intp], npt.NDArray[
 
 
 def look_up(rows: Rows, wanted: Rows, numbers: Int64s) -> None:
-    """For each wanted key that `rows` has, copies its number from `rows` into `numbers`."""
+    """Looks up the key (bucket and agent) of each row of `wanted` in `rows`. If `rows` has the key,
+    copies the number from `rows` into `numbers`, at the index of the row in `wanted`."""
     at, there = _found(rows, wanted)
     numbers[there] = rows.number[at[there]]
 

@@ -54,8 +54,8 @@ FRESH_ROWS: Final = 300_000
 APART: Final = 24
 JOINED_MIN: Final = 4
 """Neighbouring spans (files, each with a range of hours) are joined when there are at least this
-many of them side by side. Two or three spans are joined without waiting for more if the next span
-does not fit, because all of them together would have more than SPAN_ROWS rows.
+many of them side by side. Two or three spans are joined, too, if the next span does not fit: with
+its rows, the joined span would have more than SPAN_ROWS rows.
 """
 
 SPANS_MAX: Final = 160
@@ -73,8 +73,8 @@ RANGES: Final = pa.schema([("first", pa.int64()), ("end", pa.int64())])
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """One file of the table: the buckets that start in the hours [first, end). touched: the last
-    load that counted one of these buckets."""
+    """One file of the table `buckets`: the buckets that start in the hours [first, end). touched:
+    the last load that counted one of these buckets."""
 
     first: int
     end: int
@@ -84,8 +84,8 @@ class Span:
 
 
 class BucketSpans:
-    """The table as it was after the previous load. side: for each table, the paths of its files,
-    from the previous load's manifest.
+    """The table `buckets`, as it was after the previous load. side: for each table, the paths of
+    its files, from the previous load's manifest.
     """
 
     def __init__(self, store: Store, side: Mapping[str, Sequence[str]]) -> None:

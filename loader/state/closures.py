@@ -23,8 +23,8 @@ So a repeat can come after the fence only if both the agent's clock and the load
 by many minutes.
 
 In each partition, the fence is the higher of two offsets: the high watermark, and one past the
-highest offset in the seals of all agents. For a topic of the loader's own cluster, the high
-watermark would be enough. But if a topic is mirrored, its records may arrive later than the
+highest offset in the seals of all agents. For a topic of the loader's own cluster, the fence could
+be the high watermark alone. But if a topic is mirrored, its records may arrive later than the
 mirrored seals. In this case the seals have the higher offset.
 
 A repeat that comes after the file was forgotten is loaded: as a reject if the file's name is gone,
@@ -146,8 +146,8 @@ class Closures:
 
     def settled(self, now_ms: int) -> list[FileKey]:
         """Returns the files for which a new fence may be made: files in the stage SEALED whose
-        closures were read at least SETTLED_MS ago. The list is empty as long as the topic has a
-        fence."""
+        closures were read at least SETTLED_MS ago. A topic has at most one fence at a time, so the
+        list is empty if the topic has one."""
         if self.is_fenced:
             return []
         return [

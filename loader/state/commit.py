@@ -126,7 +126,7 @@ def _first(topic: str) -> Steps[Manifest | None]:
     visible: list[str] = yield Names(topic)
     if not any(map(layout.is_day_folder, visible)):
         return None
-    newest = yield from chain.newest_manifest(topic)  # a load with visible rows is committed
+    newest = yield from chain.newest_manifest(topic)  # rows appear after their load's commit
     if newest is None:
         raise StateRefused(
             f"{topic} has rows, but no manifest under {layout.state(topic)}: a first load would "
@@ -184,8 +184,8 @@ def finish(manifest: Manifest, given_up: GivenUp = _nothing) -> Steps[None]:
     removed, waiting = _by_folder(manifest.removed), moves(manifest)
     changed = {os.path.dirname(path): path for path in (yield from _unmarked(manifest))}
     targets = {os.path.dirname(move.target) for move in waiting}
-    # Directories that get no new file come first, so the load's last move comes after all its
-    # deletions.
+    # The loop begins with the directories in which the load only deletes files. So when the load
+    # has made its last move, nothing is left to delete.
     for folder in sorted({*removed, *changed}, key=lambda each: (each in targets, each)):
         if folder in changed:
             yield Delete(changed[folder])

@@ -181,8 +181,8 @@ def rejects(topic: str, hour: int, load: int, partition: int, first_offset: int)
 
 
 def first_reject(path: str) -> tuple[int, int, int] | None:
-    """Reads from the path of a file of rejects: the hour (counted since the epoch), the partition,
-    and the offset of the file's first record. Returns None for other paths."""
+    """Returns what the path of a file of rejects says: the hour (counted since the epoch), the
+    partition, and the offset of the file's first record. Returns None for other paths."""
     found, hour = _REJECTS.search(path), hour_of(path)
     return (hour_number(hour), int(found[1]), int(found[2])) if found and hour else None
 

@@ -1,4 +1,5 @@
-"""Defines a file of an output, with facts from the manifest that added the file."""
+"""Defines a file of an output, with the number of the load that added it and the id of its
+schema."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ class LiveFile:
 
 
 def added(manifest: Manifest, file: DataFile) -> LiveFile:
-    """Returns `file`, which the load of `manifest` adds, with the facts from this manifest."""
+    """Returns the `LiveFile` of a file that the load of `manifest` adds. Takes the load's number,
+    the schema's id and the size of the buckets from the manifest."""
     schema_id = file.schema_id
     if schema_id is None and manifest.schema is not None:
         schema_id = manifest.schema.id

@@ -133,7 +133,7 @@ class PartitionRange:
     """Offsets [first, end) of one partition, and the gaps between these offsets.
 
     ahead: the gaps that the mirror or the operator has listed and that end after `end`; the next
-    load needs them. below: the last batch before `end`.
+    load may have to skip them. below: the last batch before `end`.
     """
 
     partition: int
@@ -146,7 +146,7 @@ class PartitionRange:
 
 @dataclass(frozen=True, slots=True)
 class SchemaChoice:
-    """The registered schema that the columns of the rows follow."""
+    """A registered schema that the columns of some files of rows follow."""
 
     subject: str
     version: int

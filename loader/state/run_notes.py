@@ -95,8 +95,8 @@ class OwnNote:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Deletes this run's note. If the run raised no error, also deletes the notes of dead
-        runs."""
+        """Deletes this run's note. If the run raised no error, also deletes the notes of runs that
+        were killed."""
         try:
             if self._count:
                 self._store.delete(layout.run_note(self._id))
@@ -139,8 +139,8 @@ def read_notes(store: Store) -> list[RunNote]:
 
 
 def sweep(store: Store, now_ms: int) -> None:
-    """Deletes the notes of dead runs, and the half-written files that they left. Raises StoreFailed
-    and StoreUnreachable."""
+    """Deletes the notes of runs that were killed, and the notes that these runs had only half
+    written. Raises StoreFailed and StoreUnreachable."""
     names = store.names(layout.RUNS)
     living = {
         name

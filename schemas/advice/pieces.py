@@ -1,4 +1,4 @@
-"""Makes types and defaults from which edits are built."""
+"""Makes types and defaults for edits of a schema."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Resolves a schema's references to schemas of other subjects. The result is the referenced types,
-the parsed schema, or a text of the schema that contains all referenced types."""
+"""Resolves a schema's references to schemas of other subjects. Callers may ask for the referenced
+types, for the parsed schema, or for a text of the schema that contains all referenced types."""
 
 from __future__ import annotations
 

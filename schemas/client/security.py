@@ -28,7 +28,8 @@ class Security:
     key: Path | None = None
 
     def headers(self) -> dict[str, str]:
-        """Returns the headers of every request (RFC 7617). Raises `ConfigurationRefused`."""
+        """Returns the headers that every request to the registry has: one with user and password
+        (RFC 7617), or none if no user is set. Raises `ConfigurationRefused`."""
         if self.user_info is None:
             return {}
         if ":" not in self.user_info:

@@ -95,9 +95,9 @@ class Codec:
         return str(self._name)
 
     def check_encodes(self) -> None:
-        """Raises `SchemaUnsupported` if a type of the schema contains itself. The codec does not
-        encode datums of such a schema, because nothing checks the JSON texts that a caller would
-        pass as values."""
+        """Raises `SchemaUnsupported` if a type of the schema contains itself. The codec can only
+        read such types: it returns their values as JSON texts. It does not encode them, because it
+        would have to take JSON texts from the caller, and nothing checks these texts."""
         if self._leading_back:
             place = self._leading_back
             raise SchemaUnsupported(f"Field {place} contains itself: its values are only read.")

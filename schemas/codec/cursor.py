@@ -193,7 +193,7 @@ class Cursor:
         begin = np.minimum(self.at[rows] - 1, len(words) - 1)
         word = words[begin]
         stops = ~word & _CONTINUES
-        below = (stops & (~stops + _ONE)) - _ONE  # all bits below the last byte's highest bit
+        below = (stops & (~stops + _ONE)) - _ONE  # mask: the bits below the last byte's highest bit
         value = word & below & _PAYLOAD
         for high, shift, low in _SQUEEZES:
             value = ((value & high) >> shift) | (value & low)

@@ -46,7 +46,7 @@ Finder = Callable[[Cursor, Ints], Ints]
 @dataclass(frozen=True, slots=True)
 class Located:
     """The items of all rows. `cursor` has the position of each item, `rows` has the row of each
-    item, and `offsets` are the offsets of the Arrow list."""
+    item, and `offsets` are the offsets of the Arrow list column that these items form."""
 
     cursor: Cursor
     rows: Ints
@@ -109,7 +109,7 @@ class _Blocks:
                 cursor.merge(rows, part)
                 break
             if self._goes_by_rounds and 0 < np.count_nonzero(counts > 1) < ROWS_MIN:
-                part.fail(counts > 1)  # must happen before memory is allocated for the items
+                part.fail(counts > 1)  # do this before memory is allocated for the items
                 cursor.merge(rows, part)
                 few = np.flatnonzero(counts == 1)
                 rows, part, counts, ends = rows[few], part.select(few), counts[few], ends[few]

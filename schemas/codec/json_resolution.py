@@ -65,7 +65,7 @@ def text_step(writer: AvroType, reader: AvroType, path: str) -> Step:
     the two columns consists of JSON texts. Raises `Unresolvable`."""
     try:
         convert = Resolver().of(writer, reader, path)
-    except RecursionError:  # records that refer to each other in a long chain
+    except RecursionError:  # the records refer to each other in a long chain
         raise Unresolvable(f"Field {path} is nested too deeply.") from None
     values, column = _values_of(writer), _column_of(reader)
 
@@ -91,7 +91,8 @@ class Resolver:
         self._records: dict[tuple[int, int], Convert] = {}
 
     def of(self, writer: AvroType, reader: AvroType, path: str) -> Convert:
-        """Returns the function that converts values of the writer's type. Raises `Unresolvable`."""
+        """Returns the function that converts values of the writer's type to values of the reader's
+        type. Raises `Unresolvable`."""
         writer, reader = _declared(writer), _declared(reader)
         if isinstance(writer, Union):
             return self._from_union(writer, reader, path)
@@ -245,8 +246,8 @@ def _values_of(writer: AvroType) -> Callable[[pa.Array], list[Any]]:
 
 
 def _declared(avro: AvroType) -> AvroType:
-    """Returns the type that the schema declares. (`without_circles` may have replaced it by a
-    `Recursive`, because it contains itself.) The JSON values have the declared type."""
+    """Returns the type that the schema declares. For a type that contains itself, `avro` may be the
+    `Recursive` by which `without_circles` has replaced the declared type."""
     return avro.type if isinstance(avro, Recursive) else avro
 
 

@@ -32,7 +32,7 @@ def merged(parts: list[tuple[pa.Array, Mask]], arrow: pa.DataType) -> pa.Array:
     null in the rows where no mask is true. The masks must not overlap."""
     rows = len(parts[0][1])
     begin = sum(len(part) for part, _ in parts)
-    places = np.full(rows, begin)  # the index of the null that follows all parts
+    places = np.full(rows, begin)  # rows without a part get the null that `concat_arrays` puts last
     begin = 0
     for part, mask in parts:
         places[mask] = begin + np.arange(len(part))

@@ -27,7 +27,7 @@ TEXT_BYTES_MAX: Final = 300
 CUT: Final = "\N{HORIZONTAL ELLIPSIS}"
 DETAIL_CHARACTERS_MAX: Final = 120
 RECORDS_MAX: Final = 1_000
-"""At most this many records of each partition are searched for an example."""
+"""The search for examples of rejected lines reads at most this many records of each partition."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +61,9 @@ def rejected_example(
     wanted: Wanted,
     is_meant: Callable[[Mapping[str, Any]], bool] = lambda _: True,
 ) -> RejectedExample | None:
-    """Returns the first rejected line that `wanted` selects and for which `is_meant` returns true.
-    If there is none, returns the first line that `wanted` selects, or None. Raises Unreachable,
-    KafkaError, UsageError."""
+    """Returns the first of the rejected lines that `wanted` selects; but if `is_meant` returns true
+    for one or more of these lines, returns the first such line. Returns None if `wanted` selects no
+    line. Raises Unreachable, KafkaError, UsageError."""
     other: RejectedExample | None = None
     for found in RejectedLines(client, topic).found(wanted, RECORDS_MAX):
         made = _example(found)

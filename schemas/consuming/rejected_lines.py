@@ -37,7 +37,8 @@ does not contain. Together the two have at most this many bytes: four for the by
 record has only a part of its line."""
 
 NUL_BYTES: Final = "nul-bytes"
-"""The reason in a record that reports a run of NUL bytes, and has no line."""
+"""The rejection reason in a record that has no line, but reports a run of NUL bytes in the log
+file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +53,8 @@ class Wanted:
     files: str | None = None
 
     def takes(self, document: Mapping[str, Any], timestamp: int) -> bool:
-        """Returns whether this rejected line is selected. timestamp: the time of rejection, in
-        ms."""
+        """Returns whether the rejected line `document` is one of the lines to read. timestamp: the
+        time of rejection, in ms."""
         return (
             (self.since is None or timestamp >= self.since)
             and (self.until is None or timestamp < self.until)

@@ -35,7 +35,7 @@ class Format(Enumeration):
 
 
 class FormatUnknown(SkidwayError):
-    """Raised if the lines of a sample have none of the formats."""
+    """Raised if the lines of a sample have none of the formats that inference knows."""
 
 
 class Unfit(Exception):

@@ -55,9 +55,9 @@ class Proposal:
         return sum(member.kinds.values()) < record.kinds.get("record", 0)
 
     def _type(self, shape: Shape, name: str, *, optional: bool, instants: bool = False) -> Any:
-        """Returns the Avro type of a shape. `instants`: whether times may become instants
-        (timestamp types). The agent's json parser turns texts into instants only in the top-level
-        fields of a line."""
+        """Returns the Avro type of a shape. `instants`: whether texts that are times may get a
+        timestamp type (an instant). The agent's json parser turns texts into instants only in the
+        top-level fields of a line."""
         kinds = _kinds(shape, instants=instants)
         if not kinds or (len(kinds) > 1 and not self._typed):
             kinds = ["string"]

@@ -40,7 +40,8 @@ class Budget:
 
     left: int = SHAPES_MAX
     refused: int = 0
-    """How many values needed a further shape when no shape was left."""
+    """How many values got no shape of their own, because the limit of shapes was already
+    reached."""
 
     def take(self) -> bool:
         """Takes one shape from the budget. Returns False if the budget has no shape left."""
@@ -67,7 +68,8 @@ class Shape:
     all values of the maps."""
     items: Shape | None = None
     is_root: bool = False
-    """Whether this is the shape of whole lines, which are always records and never maps."""
+    """Whether this shape describes whole lines of the log (and not the values of a field). Whole
+    lines are always records, never maps."""
     _last_line: int = -1
 
     def add(self, value: Any, line: int, budget: Budget, *, typed: bool) -> None:

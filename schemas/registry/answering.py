@@ -21,8 +21,8 @@ class Registry(Protocol):
     """An object that answers requests: the store, or the store's memory."""
 
     def read(self, question: Callable[[RegistryState], Answer]) -> Answer:
-        """Returns the result of `question`, which gets the present state. Raises the refusals that
-        `question` raises."""
+        """Calls `question` with the registry's present state, and returns its result. Raises the
+        refusals that `question` raises."""
 
     def write(
         self, decide: Callable[[RegistryState], Decision], ahead: Callable[[], object] | None = None
@@ -42,8 +42,8 @@ class Memory:
         self._ask = ask
 
     def read(self, question: Callable[[RegistryState], Answer]) -> Answer:
-        """Returns the result of `question`, which gets the state after the log entries that were
-        read so far."""
+        """Calls `question` with the registry's state and returns its result. The state contains the
+        log entries that this process has read so far."""
         answer: Answer = self._ask(question)
         return answer
 

@@ -52,8 +52,8 @@ class Kept:
 
     @property
     def guid(self) -> str:
-        """Returns a GUID that is the same in every registry. It is an MD5 that is computed as in
-        Confluent's registry."""
+        """Returns the schema's GUID, which is the same in every registry: an MD5 of its text and
+        references, computed as in Confluent's registry."""
         digest = hashlib.md5(self.text.encode(), usedforsecurity=False)
         for each in self.references:
             digest.update(each.name.encode() + each.subject.encode())

@@ -14,8 +14,8 @@ class Mode(Enum):
     """If this mode is set for all subjects (as the global mode), every subject is READONLY,
     whatever its own mode is."""
     IMPORT = "IMPORT"
-    """Clients import schemas from another registry, with the ids and version numbers that the
-    schemas have in that registry."""
+    """In this mode, clients import schemas from another registry, with the ids and version numbers
+    that the schemas have there."""
     FORWARD = "FORWARD"
     """Has the same rules as IMPORT. It is meant for a registry into which another registry
     continuously copies its schemas."""

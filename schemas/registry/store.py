@@ -137,8 +137,8 @@ class Store:
         return Memory(self._ask)
 
     def read(self, question: Callable[[RegistryState], Answer]) -> Answer:
-        """Returns the result of `question`, which gets the state in memory. If `question` finds
-        nothing there, reads newer entries of the log and calls `question` once more.
+        """Calls `question` with the state in memory, and returns its result. If `question` raises
+        NotFound, reads newer entries of the log and calls `question` once more.
 
         A moment ago, another registry process may have written what the client asks for. So while
         ZooKeeper is unreachable, this registry cannot know that something does not exist, and

@@ -55,8 +55,8 @@ class ZookeeperLog:
         return contents
 
     def count(self) -> int:
-        """Returns the number of entries. Other registries may add entries before the caller uses
-        the number."""
+        """Returns the number of entries. The number may soon be too low, because other registry
+        processes also add entries."""
         found = _answer(self._coordinator.client.exists_async(ROOT))
         return 0 if found is None else int(found.children_count)
 

@@ -7,7 +7,8 @@ commands.
     --zookeeper            SKIDWAY_ZOOKEEPER             zookeeper.connect
                            SKIDWAY_REGISTRY_USER_INFO    schema.registry.basic.auth.user.info
 
-If several columns of a row have a value, the value in the leftmost column is used. The variable
+A command uses the address in its option. Without the option, it uses the address in the
+environment; if the environment has none either, it uses the address in the profile. The variable
 SKIDWAY_PROFILE names another file; if it is empty, no profile is read. Services (`run`, `drain`,
 `load`) have their own configuration and ignore the profile.
 """

@@ -1,4 +1,4 @@
-"""The public interface of the consumer, which needs only addresses, a group and topics."""
+"""Defines `Consumer`. An application gives it only the addresses of brokers, a group and topics."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ class Consumer:
         clock: Clock | None = None,
         **settings: Unpack[ConsumerOptions],
     ) -> None:
-        """`zookeeper_connect` is host:port[,...][/chroot]. By default, the ZooKeeper of the brokers
-        is used."""
+        """`zookeeper_connect` is host:port[,...][/chroot]. Without it, the consumer asks a broker
+        for the address of the brokers' ZooKeeper."""
         parse_bootstrap(bootstrap_servers)
         check_group(group_id)
         self._bootstrap = bootstrap_servers
@@ -157,7 +157,7 @@ class Consumer:
         self._close(done=False)
 
     def _close(self, *, done: bool) -> None:
-        with contextlib.ExitStack() as ending:  # every callback runs, even after an error
+        with contextlib.ExitStack() as ending:  # all callbacks run, even if one raises an error
             ending.callback(self._registration.close)
             for stream in reversed(self._streams):
                 ending.callback(stream.close, done=done)

@@ -69,8 +69,8 @@ class Guard:
         self._unanswered.clear()
 
     def was_done(self, what: Hashable) -> bool:
-        """Returns whether the change `what` is known to have happened, although its transaction had
-        no answer. Returns True only once for each change.
+        """Returns True if `found` has shown that the change `what` happened, although its
+        transaction had no answer. After that, returns False for the same change.
         """
         if what is None or what not in self._done:
             return False

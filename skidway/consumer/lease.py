@@ -18,7 +18,7 @@ _RENEWED = 0.4
 
 class Lease:
     """Knows until when one registration (an ephemeral node of the session) is certain to exist.
-    Before the first call of `proven`, nothing is certain."""
+    Before the first call of `proven`, it is not certain that the registration exists."""
 
     __slots__ = ("_timeout_s", "until")
 
@@ -37,8 +37,8 @@ class Lease:
         self.until = float("-inf")
 
     def holds(self, now: float) -> bool:
-        """Returns whether the lease lasts beyond the time `now`. Until the lease ends, certainly
-        nobody else owns this member's partitions."""
+        """Returns whether the registration is certain to exist at the time `now`. As long as it
+        exists, nobody else owns this member's partitions."""
         return now < self.until
 
     @property

@@ -51,8 +51,8 @@ class Release(NamedTuple):
     and remove the node.
 
     A partition that is not in `Membership.owned` may need this step, too. For example, the reader
-    tried to claim the partition and got no answer, so it may own the partition. Then the partition
-    was assigned to another reader.
+    tried to claim the partition and got no answer, so it may own the partition, and the partition
+    is now assigned to another reader.
     """
 
     tp: TopicPartition

@@ -11,7 +11,8 @@ from skidway.kafka.types import TopicPartition
 
 
 class NoOffset(KafkaError):
-    """A partition has no usable committed offset, and `auto_offset_reset` is "none"."""
+    """A partition has no committed offset, or its log lacks the next offset to read, and
+    `auto_offset_reset` is "none"."""
 
     def __init__(self, tp: TopicPartition, why: str) -> None:
         how = "seek, reset the group, or set auto_offset_reset"

@@ -1,4 +1,4 @@
-"""How far one partition has been read, from the claim to the release.
+"""Notes how far a reader has read one partition, from its claim to its release.
 
     handed      the offset after the last record that was handed to the application
     finished    the offset after the last record that the application has finished. A record is

@@ -1,10 +1,11 @@
-"""The ZooKeeper session that all streams of a consumer share, and bells that wake the streams.
+"""Owns the ZooKeeper session that all streams of a consumer share, and the bells that wake them.
 
-kazoo's threads call only this module. For each stream that an event concerns, they add a note and
-wake the stream through its bell. Streams on several threads read the registration's name, and the
-time until which it can be relied on (the lease). A lock protects these values. A second lock lets
-only one thread at a time register the consumer. Each session gets a new registration name. So no
-node of an old session can be mistaken for a node of the new session (see `registry`).
+Of the consumer's modules, kazoo's threads call only this one. For each stream that an event
+concerns, they add a note with the reason, and wake the stream through its bell. Streams on several
+threads read the registration's name, and the time until which it can be relied on (the lease). A
+lock protects these values. A second lock lets only one thread at a time register the consumer. Each
+session gets a new registration name. So no node of an old session can be mistaken for a node of the
+new session (see `registry`).
 """
 
 from __future__ import annotations
@@ -80,16 +81,16 @@ class Bell:
         self.ring(changed=True)
 
     def on_owner(self, event: Any) -> None:
-        """A watch calls this method when the owner node of a partition has changed. If the
-        connection was lost, the event has no path.
+        """A watch calls this method when the owner node of a partition has changed. It also calls
+        this method if the connection to ZooKeeper was lost; the event then has no path.
         """
         vacated = nodes.partition_of(event.path) if event.path else None
         self.ring(changed=vacated is None, vacated=vacated)
 
 
 class Registration:
-    """The name under which a consumer is registered, and until when the registration can be relied
-    on."""
+    """Knows the name under which the consumer is registered in ZooKeeper, and until when the
+    consumer can rely on this registration."""
 
     def __init__(
         self,
@@ -192,8 +193,9 @@ class Registration:
         self._attempted.append(name)
         registry.register(guard)
         if self._coordinator.session_id != session_id:
-            # A new session began while the consumer was registered. ZooKeeper removes the
-            # registration with the old session if it belongs to that session.
+            # A new session began during the call of `register`. The registration may belong to the
+            # old session, and then ZooKeeper removes it with that session. So the consumer does not
+            # count as registered.
             return None
         self._attempted.remove(name)
         with self._lock:

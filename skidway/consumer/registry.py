@@ -100,7 +100,7 @@ class GroupRegistry:
         group when the transaction runs. Raises GroupCoordinated if a broker already has members."""
         path = group_nodes.record_path(self._group)
         found = self._coordinator.get(path)
-        if found is None:  # create, then delete: succeeds only if the record does not exist
+        if found is None:  # creating and deleting the record fails if a broker has written it
             self._coordinator.create_if_absent(self._ids)
             return [_create(path, b""), _Write(path, lambda do: do.delete(path))]
         if nodes.coordinated_members(found.data):

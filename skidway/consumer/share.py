@@ -2,8 +2,9 @@
 commits.
 
 `membership` decides the next step. This module carries out each step on the thread that calls
-`turn`. The module `reader` fetches records and hands them out. It must not hand out records of a
-`Reading` that is no longer live.
+`turn`. The module `reader` fetches records and hands them out. A release or a seek ends a
+partition's `Reading` (`is_live` is then False); after that, `reader` must hand out no more records
+of this `Reading`.
 """
 
 from __future__ import annotations

@@ -110,7 +110,7 @@ class _Threads:
             try:
                 return await _on(self._memory, route, self._remembered, call)
             except (MustWait, NotFound):
-                pass  # newer entries of the log may have the answer
+                pass  # ask again below, because newer entries of the log may have the answer
         return await _on(self._log, route, self._store, call)
 
 
