@@ -405,8 +405,8 @@ def parse_srvr(text: str) -> dict[str, str]:
 
 
 class _StatusCollector(Collector):
-    """The gauges of /metrics. At each scrape they are filled from the answer to one srvr
-    request."""
+    """The gauges of /metrics. For each scrape, this class asks ZooKeeper once with the four-letter
+    word `srvr`, and takes the gauges' values from the answer."""
 
     _GAUGES: Mapping[str, tuple[str, str]] = {
         "Connections": ("skidway_zookeeper_connections_count", "Clients connected"),

@@ -27,7 +27,7 @@ class Batches(Protocol):
     sender's thread calls the methods."""
 
     def ready(self) -> Iterable[PendingBatch]:
-        """Removes the batches that are ready from the buffer, and returns them."""
+        """Returns the batches that are ready to be sent. The buffer no longer contains them."""
         ...
 
     def next_deadline(self) -> float:

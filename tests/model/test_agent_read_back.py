@@ -212,9 +212,9 @@ class Upgrades(Schedule):
         raise AssertionError("something is never decided")
 
     def saw(self, tracked: TrackedFile, data: bytes) -> None:
-        """Remembers a file's present bytes, but only if no byte before the end of the file's last
-        intent has changed. (An intent is a durable note about bytes to send.) Bytes after this end
-        may change without a new file id.
+        """Remembers a file's present bytes, if the bytes up to the end of the file's last intent
+        are still the same. (An intent is a durable note about bytes to send.) Only the bytes after
+        this end may change while the file keeps its id.
         """
         if data.startswith(self.content.get(tracked.file, b"")[: tracked.promised]):
             super().saw(tracked, data)
@@ -411,8 +411,9 @@ def test_the_model_sees_the_last_acknowledged_offset_as_a_floor(
 def test_the_model_sees_who_does_not_wait_for_late_batches(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The model notices if the agent does not wait for late batches. Such an agent declares the
-    lines of these batches lost, or sends them a second time to another topic."""
+    """The model notices if the agent does not wait for late batches (batches that arrive after the
+    agent was killed or lost its connection). Such an agent declares the lines of these batches
+    lost, or sends them a second time to another topic."""
     assert fails(monkeypatch, range(5000, 5010), {"truncate", "power", "impatient"})
 
 

@@ -93,7 +93,8 @@ class World:
 
     def begin(self) -> Group:
         group = Group("g", LIMITS, lambda words: f"{words}-{next(self.ids)}")
-        self.leaders.clear()  # now a new generation may get the number of an unstored one
+        # From now on, a generation may get the number of an earlier one that was not stored.
+        self.leaders.clear()
         if self.stored is not None:
             group.restore(self.now, decode("g", self.stored))
         return group

@@ -173,7 +173,7 @@ class Registries(RuleBasedStateMachine):
     def teardown(self) -> None:
         for entries, store in self.nodes:
             entries.lose = []
-            store.write(lambda _state: Decision(None, None))  # so the store reads the whole log
+            store.write(lambda _state: Decision(None, None))  # makes the store read the log
             assert store.read(summary) == self.model.summary()
 
     def uses(self, target: str) -> Uses | None:

@@ -215,7 +215,8 @@ class Producer:
                 self._dispatch.answered(request_id, answer.response.results, now, wall_ms)
 
     def _take_identity(self, now: float) -> None:
-        """If a producer id is needed, asks one broker after another until one answers."""
+        """If a partition needs a new producer id, asks one broker after another for an id, until
+        one answers."""
         while self._identity_inbox:
             answer = self._identity_inbox.popleft()
             self._identity_asked = False

@@ -157,7 +157,7 @@ class ClientSession:
 
     def is_ready(self, address: Address, channel: Channel) -> bool:
         """Returns whether there is a connection on which client and broker have agreed on
-        versions."""
+        API versions."""
         link = self._links.get(LinkKey(address, channel))
         return link is not None and link.connection is not None and link.connection.is_ready
 

@@ -59,8 +59,8 @@ def offsets(coordinator: Coordinator, group: str) -> dict[TopicPartition, int]:
 
 
 def test_offsets_of_many_groups(coordinator: Coordinator) -> None:
-    """The ledger can write offsets to new and existing nodes in the same call, even if the ledger
-    has just started and does not know which nodes exist."""
+    """The broker's ledger can write offsets to new and existing ZooKeeper nodes in the same call,
+    even if it has just started and does not know which nodes exist."""
     partitions = [TopicPartition(topic, number) for topic in ("a", "b") for number in range(3)]
     first = {(f"g{number}", each): Committed(1) for number in range(120) for each in partitions}
     book = Ledger()
@@ -83,7 +83,7 @@ def test_offsets_of_many_groups(coordinator: Coordinator) -> None:
 
 
 def test_offsets_that_our_own_consumers_and_old_ones_wrote(coordinator: Coordinator) -> None:
-    """When the ledger reads the committed offsets of a group, it accepts ZooKeeper nodes that
+    """When the broker reads the committed offsets of a group, it accepts ZooKeeper nodes that
     contain only a number, and ignores nodes whose name or content it cannot parse."""
     coordinator.create_if_absent("/consumers/g/offsets/logs/0", b"17")
     coordinator.create_if_absent("/consumers/g/offsets/logs/1", b"what?")
