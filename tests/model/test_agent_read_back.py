@@ -195,7 +195,7 @@ class Upgrades(Schedule):
         for _ in range(50):
             self.arrive_all_late()
             self.go_on()
-        # after a refusal, the agent may need many turns for its batches
+        # the agent divides refused batches again and again, so it may need many more turns
         if "refuse" in self.faults:
             self.settle()
         self.publish()

@@ -250,8 +250,8 @@ class World:
             member.coordinator.connect_again()
 
     def expire_one(self) -> None:
-        """Ends a session of ZooKeeper a little before its timeout, as an operator or an ensemble
-        after a failover may do."""
+        """Ends a member's ZooKeeper session a little before the session's timeout, as an operator
+        may do, or an ensemble after a failover."""
         late = [
             session
             for session, heard_at in self.zookeeper.heard_at.items()

@@ -291,7 +291,7 @@ class World:
         assert request.answers == 0
         request.answers += 1
         if request not in self.open:
-            return  # the request was made before a crash
+            return  # a crash of the broker has ended the request's connection
         self.open.remove(request)
         client, content = request.client, answer.content
         if isinstance(content, Joined):

@@ -66,7 +66,7 @@ class Known:
 
     epoch: int
     last_sequence: int
-    window: list[tuple[int, int]]  # (base sequence, log position) of each of its last batches
+    window: list[tuple[int, int]]  # (base sequence, log position) of the producer's last batches
     event_ms: int
     appended_ms: int
 

@@ -78,7 +78,8 @@ class Producer:
 
     @property
     def made_again(self) -> frozenset[str]:
-        """Topics whose id in the cluster is not the id to which they are bound."""
+        """Topics that were deleted and created again: their id in the cluster is not the id that
+        `bind` has given them."""
         return frozenset(topic for topic in self._topic_ids if self._is_another(topic))
 
     @property
@@ -93,7 +94,7 @@ class Producer:
 
     @property
     def buffered_bytes(self) -> int:
-        """Bytes of the batches that are not delivered yet."""
+        """How many bytes the batches have that are not delivered yet."""
         return self._dispatch.buffered_bytes
 
     @property

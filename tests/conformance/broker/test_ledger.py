@@ -92,7 +92,7 @@ def test_offsets_that_our_own_consumers_and_old_ones_wrote(coordinator: Coordina
 
 
 def test_records_are_written_whatever_is_there(coordinator: Coordinator) -> None:
-    """A ledger can write the record of a group (its generation and members) even if another ledger
+    """A broker can write the record of a group (its generation and members) even if another broker
     has meanwhile written this record, or somebody has deleted its ZooKeeper node."""
     book = Ledger()
     for content in (b"1", b"2"):
@@ -223,7 +223,7 @@ def test_a_deletion_takes_no_registration_with_it(
 def test_a_group_of_many_nodes_is_deleted(
     coordinator: Coordinator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If a group has too many nodes for one ZooKeeper transaction, the ledger deletes the group in
+    """If a group has too many nodes for one ZooKeeper transaction, the broker deletes the group in
     several transactions."""
     monkeypatch.setattr(stored_groups, "DELETED_BYTES_AT_ONCE", 300)
     commits = {("g", TopicPartition(topic, n)): Committed(1) for topic in "ab" for n in range(20)}
