@@ -229,8 +229,8 @@ class Upgrades(Schedule):
 
     def declared(self, certainty: Certainty) -> set[str]:
         """Returns the cells (unique pieces of text) in all losses that the agent declared with this
-        certainty (lost or uncertain) and with a known end. Leaves out the cells that
-        `cells_of_successors` returns."""
+        certainty (lost or uncertain). Leaves out losses that do not say at which byte they end, and
+        the cells that `cells_of_successors` returns."""
         found: set[str] = set()
         for loss in self.losses:
             if (
@@ -372,8 +372,9 @@ def test_what_is_refused_on_a_retry_is_lost_only_where_no_attempt_arrived(
     monkeypatch: pytest.MonkeyPatch, partitioning: str, seeds: Seeds
 ) -> None:
     """If a broker refuses a record on a retry, the agent looks for the record in the brokers' logs.
-    If the record is there, the agent counts it as delivered. Only records that a broker refused are
-    lost, even if connections break, producer ids are lost and the brokers refuse further records.
+    If the record is there, the agent counts it as delivered. Connections break,
+    producer ids are lost and the brokers refuse further records; still, only records that a broker
+    refused are lost.
     """
     for seed in seeds(range(6000, 6025)):
         schedule = run(monkeypatch, seed, partitioning, {"growth", "refuse"})

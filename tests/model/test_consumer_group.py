@@ -10,7 +10,7 @@ ZooKeeper.
 
 Whatever happens, a member delivers records of a partition only while the partition's owner node in
 ZooKeeper contains the member's name. While the node contains no name or another name, the member
-knows that it may not deliver records of the partition. A member commits an offset only after the
+knows that it must not deliver records of the partition. A member commits an offset only after the
 application has finished with all records before that offset. After the faults have ended, every
 partition gets one owner, and every record is delivered. Without faults, each record is delivered
 once.

@@ -48,7 +48,7 @@ class Client:
     instance_id: str | None
     protocols: tuple[str, ...]
     old: bool
-    """Whether the client's version of JoinGroup is so old that the broker may not answer it with
+    """Whether the client's version of JoinGroup is so old that the broker must not answer it with
     the error MEMBER_ID_REQUIRED."""
     member_id: str = ""
     generation: int = -1
