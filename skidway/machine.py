@@ -31,8 +31,8 @@ OPEN_FILES_ADVISED = 16_384
 PYTHON_NEEDED = (3, 11)
 
 PARTS = ("broker", "zookeeper", "registry", "agent", "audit", "loader")
-"""The programs of Skidway. Each needs the requirements that the pip extra of the same name
-installs."""
+"""The programs of Skidway. Each program needs the Python packages that the pip extra with the
+program's name installs."""
 
 PORTS: dict[int, str] = {
     2181: "ZooKeeper",

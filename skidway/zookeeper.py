@@ -382,7 +382,8 @@ def health(settings: ZookeeperSettings) -> Health:
 
 
 def ask(host: str, port: int, word: bytes) -> str:
-    """Returns the answer to a four-letter word, or "" if no answer comes in time."""
+    """Sends a four-letter word (a command of ZooKeeper, such as `srvr`), and returns the answer, or
+    "" if no answer comes in time."""
     target = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - not bound here
     answer = bytearray()
     deadline = time.monotonic() + ANSWER_WITHIN_S
@@ -400,13 +401,13 @@ def ask(host: str, port: int, word: bytes) -> str:
 
 
 def parse_srvr(text: str) -> dict[str, str]:
-    """Returns the `Name: value` lines of the answer to srvr."""
+    """Returns the values in ZooKeeper's answer to `srvr`, by name: its lines are `Name: value`."""
     return dict(re.findall(r"^([A-Z][^:\n]*): (.*?)\s*$", text, re.MULTILINE))
 
 
 class _StatusCollector(Collector):
-    """The gauges of /metrics. At each scrape they are filled from the answer to one srvr
-    request."""
+    """The gauges of /metrics. For each scrape, this class asks ZooKeeper once with the four-letter
+    word `srvr`, and takes the gauges' values from the answer."""
 
     _GAUGES: Mapping[str, tuple[str, str]] = {
         "Connections": ("skidway_zookeeper_connections_count", "Clients connected"),

@@ -33,10 +33,12 @@ _GZIP_WINDOW = 16 + zlib.MAX_WBITS  # 16: with the header and the checksum of gz
 _XERIAL_MAGIC = b"\x82SNAPPY\x00"
 _XERIAL_HEADER = _XERIAL_MAGIC + struct.pack(">ii", 1, 1)  # version, lowest compatible version
 _XERIAL_BLOCK_BYTES = 32 * 1024  # snappy-java's default
-_SNAPPY_RATIO_MAX = 32  # three bytes (a copy element) become at most 64
-_LZ4_RATIO_MAX = 256  # each length byte stands for at most 255 bytes
+# The largest ratio of uncompressed to compressed bytes that each format allows.
+_SNAPPY_RATIO_MAX = 32  # three bytes (a copy element) become at most 64 bytes
+_LZ4_RATIO_MAX = 256  # each byte of a length stands for at most 255 uncompressed bytes
 _GZIP_RATIO_MAX = 1040  # deflate's limit is 1032
-_BELIEVED_RATIO_MAX = 64  # for a higher claimed ratio, memory is not allocated at once
+# If the data claim a higher ratio than this, the memory for the result is not allocated at once.
+_BELIEVED_RATIO_MAX = 64
 _INT32 = struct.Struct(">i")
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 

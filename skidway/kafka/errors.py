@@ -161,8 +161,8 @@ RETRIABLE: frozenset[ErrorCode] = frozenset(
         ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR,
     }
 )
-"""Codes after which a retry of the same request may succeed, perhaps once the client has new
-metadata (as in Kafka).
+"""The error codes that Kafka calls retriable: the same request may succeed later, perhaps only
+after the client has got new metadata.
 """
 
 

@@ -33,8 +33,8 @@ def group_of(name: str) -> str:
 
 
 def record_path(group: str) -> str:
-    """Returns the path of the node with generation and members of a group that a broker
-    coordinates."""
+    """Returns the path of the node that stores the generation and the members of a group that a
+    broker coordinates."""
     return f"{group_path(group)}/group"
 
 

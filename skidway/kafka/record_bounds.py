@@ -34,7 +34,7 @@ def record_bounds(data: Bytes, run: UnpackedRun) -> tuple[Int64s, Int64s]:
             if (at + length == ends).all():  # each record ends where the next record begins
                 return ends, at
         except (IndexError, CorruptBatch):
-            pass  # other bytes look like an origin header, so use the lengths
+            pass  # some bytes only look like an origin header, so use the lengths
     ends = _ends_by_lengths(run)
     length, at = varints(data, _begins(ends), VARINT_BYTES_MAX)
     if (at + length != ends).any():

@@ -101,7 +101,7 @@ def _offsets(run: UnpackedRun, delta: Int64s) -> Int64s:
     ends = np.cumsum(run.counts)
     begins = ends - run.counts
     rises = delta[1:] > delta[:-1]
-    # A batch's first offset delta need not be higher than the last delta of the batch before.
+    # Offset deltas must rise within each batch, but not from one batch to the next.
     rises[begins[1:] - 1] = True
     highest = run.last_offset_delta
     if not rises.all() or (delta[begins] < 0).any() or (delta[ends - 1] > highest).any():
@@ -179,7 +179,8 @@ def _origins_at(payload: Readable, at: Int64s) -> tuple[Int64s, Bools]:
     if not len(at):
         return np.zeros((4, 0), np.int64), np.zeros(0, np.bool_)
     size = len(payload)
-    # Items of these two windows overlap: item i consists of the 8 or 4 bytes from byte i on.
+    # Views of the payload as numbers, one for every byte position: words[i] consists of the 8 bytes
+    # from byte i on, and halves[i] of the 4 bytes from byte i on.
     words = np.ndarray(size - 7, "<u8", payload, strides=(1,))
     halves = np.ndarray(size - 3, ">u4", payload, strides=(1,))
     ours = words[at] == _HEAD_WORD

@@ -113,8 +113,8 @@ class _Varints:
         return cls(numbers, sizes, max(-(-bits // 7), 1))
 
     def write(self, matrix: Bytes) -> None:
-        """Writes each number into its row of the matrix, seven bits per byte, low bits first. A
-        byte's top bit says that another byte follows."""
+        """Writes each number as a varint into its row of the matrix: seven bits per byte, low bits
+        first. If another byte follows, the byte's top bit is set."""
         rest = self.numbers
         for k in range(self.width - 1):
             low = (rest & np.uint64(0x7F)).astype(np.uint8)

@@ -210,9 +210,9 @@ def _copy_bodies(
 def _decompress_all(
     bodies: _Bodies, limit_bytes: int, space: Workspace
 ) -> tuple[memoryview, Int64s]:
-    """Decompresses batches, from the first one on, until the records together have `limit_bytes`.
-    Stops before the first batch that is damaged. Returns the records, and the size of each batch's
-    records."""
+    """Decompresses batches, from the first one on, until their records together have at least
+    `limit_bytes` bytes. Stops before the first batch that is damaged. Returns the records, and the
+    size of each batch's records."""
     codecs = bodies.headers["attributes"] & CODEC_MASK
     ends = np.cumsum(bodies.sizes)
     known = _known_sizes(bodies, codecs, ends)
@@ -287,9 +287,9 @@ def _decompress_each(
     output: _Output,
     scratch: bytearray,
 ) -> Int64s:
-    """Decompresses one batch after the other, until the records together have `limit_bytes`. Stops
-    before the first batch that is damaged; `unpack` will say what is wrong with it. Returns the
-    size of the records of each decompressed batch."""
+    """Decompresses one batch after the other, until their records together have at least
+    `limit_bytes` bytes. Stops before the first batch that is damaged; `unpack` will say what is
+    wrong with it. Returns the size of the records of each decompressed batch."""
     found: list[int] = []
     at = 0
     for size, count in zip(packed_sizes.tolist(), counts.tolist(), strict=True):

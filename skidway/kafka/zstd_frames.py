@@ -14,7 +14,9 @@ from skidway.kafka.compression import DECOMPRESSED_BYTES_MAX
 from skidway.kafka.record_layout import Bools, Bytes, Int64s
 
 _MAGIC = 0xFD2FB528
-_HEAD_BYTES_MAX = 18  # magic 4, descriptor 1, window 1, dictionary id 4, content size 8
+# The largest size of a frame's header in bytes: magic 4, descriptor 1, window 1, dictionary id 4,
+# content size 8.
+_HEAD_BYTES_MAX = 18
 
 # The largest ratio of a frame's stated content size to the frame's size. If a frame states more, it
 # is decompressed alone, and memory for its whole content is not allocated at once.

@@ -67,7 +67,7 @@ class Directory:
 
     def close(self) -> None:
         """Closes the connections without waiting. If a thread is asking the brokers now, that
-        thread closes them later."""
+        thread closes the connections when it has finished."""
         self._closed = True
         if self._lock.acquire(blocking=False):
             self._release()

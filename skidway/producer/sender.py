@@ -27,7 +27,7 @@ class Batches(Protocol):
     sender's thread calls the methods."""
 
     def ready(self) -> Iterable[PendingBatch]:
-        """Removes the batches that are ready from the buffer, and returns them."""
+        """Returns the batches that are ready to be sent. The buffer no longer contains them."""
         ...
 
     def next_deadline(self) -> float:
@@ -64,8 +64,8 @@ class Outgoing:
         return self._producer.troubles
 
     def turn(self, timeout_s: float, wake: int) -> None:
-        """Sends the ready batches, and handles the results of sent batches that come within
-        `timeout_s`."""
+        """Sends the ready batches. Then handles the results (of these and of earlier batches) that
+        arrive within `timeout_s`."""
         for batch in self._batches.ready():
             self._send(batch)
         for delivery in self._producer.poll(math.ceil(max(timeout_s, 0.0) * 1000), wake):

@@ -70,7 +70,7 @@ def _value(spec: Spec, shape: Shape, given: Node | Tree, where: str, path: str) 
 def _section(shape: Shape, given: Node | Tree, where: str, path: str) -> Any:
     if isinstance(given, dict):
         return build(shape.type, given, where=where, path=f"{path}.")
-    if isinstance(given, Section):  # an item of a list, with the keys as in the file
+    if isinstance(given, Section):  # an item of a list: its keys are still spelled as in the file
         tree = gather(shape.type, given, f"{path}.")
         return build(shape.type, tree, where=given.at, path=f"{path}.")
     known = ", ".join(list(specs(shape.type))[:4])

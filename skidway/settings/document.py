@@ -87,7 +87,7 @@ def _body(spec: Spec, active: bool) -> Iterator[str]:
 
 def _written_out(spec: Spec) -> bool:
     """Returns whether the default of the setting can be written into an example file. The default
-    of a list of sections cannot; the file shows an example section instead."""
+    of a list of sections is not written there: the file shows an example section instead."""
     return _writable(spec.default) and _section_of(spec.shape) is None
 
 

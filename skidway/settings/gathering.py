@@ -71,9 +71,9 @@ def _place(cls: type[Any], name: str, at: str, node: Node, tree: Tree, path: str
 
 
 def _place_texts(cls: type[Any], spec: Spec, at: str, node: Node, tree: Tree, path: str) -> None:
-    """Puts the value of a setting of type dict[str, str] into `tree`. Another setting's key may
-    begin with the key of the dict (`roster` is the dict, `roster.file` another setting). An entry
-    for the other setting is stored under its own key, not in the dict."""
+    """Puts the value of a setting of type dict[str, str] into `tree`. In the file, an entry of the
+    dict may belong to another setting. For example, if `roster` is the dict and `roster.file` is
+    another setting, the entry `file` is stored under the key `roster.file`, and not in the dict."""
     if not isinstance(node, Section):
         _set(spec, at, node, tree, path)
         return

@@ -167,8 +167,8 @@ def logfmt() -> Log:
 
 
 def log4j() -> Log:
-    """A Java program's log. The parser's setting is the conversion pattern with which log4j wrote
-    it."""
+    """The log of a Java program that uses log4j. The agent's parser gets the same conversion
+    pattern that log4j had when it wrote the log."""
     lines = lines_of("hadoop")
     rows = [
         {

@@ -128,7 +128,7 @@ class Incidents:
         with contextlib.redirect_stdout(out):
             status = main(["audit", verb, "--json", "--config", str(config), *options])
         if status == 2:
-            # the audit does not know the topic yet
+            # the command exits with 2 while the audit does not know the topic yet
             return {"buckets": [], "others": 0, "status": 2}
         assert status in (0, 1), out.getvalue()
         document: dict[str, Any] = json.loads(out.getvalue())

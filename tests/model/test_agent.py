@@ -263,8 +263,8 @@ class Growing(Schedule):
 
 
 class Watched(Brokers):
-    """Simulated brokers that pass each appended record to the run's `Growing` object, which checks
-    it."""
+    """Simulated brokers. They pass each record that the agent appends to the method `check_append`
+    of the present run (a `Growing` object)."""
 
     def __init__(self, schedule: Growing) -> None:
         super().__init__()

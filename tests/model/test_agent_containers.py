@@ -163,8 +163,8 @@ class Container(Schedule):
         return CELLS.findall(self.content.get(file, b"")[first:end].decode())
 
     def read_message(self, message: Any) -> None:
-        """If the message is a seal, it says that all lines before a certain time are counted.
-        Asserts that each of these lines has arrived at the brokers."""
+        """Checks seals. A seal gives a time, and says that all lines that were written before this
+        time are counted. Asserts that each of these lines has arrived at the brokers."""
         if isinstance(message, Seal):
             there = self.cells_there() | set(CELLS.findall(self.rest.decode()))
             for topic in message.topics:
@@ -188,8 +188,8 @@ class Container(Schedule):
                 self.check_whole(text, found[-1])
 
     def check_whole(self, text: list[str], last: Part) -> None:
-        """Asserts that a record does not end within a text. `last` is the record's last part, and
-        the part that was written after it must not continue the same text. Does so only if `faults`
+        """Asserts that a record does not end within a text: the part that was written after the
+        record's last part (`last`) must not continue the same text. Checks nothing unless `faults`
         contains "patient" (the runtime writes all parts of a text without a pause)."""
         follower = self.cell_after.get((last.file, last.number + 1))
         if "patient" in self.faults and follower is not None:
@@ -209,8 +209,8 @@ class Container(Schedule):
 
 
 class Watched(Brokers):
-    """Simulated brokers that pass each appended record to the run's `Container` object, which
-    checks it."""
+    """Simulated brokers. They pass each record that the agent appends to the present run (a
+    `Container` object), which checks the record."""
 
     def __init__(self, schedule: Container) -> None:
         super().__init__()

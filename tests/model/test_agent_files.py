@@ -347,7 +347,7 @@ class Schedule:
         for file in self.world.files.by_path.values():
             file.unreadable = False
         if self.host.path not in self.world.files.by_path:
-            self.host.write()  # if a link led to no file, the agent would send its seal later
+            self.host.write()  # while the log's link leads to no file, the agent delays its seal
         if self.world.loop is None:
             self.world.start()
         self.world.settle(60, 0.5)

@@ -97,8 +97,8 @@ class Filtering(Schedule):
         }
 
     def read_message(self, message: Any) -> None:
-        """If the message is a seal, it says that all lines before a certain time are counted.
-        Asserts that each of these lines has arrived or was left out by a rule."""
+        """Checks seals. A seal gives a time, and says that all lines that were written before this
+        time are counted. Asserts that each of these lines has arrived or was left out by a rule."""
         if not isinstance(message, Seal):
             return
         known = self.cells_there() | self.cells_left_out

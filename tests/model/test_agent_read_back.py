@@ -195,7 +195,7 @@ class Upgrades(Schedule):
         for _ in range(50):
             self.arrive_all_late()
             self.go_on()
-        # after a refusal, the agent may need many turns for its batches
+        # the agent divides refused batches again and again, so it may need many more turns
         if "refuse" in self.faults:
             self.settle()
         self.publish()
@@ -212,9 +212,9 @@ class Upgrades(Schedule):
         raise AssertionError("something is never decided")
 
     def saw(self, tracked: TrackedFile, data: bytes) -> None:
-        """Remembers a file's present bytes, but only if no byte before the end of the file's last
-        intent has changed. (An intent is a durable note about bytes to send.) Bytes after this end
-        may change without a new file id.
+        """Remembers a file's present bytes, if the bytes up to the end of the file's last intent
+        are still the same. (An intent is a durable note about bytes to send.) Only the bytes after
+        this end may change while the file keeps its id.
         """
         if data.startswith(self.content.get(tracked.file, b"")[: tracked.promised]):
             super().saw(tracked, data)
@@ -229,8 +229,8 @@ class Upgrades(Schedule):
 
     def declared(self, certainty: Certainty) -> set[str]:
         """Returns the cells (unique pieces of text) in all losses that the agent declared with this
-        certainty (lost or uncertain) and with a known end. Leaves out the cells that
-        `cells_of_successors` returns."""
+        certainty (lost or uncertain). Leaves out losses that do not say at which byte they end, and
+        the cells that `cells_of_successors` returns."""
         found: set[str] = set()
         for loss in self.losses:
             if (
@@ -372,8 +372,9 @@ def test_what_is_refused_on_a_retry_is_lost_only_where_no_attempt_arrived(
     monkeypatch: pytest.MonkeyPatch, partitioning: str, seeds: Seeds
 ) -> None:
     """If a broker refuses a record on a retry, the agent looks for the record in the brokers' logs.
-    If the record is there, the agent counts it as delivered. Only records that a broker refused are
-    lost, even if connections break, producer ids are lost and the brokers refuse further records.
+    If the record is there, the agent counts it as delivered. Connections break,
+    producer ids are lost and the brokers refuse further records; still, only records that a broker
+    refused are lost.
     """
     for seed in seeds(range(6000, 6025)):
         schedule = run(monkeypatch, seed, partitioning, {"growth", "refuse"})
@@ -411,8 +412,9 @@ def test_the_model_sees_the_last_acknowledged_offset_as_a_floor(
 def test_the_model_sees_who_does_not_wait_for_late_batches(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The model notices if the agent does not wait for late batches. Such an agent declares the
-    lines of these batches lost, or sends them a second time to another topic."""
+    """The model notices if the agent does not wait for late batches (batches that arrive after the
+    agent was killed or lost its connection). Such an agent declares the lines of these batches
+    lost, or sends them a second time to another topic."""
     assert fails(monkeypatch, range(5000, 5010), {"truncate", "power", "impatient"})
 
 

@@ -122,7 +122,8 @@ def test_holes_that_several_readings_divide_lose_and_double_no_line(
 
 
 def read_little(monkeypatch: pytest.MonkeyPatch, **others: int) -> None:
-    """Replaces the constants by the values in SIZES, or by those in `others`."""
+    """Gives each constant in SIZES its new value: the value in `others`, or else the value in
+    SIZES."""
     for name, size, modules in SIZES:
         for module in modules:
             monkeypatch.setattr(module, name, others.get(name, size))

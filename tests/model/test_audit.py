@@ -436,8 +436,8 @@ class World:
         self.copy, self.snapshot = None, None
         for file, lines in self.files.items():
             if self.faults.old_files or self.faults.clock_steps:
-                # With the faults `old_files` and `clock_steps`, unread lines can be older than the
-                # last seal's W minus the lateness. The audit assumes that there are no such lines.
+                # The audit assumes that no unread line is older than the time in the last seal
+                # minus the lateness. With these two faults, unread lines can be older.
                 self.unknown(lines[self.checkpoint[file] :])
             self.position[file] = self.checkpoint[file] = len(lines)
         self.known |= set(self.files)

@@ -149,8 +149,8 @@ class Agent:
     """The state of an agent, that is, its file ids, its positions in the files, and the deliveries
     that no delta counts yet.
 
-    `few` contains the files that were announced with few bytes. `announced` contains the time at
-    which each file was first announced.
+    `few` contains the files that had few lines when they were announced. `announced` contains the
+    time at which each file was first announced.
     """
 
     number: int
@@ -235,8 +235,8 @@ class World:
         self.device += 1
 
     def move(self) -> None:
-        """Renames a file that every running agent has read completely, so that no pattern matches
-        its name. Or gives a file whose name no pattern matches a matching name again."""
+        """Chooses a file that every running agent has read completely, and gives it a name that no
+        pattern matches. Or gives such a file its matching name again."""
         if self.hidden and self.random.random() < 0.5:
             self.hidden.remove(self.random.choice(sorted(self.hidden)))
             return
@@ -256,8 +256,9 @@ class World:
         self.alive.append(agent)
 
     def lose_state(self) -> None:
-        """Starts another agent, which begins without a state. Ends the earlier agents. But with the
-        fault `overlaps`, they often continue to run, although a host may run only one agent.
+        """Ends all agents and, if there were fewer than four so far, starts another one, which
+        begins without a state. With the fault `overlaps`, the earlier agents often continue to run,
+        although a host may run only one agent.
         """
         if not (self.faults.overlaps and self.random.random() < 0.7):
             self.alive.clear()
@@ -592,8 +593,8 @@ class World:
         """Yields the times at which the agent `last` announced content that the other agents may
         also have read. There are two kinds of such content. First, the other agents announced the
         same content. Second, the other agents announced another content of the same inode. The
-        second kind ends when `last` announces content of this inode after the time `heard`, and
-        reads a part of it."""
+        second kind ends when `last` announces content of this inode after `heard` (the time of the
+        last message of the other agents), and reads a part of it."""
         contents = {file for x in others for file in x.announced}
         files = {self.inodes[file] for file in contents}
         met: set[Inode] = set()
@@ -724,8 +725,8 @@ def _blind_to_later_agents(evidence: Evidence) -> None:
 
 
 def _blind_to_groups(evidence: Evidence) -> None:
-    """Makes the audit ignore which agents have read the same files. The audit needs to know this
-    only because clocks may be wrong.
+    """Makes the audit ignore which agents have read the same files. If all
+    clocks were right, the audit would not need to know this.
     """
     known = evidence.topic(LOGS).rereadings
     for agent, part in known.items():

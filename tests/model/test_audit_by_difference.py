@@ -63,7 +63,7 @@ def test_judging_by_difference_is_judging_everything(seeds: Seeds) -> None:
 class _TwoLedgers(AuditFleet):
     """The fleet, with a second ledger (collector's store) that takes the same messages. Only the
     first ledger makes checksums narrow: it keeps the checksums of some buckets in shorter form.
-    `narrowed` counts how often it did."""
+    `narrowed` counts how often it did so."""
 
     def __init__(self, seed: int) -> None:
         self.narrowed = 0

@@ -10,7 +10,7 @@ ZooKeeper.
 
 Whatever happens, a member delivers records of a partition only while the partition's owner node in
 ZooKeeper contains the member's name. While the node contains no name or another name, the member
-knows that it may not deliver records of the partition. A member commits an offset only after the
+knows that it must not deliver records of the partition. A member commits an offset only after the
 application has finished with all records before that offset. After the faults have ended, every
 partition gets one owner, and every record is delivered. Without faults, each record is delivered
 once.
@@ -250,8 +250,8 @@ class World:
             member.coordinator.connect_again()
 
     def expire_one(self) -> None:
-        """Ends a session of ZooKeeper a little before its timeout, as an operator or an ensemble
-        after a failover may do."""
+        """Ends a member's ZooKeeper session a little before the session's timeout, as an operator
+        may do, or an ensemble after a failover."""
         late = [
             session
             for session, heard_at in self.zookeeper.heard_at.items()

@@ -48,7 +48,7 @@ class Client:
     instance_id: str | None
     protocols: tuple[str, ...]
     old: bool
-    """Whether the client's version of JoinGroup is so old that the broker may not answer it with
+    """Whether the client's version of JoinGroup is so old that the broker must not answer it with
     the error MEMBER_ID_REQUIRED."""
     member_id: str = ""
     generation: int = -1
@@ -93,7 +93,8 @@ class World:
 
     def begin(self) -> Group:
         group = Group("g", LIMITS, lambda words: f"{words}-{next(self.ids)}")
-        self.leaders.clear()  # now a new generation may get the number of an unstored one
+        # From now on, a generation may get the number of an earlier one that was not stored.
+        self.leaders.clear()
         if self.stored is not None:
             group.restore(self.now, decode("g", self.stored))
         return group
@@ -290,7 +291,7 @@ class World:
         assert request.answers == 0
         request.answers += 1
         if request not in self.open:
-            return  # the request was made before a crash
+            return  # a crash of the broker has ended the request's connection
         self.open.remove(request)
         client, content = request.client, answer.content
         if isinstance(content, Joined):

@@ -74,8 +74,8 @@ the run commits one."""
 def session(uuid: str, offsets: int, prefixes: Sequence[str]) -> Run:
     """A run that loads records up to at most the offset `offsets`. Each loaded offset becomes two
     rows, one in each of the two files that the load writes. `prefixes` contains the beginning of
-    the path of each of these files. Every load also writes a new file of columns, whose content is
-    the load's number."""
+    the path of each of these files. Every load also replaces the file that tells readers the
+    columns of the newest schema; here its content is the load's number."""
     newest = yield from commit.begin(TOPIC)
     offset = newest.partitions[0].end if newest else 0
     # two runs that begin at the same offset may end at different offsets
@@ -239,8 +239,8 @@ class Search:
         remove the hour's `_SUCCESS` file instead of loading. If `marks` is empty, the rows are not
         in an hour's directory, so that the search has fewer states. `reloads` contains the numbers
         of the runs that read all records again. If there are such runs, each load writes one file
-        of rows and one file of rejects. In this search, no run replaces old manifests by a
-        checkpoint (a list of the output's files).
+        of rows and one file of rejects; otherwise it writes two files of rows. No run of this class
+        replaces old manifests by a checkpoint (a list of the output's files).
         """
         self._offsets, self._sessions, self._local = offsets, sessions, local
         self._rewrites = {f"{number:032x}" for number in rewrites}

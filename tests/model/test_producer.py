@@ -66,7 +66,7 @@ class Known:
 
     epoch: int
     last_sequence: int
-    window: list[tuple[int, int]]  # (base sequence, log position) of each of its last batches
+    window: list[tuple[int, int]]  # (base sequence, log position) of the producer's last batches
     event_ms: int
     appended_ms: int
 
@@ -76,7 +76,7 @@ class Broker:
     """A simulated broker with the log of one partition, and with what it remembers about each
     producer."""
 
-    # each batch: header, number, append time
+    # for each batch: its header, the number in its payload, and its append time
     log: list[tuple[BatchHeader, int, int]] = field(default_factory=list)
     flushed: int = 0
     producers: dict[int, Known] = field(default_factory=dict)
@@ -113,8 +113,8 @@ class Broker:
         )
 
     def crash(self, keep: int) -> None:
-        """Restarts the broker. Only the first `keep` batches of the log, and the producers of these
-        batches, are left."""
+        """Restarts the broker. Its log then has only the first `keep` batches, and it remembers
+        only the producers of these batches."""
         del self.log[keep:]
         self.flushed = keep
         self.producers = {}

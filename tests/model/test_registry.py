@@ -173,7 +173,7 @@ class Registries(RuleBasedStateMachine):
     def teardown(self) -> None:
         for entries, store in self.nodes:
             entries.lose = []
-            store.write(lambda _state: Decision(None, None))  # so the store reads the whole log
+            store.write(lambda _state: Decision(None, None))  # makes the store read the log
             assert store.read(summary) == self.model.summary()
 
     def uses(self, target: str) -> Uses | None:
@@ -208,8 +208,8 @@ def answered(store: Store, decide: Decide) -> Any:
 
 
 def predicted(expected: Expected, model: Model) -> Any:
-    """Returns the model's answer to the request that `expected` makes, or the error code of a
-    refusal."""
+    """Calls `expected`, which makes a request to the model. Returns the model's answer, or the
+    error code if the model refuses the request."""
     try:
         return expected(model)
     except Refused as refused:

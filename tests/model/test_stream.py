@@ -39,8 +39,8 @@ class Killed(Exception):
 class Engine:
     """Acts like Spark's engine for one stream. `first` contains the positions at which the first
     batch begins. `ends` (the end positions of all batches) and `committed` (the number of committed
-    batches) survive a kill. `repeated` is a set that tells of repeated batches of which the sink
-    already had rows. True in the set stands for the first batch, and False for any later batch."""
+    batches) survive a kill. `repeated` contains True if the first batch was repeated after the sink
+    had got its rows, and False if this happened to a later batch."""
 
     def __init__(self, queried: Queried, random: Random, options: dict[str, str]) -> None:
         self._queried, self._random, self._options = queried, random, options

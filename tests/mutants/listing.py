@@ -23,8 +23,8 @@ def mutants_of(package: str) -> tuple[Mutant, ...]:
 
 
 def drawn(mutants: Sequence[Mutant], parts: int, by: str) -> list[Mutant]:
-    """Returns a part of the mutants. Their number is divided by `parts` and rounded up. The text
-    `by` decides which mutants are chosen."""
+    """Returns one of every `parts` mutants (rounded up). The text `by` decides which mutants are
+    chosen."""
 
     def lot(mutant: Mutant) -> bytes:
         return hashlib.sha256(f"{by}\0{mutant.file}\0{mutant.broken}".encode()).digest()

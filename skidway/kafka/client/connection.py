@@ -76,7 +76,7 @@ class Connection:
     )
 
     def __init__(self, client_id: str, response_bytes_max: int, deadline: float) -> None:
-        """Client and broker must have agreed on versions by `deadline` (monotonic seconds)."""
+        """Client and broker must have agreed on API versions by `deadline` (monotonic seconds)."""
         self._client_id = client_id
         self._reader = FrameReader(
             response_bytes_max, eager_bytes=min(EAGER_BYTES, response_bytes_max)
@@ -96,7 +96,7 @@ class Connection:
 
     @property
     def is_ready(self) -> bool:
-        """Whether client and broker have agreed on versions."""
+        """Whether client and broker have agreed on API versions."""
         return self._ranges is not None
 
     @property
@@ -112,7 +112,7 @@ class Connection:
         return min(deadlines, default=None)
 
     def submit(self, ticket: int, call: Call, deadline: float) -> None:
-        """Accepts a call, and sends it as soon as client and broker have agreed on versions."""
+        """Accepts a call, and sends it as soon as client and broker have agreed on API versions."""
         if self._ranges is None:
             self._waiting.append(_Pending(ticket, call, deadline))
         else:

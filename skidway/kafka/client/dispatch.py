@@ -147,8 +147,8 @@ class Dispatch:
             self._changed.add(tp)
 
     def deliveries(self) -> list[Delivery]:
-        """Returns the outcomes of batches since the last call. The outcomes for one partition are
-        in the order in which its batches were sent."""
+        """Returns the outcomes of batches that have become known since the last call. The outcomes
+        for one partition are in the order in which its batches were sent."""
         self._settle_changed()
         found = list(self._deliveries)
         self._deliveries.clear()

@@ -7,10 +7,11 @@ wait to be taken, no fetch is sent to that leader. So at most one response per l
 Partitions take turns at the front of the requests, because a broker fills a response from the
 front.
 
-The owner gets whole batches. The first batch is the batch that contains the position, so it may
-also have records before the position. A partial last batch is dropped and fetched again. The next
-position is after the last whole batch, so no batch is skipped, and no batch comes twice. Offsets
-may be missing between two batches if the log was compacted.
+The owner gets whole batches. The first batch of a response contains the position from which the
+partition is fetched, so this batch may also have records before the position. A partial last batch
+is dropped and fetched again. The next position is after the last whole batch, so no batch is
+skipped, and no batch comes twice. Offsets may be missing between two batches if the log was
+compacted.
 """
 
 from __future__ import annotations

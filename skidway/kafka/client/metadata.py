@@ -40,7 +40,7 @@ def metadata_call(topics: Iterable[str] | None) -> MessageCall:
 
 
 class Metadata:
-    """The known state of the cluster, and the time of the next request for the state."""
+    """What is known about the cluster's brokers and topics, and when to ask for it again."""
 
     def __init__(self, bootstrap: tuple[Address, ...], random: Callable[[], float]) -> None:
         self._bootstrap = bootstrap
@@ -88,7 +88,7 @@ class Metadata:
         self._stale = True
 
     def addresses(self) -> list[Address]:
-        """Returns every known broker, then the addresses of `bootstrap`; each address once."""
+        """Returns the addresses of all known brokers, and then those of `bootstrap`, each once."""
         known = [broker.address for broker in self.cluster.brokers.values()]
         return list(dict.fromkeys([*known, *self._bootstrap]))
 

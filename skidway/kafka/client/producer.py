@@ -78,7 +78,8 @@ class Producer:
 
     @property
     def made_again(self) -> frozenset[str]:
-        """Topics whose id in the cluster is not the id to which they are bound."""
+        """Topics that were deleted and created again: their id in the cluster is not the id that
+        `bind` has given them."""
         return frozenset(topic for topic in self._topic_ids if self._is_another(topic))
 
     @property
@@ -93,7 +94,7 @@ class Producer:
 
     @property
     def buffered_bytes(self) -> int:
-        """Bytes of the batches that are not delivered yet."""
+        """How many bytes the batches have that are not delivered yet."""
         return self._dispatch.buffered_bytes
 
     @property
@@ -215,7 +216,8 @@ class Producer:
                 self._dispatch.answered(request_id, answer.response.results, now, wall_ms)
 
     def _take_identity(self, now: float) -> None:
-        """If a producer id is needed, asks one broker after another until one answers."""
+        """If a partition needs a new producer id, asks one broker after another for an id, until
+        one answers."""
         while self._identity_inbox:
             answer = self._identity_inbox.popleft()
             self._identity_asked = False

@@ -1,11 +1,11 @@
 """Manages all connections of one client: decides when each connection is opened and closed. This
 module uses no sockets.
 
-A link is one address on one channel. It has a connection, is connecting, or waits. Each call has a
-ticket and an inbox. The outcome of a call is put into its inbox exactly once. The outcome is a
-response, an error of the call (`UnsupportedVersion`), or `Disconnected` if the connection ended
-before the response came. Nothing is retried here, because only the caller knows whether a call may
-be repeated.
+A link is one address on one channel. It is idle, connecting, connected, or waiting after a failure.
+Each call has a ticket and an inbox. The outcome of a call is put into its inbox exactly once. The
+outcome is a response, an error of the call (`UnsupportedVersion`), or `Disconnected` if the
+connection ended before the response came. Nothing is retried here, because only the caller knows
+whether a call may be repeated.
 
 Channels separate calls that must not wait for each other. For example, a long-polling fetch delays
 every later call on its connection.
@@ -157,7 +157,7 @@ class ClientSession:
 
     def is_ready(self, address: Address, channel: Channel) -> bool:
         """Returns whether there is a connection on which client and broker have agreed on
-        versions."""
+        API versions."""
         link = self._links.get(LinkKey(address, channel))
         return link is not None and link.connection is not None and link.connection.is_ready
 

@@ -54,7 +54,8 @@ class DescribedGroupMember:
 
 @structure
 class DescribedGroup:
-    """One group. `protocol_data` is the name of its protocol."""
+    """One group. `protocol_data` is the name of the protocol (for example, the way to assign
+    partitions) on which the group's members have agreed."""
 
     error_code: Int16 = 0
     group_id: str

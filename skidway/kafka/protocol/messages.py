@@ -99,7 +99,8 @@ S = TypeVar("S")
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
 def structure(cls: type[S]) -> type[S]:
-    """Makes a class of typed fields a frozen, slotted, keyword-only dataclass."""
+    """A decorator for classes with typed fields: returns the class as a frozen, slotted,
+    keyword-only dataclass."""
     return dataclass(frozen=True, slots=True, kw_only=True)(cls)
 
 

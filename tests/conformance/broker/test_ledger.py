@@ -59,8 +59,8 @@ def offsets(coordinator: Coordinator, group: str) -> dict[TopicPartition, int]:
 
 
 def test_offsets_of_many_groups(coordinator: Coordinator) -> None:
-    """The ledger can write offsets to new and existing nodes in the same call, even if the ledger
-    has just started and does not know which nodes exist."""
+    """The broker's ledger can write offsets to new and existing ZooKeeper nodes in the same call,
+    even if it has just started and does not know which nodes exist."""
     partitions = [TopicPartition(topic, number) for topic in ("a", "b") for number in range(3)]
     first = {(f"g{number}", each): Committed(1) for number in range(120) for each in partitions}
     book = Ledger()
@@ -83,7 +83,7 @@ def test_offsets_of_many_groups(coordinator: Coordinator) -> None:
 
 
 def test_offsets_that_our_own_consumers_and_old_ones_wrote(coordinator: Coordinator) -> None:
-    """When the ledger reads the committed offsets of a group, it accepts ZooKeeper nodes that
+    """When the broker reads the committed offsets of a group, it accepts ZooKeeper nodes that
     contain only a number, and ignores nodes whose name or content it cannot parse."""
     coordinator.create_if_absent("/consumers/g/offsets/logs/0", b"17")
     coordinator.create_if_absent("/consumers/g/offsets/logs/1", b"what?")
@@ -92,7 +92,7 @@ def test_offsets_that_our_own_consumers_and_old_ones_wrote(coordinator: Coordina
 
 
 def test_records_are_written_whatever_is_there(coordinator: Coordinator) -> None:
-    """A ledger can write the record of a group (its generation and members) even if another ledger
+    """A broker can write the record of a group (its generation and members) even if another broker
     has meanwhile written this record, or somebody has deleted its ZooKeeper node."""
     book = Ledger()
     for content in (b"1", b"2"):
@@ -223,7 +223,7 @@ def test_a_deletion_takes_no_registration_with_it(
 def test_a_group_of_many_nodes_is_deleted(
     coordinator: Coordinator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If a group has too many nodes for one ZooKeeper transaction, the ledger deletes the group in
+    """If a group has too many nodes for one ZooKeeper transaction, the broker deletes the group in
     several transactions."""
     monkeypatch.setattr(stored_groups, "DELETED_BYTES_AT_ONCE", 300)
     commits = {("g", TopicPartition(topic, n)): Committed(1) for topic in "ab" for n in range(20)}

@@ -73,7 +73,7 @@ def test_offsets_by_the_command(java_clients: JavaClients, bootstrap: str, topic
     assert tool(OFFSETS, common).split() == [f"{topic}:0:10", f"{topic}:1:0"]
     earliest = tool(OFFSETS, [*common, "--time", "earliest"])
     assert earliest.split() == [f"{topic}:0:0", f"{topic}:1:0"]
-    # The first record has the latest timestamp.
+    # `fill` gives the first record, at offset 0, the latest timestamp.
     newest = tool(OFFSETS, [*common, "--time", "max-timestamp", "--partitions", "0"])
     assert newest.split() == [f"{topic}:0:0"]
     late = tool(OFFSETS, [*common, "--time", str(START_MS + 99_000), "--partitions", "0"])

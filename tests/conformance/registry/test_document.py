@@ -35,7 +35,7 @@ on a slow machine."""
 
 @pytest.fixture
 def second(zookeeper: str, tmp_path: Path) -> Iterator[Registry]:
-    """The second registry in the page's examples. The page gives it port 8082."""
+    """The second registry in the examples of docs/registry.md, which give it the port 8082."""
     made = Registry(f"{zookeeper}-second", tmp_path)
     with running(made.program, made.ready):
         yield made

@@ -176,7 +176,8 @@ def test_losses_and_doublings_are_found_after_the_file_is_gone(
 ) -> None:
     """A file that was rotated is deleted before `skidway audit compare` runs. With the notes of
     `skidway agent count`, the command still finds the lines of this file that rsyslog left out or
-    sent twice. `agent count` was killed and started again in between, and noted each line once."""
+    sent twice. Before the deletion, `agent count` was killed and started again, and noted each line
+    once."""
     rsyslog.write(*(f'line {n} with ünïcode, a "quote" and a \\' for n in range(50)))
     rsyslog.program.start()
     rsyslog.wait_shipped(50)

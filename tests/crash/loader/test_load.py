@@ -132,8 +132,8 @@ def test_what_is_not_loaded_is_held(loading: Loading) -> None:
             for topic in (loading.topic, other):
                 for partition in (0, 1):
                     cluster.send(topic, partition, first, count)
-            # The topic `other` has no retention.hold, so its records are deleted when retention
-            # runs. Only retention.hold keeps the records of the loaded topic then.
+            # The topic `other` has no retention.hold. If its records are deleted, retention has
+            # run, and only retention.hold can have kept the records of the loaded topic.
             eventually(lambda end=first + count: expired(client, other, end))  # type: ignore[misc]
             assert expired(client, loading.topic, first)
             loading.loaded()
