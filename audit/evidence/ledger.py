@@ -291,7 +291,8 @@ class Ledger:
             self._connection.execute("SELECT taken FROM meta").fetchone()
 
     def let_go(self) -> None:
-        """Ends `hold`, if it was called."""
+        """Ends what `hold` began: this connection sees the newest state of the store again. Does
+        nothing if `hold` was not called."""
         if self._connection.in_transaction:
             self._connection.execute("ROLLBACK")
 

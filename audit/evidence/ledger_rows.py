@@ -413,9 +413,9 @@ class Rows:
             self._pending.bounds(agent, sender.bounds)
 
     def _take_overlaps(self, spoken: Sequence[Spoken]) -> None:
-        """Writes which agents of one host name were alive at the same time, according to these
-        messages. The caller must call this method before it writes the offsets of these
-        messages."""
+        """Finds agents that have the same host name and were alive at the same time, and writes
+        each pair of them. For this, it compares the offsets of these messages with the offsets of
+        earlier messages, so the caller must write the offsets of these messages only afterwards."""
         select = self._connection.execute
         namesakes: dict[int, list[int]] = {}
         agents = json.dumps(sorted({x.agent for x in spoken}))

@@ -76,7 +76,8 @@ class NumberRows:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
         self._blocks: dict[_Key, _Block] = {}
-        """The blocks that were used last are at the end."""
+        """A cache of blocks. If it is full, the blocks at its beginning are dropped; those that
+        were used last are at its end."""
         self._changed: set[_Key] = set()
         rows = connection.execute("SELECT sender, below, newest FROM settled")
         self._settled = {sender: _Settled(*row) for sender, *row in rows}

@@ -65,8 +65,9 @@ of the previous agent's first tally.
 """
 
 OWN: Final = 0
-"""This number stands for the sender that the base (see number_bases) names as the agent's own
-sender. The ledger gives no sender the id 0.
+"""In packed tallies, this number replaces the id of the sender that is the agent itself; the base
+(see number_bases) says which id that is. It cannot be confused with another sender, because the
+ledger gives no sender the id 0.
 """
 
 _ZSTD_LEVEL: Final = 1
@@ -160,9 +161,10 @@ def _places(lengths: Int64s) -> tuple[Int64s, Bools]:
 
 
 def _stored(row: int, tallies: TallyColumns) -> Int64s:
-    """Returns one field of all tallies, as it is stored before differences are taken. `last` is
-    stored as its difference from `first`, and `links` as its difference from the sum of a chain
-    without missing deltas, so both are mostly 0. row: the field's row in the table."""
+    """Returns one field of all tallies, as it is stored before differences are taken. Two fields
+    are stored so that they are mostly 0: `last` as its difference from `first`, and `links` as its
+    difference from the value that it has if no delta of the chain is missing. row: the field's row
+    in the table."""
     found: Int64s = tallies.table[row]
     if row == LAST:
         found = found - tallies.table[FIRST]

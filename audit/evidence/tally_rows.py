@@ -49,8 +49,8 @@ bucket soon, and would have to read these rows, too.
 """
 
 AGENTS_KEPT_MAX: Final = 1 << 20
-"""Memory holds at most this many ids (of 8 bytes) of agents in the table `agents`; an agent counts
-once for each of its topics."""
+"""For each topic, the ids of its agents (8 bytes each) are cached in memory. The caches of all
+topics together have at most this many ids."""
 
 _SOURCE, _BUCKET, _BUCKET_MS = 0, COLUMNS.index("bucket"), COLUMNS.index("bucket_ms")
 _PREVIOUS = COLUMNS.index("previous")

@@ -422,9 +422,9 @@ def _of_agent(finding: Finding, verdict: AgentVerdict) -> _Location:
 
 def _closer(finding: Finding, verdict: AgentVerdict) -> Finding:
     """Returns the finding, perhaps with a more precise cause. Suppose that the counts of an agent
-    and of a tier differ, and that the agent has not sealed the bucket. Then perhaps only some
-    counts of the agent have not arrived yet, like its seal. So the finding gets the cause of the
-    missing seal. Returns any other finding unchanged.
+    and of a tier differ, and that the agent has not sealed the bucket. Then the counts may differ
+    only because the agent's newest messages, some counts and the seal, have not arrived yet. So the
+    finding gets the cause of the missing seal. Returns any other finding unchanged.
     """
     if finding.cause in (Cause.RECORDS_DOUBLED, Cause.RECORDS_DIFFER):
         for other in verdict.findings:

@@ -80,8 +80,9 @@ def retirement(place: str, known: Sequence[Place], signed: Signature) -> Retirem
 
 
 def _those_that_did(place: str, known: Sequence[Place]) -> str:
-    """Returns a text with the counting places whose names are most similar to `place`, sorted by
-    name, and with the number of other counting places."""
+    """Returns a text that names those places that have counted something, and says how many further
+    such places there are. Of all places, it names those whose names are most similar to `place`,
+    sorted by name."""
     names = [reasons.of_place(each) for each in known]
     nearest = sorted(get_close_matches(place, names, NEAREST_MAX, cutoff=0))
     others = len(names) - len(nearest)

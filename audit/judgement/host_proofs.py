@@ -79,7 +79,7 @@ def proofs(
     """
     asking = _Asking(evidence, policy, since_ms, now_ms, bucket_ms)
     states = survey(evidence, policy, now_ms)
-    if evidence.rebuilding:  # messages of these hosts may not be read yet
+    if evidence.rebuilding:  # messages of these hosts were perhaps not read yet
         heard = {state.host for state in states}
         states += [
             HostState(None, host, HostStatus.NEVER_HEARD, expected=True)

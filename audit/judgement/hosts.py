@@ -228,9 +228,10 @@ class _Survey:
 
 
 class _Named(NamedTuple):
-    """For some topics, the newest seals that vouch for lines (see expectation.usable_seals). names:
-    for each topic, its name and an index into `seals`. seals: dictionaries that map an agent to its
-    newest seal. Topics that all agents seal together have the same index, to save memory.
+    """The newest seals of some topics, without seals that only say that the agent has the topic
+    (see expectation.usable_seals). names: for each topic, its name and an index into `seals`.
+    seals: dictionaries that map an agent to its newest seal. Topics that all agents seal together
+    have the same index, to save memory.
     """
 
     names: Sequence[tuple[str, int]]

@@ -320,7 +320,7 @@ class BucketVerdict:
         found = [(NO_AGENT, x) for x in self.findings]
         found += [(verdict.agent, x) for verdict in self.agents for x in verdict.findings]
         found = [(agent, x) for agent, x in found if x.status > Status.OPEN]
-        if found or self.status is Status.COMPLETE:  # an open bucket's warnings can still change
+        if found or self.status is Status.COMPLETE:  # warnings of an open bucket may change
             found += [(NO_AGENT, x) for x in self.warnings]
         names = (FindingName(agent, x.name) for agent, x in found if x.acceptance is None)
         return tuple(dict.fromkeys(names))

@@ -144,7 +144,7 @@ def recount(output: Output, committed: Committed, since_ms: int | None = None) -
     that begin at this time or later. Lists all files, even with `since_ms`. Raises
     StoreUnreachable. Raises ManifestUnreadable if a manifest cannot be understood."""
     if committed.source is None:
-        committed = manifests.head(output, committed.topic)  # a first load may have come meanwhile
+        committed = manifests.head(output, committed.topic)  # the first load may be done by now
     result = Recounted(committed)
     with closing(NamedFiles()) as named:
         result.loads, found = committed_files.read(output, committed.topic, named)

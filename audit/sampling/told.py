@@ -15,7 +15,8 @@ from skidway.kafka.client import Client, Fetcher
 from skidway.kafka.types import TopicPartition
 
 SAMPLES_MAX: Final = 100_000
-"""One run of `skidway audit sample` compares at most this many ranges."""
+"""One run of `skidway audit sample` compares the records of at most this many samples. (A sample is
+a range of bytes that an agent has chosen in one of its files.)"""
 
 
 @dataclass(slots=True)
@@ -65,7 +66,8 @@ class Told:
 
     @property
     def missing(self) -> int:
-        """The number of ranges that agents have chosen, but of which no sample is in `samples`."""
+        """How many samples are missing in `samples`: each sample says how many samples its agent
+        made in the same period."""
         return _missing_of(self.samples.values())
 
     def has_all_of(self, day: int) -> bool:

@@ -128,8 +128,9 @@ def is_whole(descriptor: int, position: int, end: int) -> bool:
     """Returns whether the bytes at a position are a batch with the right length and CRC. Other
     fields are not checked.
 
-    A crash never leaves a batch with the right length and CRC at a position where it does not
-    belong. So recovery treats such a batch as damage.
+    Recovery calls this function for a batch that is wrong for another reason, for example its
+    offset. If length and CRC are right, the whole batch was written, so this is no write that a
+    crash interrupted, and recovery treats the batch as damage.
     """
     data = os.pread(descriptor, HEADER_BYTES, position)
     if len(data) < HEADER_BYTES:

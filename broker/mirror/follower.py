@@ -208,8 +208,8 @@ class Follower:
         """Called when a gap that ends at the offset `end` is stored in the topic's config. Copying
         continues after the gap.
 
-        If the source still has the batch before the gap, the follower compares this batch again.
-        Without this comparison, only the next batch could show that the source's log has diverged.
+        If the source still has the batch before the gap, the follower compares this batch with the
+        mirror's copy again, to notice at once if the source's log has diverged.
         """
         assert self.phase is Phase.NAMING
         if self._has_expired:
