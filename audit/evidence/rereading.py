@@ -143,8 +143,8 @@ def replaced_by(message: Announcement) -> int | None:
 
 
 def is_untold(notes: Iterable[FileNote]) -> bool:
-    """Returns whether one of the notes has no time of birth. If so, times of birth do not show
-    which of the notes belong to the same file. All of the notes have the same first bytes.
+    """Takes notes of files with the same first bytes. Returns whether one of the notes lacks the
+    time of birth, so that times of birth do not show which of these notes belong to the same file.
     """
     return any(note.born_ns is None for note in notes)
 

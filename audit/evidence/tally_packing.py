@@ -77,8 +77,9 @@ _NARROW_SHIFT: Final = 64 - NARROW_BITS
 
 
 def pack(tallies: TallyColumns, numbers: AgentNumbers, base: NumberBase = NO_BASE) -> bytes:
-    """Encodes the tallies as bytes. base: the numbers (see number_bases) that stand for the agents'
-    senders and deltas of the bucket's hour; NO_BASE if that hour has none.
+    """Encodes the tallies as bytes. base: the base of the bucket's hour, from which the numbers of
+    agents' deltas are stored as differences (see number_bases); NO_BASE if the hour has no base
+    yet.
     """
     table = tallies.table
     begins = tallies.begins

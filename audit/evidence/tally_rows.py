@@ -226,11 +226,10 @@ def read(
 
 
 def _table_of(told: Sequence[_Told]) -> Int64s:
-    """Returns an array with a column for each count of these deltas. Its row `source` has the
-    ledger's ids. It has three rows more than the counts. The first two are the number and the
-    sender of the delta. The third is 1 if the counts of the delta are added. It is 0 if the delta
-    is a clone (another delta with the same number arrived before), because the counts of clones are
-    not added.
+    """Returns an array with a column for each count of these deltas. Its first rows are the fields
+    of the counts; the row `source` has the ledger's ids of the topics. Three further rows say from
+    which delta a count comes: the number of the delta, its sender, and whether its counts are added
+    (1 or 0). The counts of a clone (a delta with the number of an earlier delta) are not added.
     """
     lengths = [len(x.counts) for x in told]
     table = np.empty((len(COLUMNS) + _OF_DELTAS, sum(lengths)), np.int64)

@@ -210,9 +210,9 @@ class _Explainer:
         )
 
     def _placed(self, finding: Finding, where: _Location) -> _Location:
-        """Returns `where` with additions. If the finding's subject shows more about where the cause
-        lies, adds these details. If the evidence shows a more precise cause, the result has this
-        cause.
+        """Returns `where` with additions. Normally `finding.about`, the subject of the finding (for
+        example, a declared loss), shows more precisely where the cause lies; then these details are
+        added. If the evidence shows a more precise cause, the result has this cause.
         """
         about = finding.about
         of_kind: dict[type[object], Callable[[Any, _Location], _Location]] = {

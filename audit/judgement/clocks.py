@@ -66,8 +66,8 @@ class Clocks:
 
     @property
     def is_ours_wrong(self) -> bool:
-        """Whether our clock is wrong. If so, no judgement that depends on the present time is
-        certain."""
+        """Whether our clock is wrong. If so, every judgement that depends on the present time may
+        be wrong."""
         return self.ours_ms != 0
 
     @property

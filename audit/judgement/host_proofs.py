@@ -171,9 +171,9 @@ class _Asking:
         """Yields the reasons why the counts of the topic's buckets do not prove the host.
         is_sealed: whether `_unsealed` found nothing wrong with the seals of a topic of this name.
         An open bucket is a reason only if `is_sealed` is true and the agent has counts in the
-        bucket. Otherwise a bucket is only open because a seal is missing. Then either `_unsealed`
-        has given this reason already, or the agent has sealed another topic of the same name and
-        will still seal this one."""
+        bucket. In all other cases the bucket is open only because a seal is missing, and this needs
+        no further reason: either `_unsealed` has named the missing seal already, or the agent has
+        sealed another topic of the same name and will still seal this one."""
         tallies = self._evidence.topic(source).tallies
         for each in self._buckets(agent, source):
             counted = agent in tallies.get(each, {})

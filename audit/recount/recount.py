@@ -263,7 +263,7 @@ def _place(output: Output, topic: str, file: NamedFile) -> Whereabouts:
         return by_name(file.path)
     try:
         return by_manifest(file.path, manifests.read(output, topic, file.load))
-    except ManifestUnreadable:  # deleted just now, or missing (then there is a fault)
+    except ManifestUnreadable:  # just deleted; or lost, which is a fault
         return by_name(file.path)
 
 

@@ -146,8 +146,9 @@ class Group:
         if error is not None:
             return error
         self._renew(now, self.roster.members[member_id])
-        # Until the assignment is stored, the generation is not durable: after a crash another
-        # generation may get the same number.
+        # Until the assignment is stored, the generation is not durable: after a crash, another
+        # generation may get the same number, and a commit from this generation would count as a
+        # commit from that one.
         return None if self._is_assigned else ErrorCode.REBALANCE_IN_PROGRESS
 
     # These methods handle deadlines, and store and restore the group.

@@ -178,7 +178,7 @@ def was_never_written(descriptor: int, position: int, end: int) -> bool:
         header = read_header(os.pread(descriptor, HEADER_BYTES, position), 0)
         stop = min(position + header.size_bytes, end)
     except CorruptBatch:
-        stop = min(page_end + 1, end)  # the length is unknown, so only one page is read
+        stop = min(page_end + 1, end)  # the batch's length is unknown: reads one page
     return any(
         os.pread(descriptor, PAGE_BYTES, at) == _ZEROS for at in range(page_end, stop, PAGE_BYTES)
     )

@@ -54,8 +54,8 @@ def epochs_of(
     segments. If there is no such file, reads the epochs from the whole log.
 
     A flush writes an epoch's entry into the file before the epoch's first record counts as flushed.
-    So an epoch that is not in the file has no flushed records. It begins at the recovery point or
-    above it, and all segments there were scanned.
+    So an epoch that is not in the file has no flushed records, and begins at the recovery point or
+    above it. All segments above the recovery point were scanned, so the scan has found this epoch.
     """
     known = leader_epochs.read(opening.directory)
     epochs = LeaderEpochs(known or ())
