@@ -151,9 +151,9 @@ def with_counts(
     numbers: AgentNumbers,
 ) -> Evidence:
     """Returns the same evidence as `read`, but reads only the counts of the window's buckets, and
-    takes the rest from `whole`. whole: the evidence without counts. It must have been read from the
-    state of the database that this function reads. The result shares values with `whole`, so the
-    caller must change neither of the two.
+    takes all other evidence from `whole`. whole: evidence without counts, which was read from the
+    same state of the database. The result shares values with `whole`, so the caller must change
+    neither of the two.
     """
     wanted, (begin, end) = _with_parents(topics), window
     known = connection.execute("SELECT * FROM sources").fetchall() if begin < end else []

@@ -1,15 +1,16 @@
 """Encodes the tallies of a bucket in few bytes.
 
 All tiers mostly have the same counts for an agent. So the module stores the values of an agent's
-first tally, and for its other tallies the differences from the previous tally, which are mostly 0.
-Agents are stored by their small numbers (see agent_numbers), in ascending order, as differences
-from the previous agent. Two values of these other tallies are stored differently. The sender of an
-agent's second, third, ... tally is stored as the difference from the sender of the previous agent's
-second, third, ... tally, because both are mostly the same counter. The number of the first delta
-(`first`) is stored as the difference from the previous tally of the same sender, because a counter
-counts many agents in one delta. Before any of these differences are computed, an agent's own sender
-is replaced by 0, and the numbers of the agent's deltas are replaced by their differences from a
-base (see number_bases). Of narrow checksums, only the 24 bits that are not 0 are stored.
+first tally, and for its further tallies the differences from the previous tally, which are mostly
+0. Two values of the further tallies are stored in another way. The sender of an agent's second,
+third, ... tally is stored as the difference from the sender of the previous agent's second, third,
+... tally, because both are mostly the same counter. The number of the first delta (`first`) is
+stored as the difference from the previous tally of the same sender, because a counter counts many
+agents in one delta. Before any of these differences are computed, an agent's own sender is replaced
+by 0, and the numbers of the agent's deltas are replaced by their differences from a base (see
+number_bases). Agents are stored by their small numbers (see agent_numbers), in ascending order, as
+differences from the previous agent. Of narrow checksums, only the 24 bits that are not 0 are
+stored.
 
 Format: a CRC-32 of all that follows, because SQLite notices no changed bytes in a value; how many
 agents and tallies there are, whether the checksums are narrow, and the id of the base, or 0; then

@@ -123,7 +123,7 @@ class TallyRows:
             return
         self._connection.executemany(_FILTERED, _filtered_rows(told))
         table = _table_of(told)
-        del told  # no longer needed, and takes as much memory as `table`
+        del told  # frees memory: `told` is as large as `table`
         for key, counts in _by_bucket(table):
             self._write_bucket(key, TallyColumns.summed(_tallies_of(counts)), additions_max)
 

@@ -278,10 +278,11 @@ class _Explainer:
 
     @cached_property
     def _silent_cluster(self) -> str:
-        """If all programs of the topic's cluster are silent, and a counter is among them, returns
-        the host on which to look for the reason: the host of the counter of tier mirror that was
-        heard last. Otherwise returns "". (If no counter is among them, a silent agent means only
-        that its host is silent.)
+        """Suppose that all programs that report from the topic's cluster are silent, agents and at
+        least one counter. Then the cluster itself or the network is probably the reason, and the
+        host of the mirror's counter is the place to look for it. Returns the name of this host (see
+        `_mirror_host`), and "" in all other cases. Silent agents alone show only that their hosts
+        are silent.
         """
         cluster = self._verdict.source.cluster
         own = [key for key, x in self._evidence.senders.items() if x.cluster == cluster]

@@ -377,7 +377,8 @@ class BucketColumns:
         )
         return reduce(joined_by_rule, found, ())
 
-    # Turns an array for the tallies' `agents` into an array for all agents of the topic.
+    # Takes a value for each agent with tallies in the bucket, and returns a value for each agent of
+    # the topic: `else_` for an agent without tallies.
 
     def _on_agents(self, counted: Bools, *, else_: bool) -> Bools:
         found = np.full(len(self._agents), else_)

@@ -199,9 +199,9 @@ class _Asking:
         return sorted(found)
 
     def _verdicts(self, agent: int, source: Source, each: BucketId) -> Iterator[AgentVerdict]:
-        """Yields the verdict on the agent's part of the bucket, as if no late lines could come. The
-        usual verdict waits for late lines; if the usual verdict is worse than OPEN, yields it as
-        well.
+        """Yields one or two verdicts on the agent's part of the bucket. One verdict is made as if
+        no late lines could come. The other is the usual verdict, which waits for late lines; it is
+        yielded only if it is worse than OPEN.
         """
         if source not in self._judgements:
             self._judgements[source] = (

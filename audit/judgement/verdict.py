@@ -124,9 +124,8 @@ class Rejects:
 @dataclass(frozen=True, slots=True)
 class Content:
     """A line whose row or record has other content than the line itself, and the result of the
-    comparison that found this. If `difference` is None, the object stands for the lines of this
-    kind that the result counts but does not list, and for those whose event times the result does
-    not know."""
+    comparison that found this. If `difference` is None, the object stands for several such lines:
+    those that the result counts but does not list, and those whose event times are not known."""
 
     difference: ContentDifference | None
     result: SampleResult

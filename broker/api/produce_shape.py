@@ -145,8 +145,8 @@ class Shapes:
             self._heads = {}
         size = len(shape.prefix)
         self._shapes[shape.prefix] = shape
-        # The key is the length of a frame up to the end of the size field, which follows the
-        # prefix. A shorter frame cannot have this shape.
+        # Each key of `_heads` is a number of bytes: those of a frame up to and including the size
+        # of the records, which follows the prefix. A frame with fewer bytes cannot have this shape.
         self._heads[_PREFIX_START + size + _INT32.size] = Struct(f">ii{size}s")
 
 

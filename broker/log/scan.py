@@ -165,9 +165,9 @@ def was_never_written(descriptor: int, position: int, end: int) -> bool:
     if a page of the batch contains only zeros. Of the first page, only the bytes from `position` on
     matter.
 
-    A flush of the file would have written this page to the disk. So neither this page nor the bytes
-    after it were ever flushed. The first page counts only if it has at least twelve bytes of the
-    batch. A valid batch never begins with twelve zero bytes, because these bytes contain its
+    A flush of the file would have written such a page to the disk. So neither the page nor the
+    bytes after it were ever flushed. The first page counts only if it has at least twelve bytes of
+    the batch. A valid batch never begins with twelve zero bytes, because these bytes contain its
     length, which is never zero.
     """
     page_end = (position // PAGE_BYTES + 1) * PAGE_BYTES

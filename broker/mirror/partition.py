@@ -55,8 +55,8 @@ class MirrorPartition:
         self.is_paused = False
         self.refusal = ""  # why the log refused an append in this turn
         self.retry_at: float | None = None
-        # How many times the partition has asked the source where its log begins and ends, since a
-        # batch was last copied or compared.
+        # How often the source was asked where its log begins and ends, since this partition last
+        # copied or compared a batch.
         self.tries = 0
         self.trouble = ""
         self.unverifiable: int | None = None
