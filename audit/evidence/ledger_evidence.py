@@ -86,7 +86,7 @@ FROM inodes AS x WHERE source = :source AND born IS NOT NULL AND (host, inode, b
     SELECT host, inode, born FROM inodes WHERE source = :source AND born IS NOT NULL
     GROUP BY host, inode, born HAVING min(agent) < max(agent)
 )
-"""  # noqa: S608 - our own text
+"""  # noqa: S608 - inserts only constants
 """Selects the agents and file ids of each file that several agents announced. Here two
 announcements belong to one file if their host, inode and time of birth are equal."""
 
@@ -97,7 +97,7 @@ WHERE source = :source AND (host, device, inode, length, fingerprint) IN (
     SELECT host, device, inode, length, fingerprint FROM files WHERE source = :source
     GROUP BY host, device, inode, length, fingerprint HAVING min(agent) < max(agent)
 )
-"""  # noqa: S608 - our own text
+"""  # noqa: S608 - inserts only constants
 """Selects the agents and file ids of each file that several agents announced. Here two
 announcements belong to one file if their host, device, inode and fingerprint of the first bytes are
 equal. An announcement that an older version stored has no row in `inodes`, so here it has no time

@@ -37,7 +37,7 @@ _BLOCKS = f"""
 SELECT block, packed FROM seals
 WHERE agent = :agent AND epoch = :epoch AND topics IN ({_OF_TOPICS})
     AND block BETWEEN :first AND :last AND least <= :until AND newest >= :since
-"""  # noqa: S608 - our own text
+"""  # noqa: S608 - inserts only constants
 _UPWARDS = f"{_BLOCKS} ORDER BY block"
 _DOWNWARDS = f"{_BLOCKS} ORDER BY block DESC"
 

@@ -126,10 +126,10 @@ class NumberRows:
 
     def settle(self, senders: Iterable[tuple[int, int]], before_ms: int) -> list[_Key]:
         """Deletes the digests of blocks whose messages are all older than `before_ms` (settles
-        these blocks). senders: for each sender, its id and the number of its first message. Returns
-        the settled blocks. Settles no block from a sender's first missing number on, because all
-        numbers of settled blocks count as arrived. Does not settle the block with the greatest
-        possible numbers, because no 64-bit number comes after it."""
+        these blocks). senders: for each sender, its id and the number of the first of its messages
+        that have arrived. Returns the settled blocks. Settles no block from a sender's first
+        missing number on, because all numbers of settled blocks count as arrived. Does not settle
+        the block with the greatest possible numbers, because no 64-bit number comes after it."""
         settled = []
         for sender, first in senders:
             found = self._settled.get(sender, _Settled(first - first % BLOCK, -(1 << 63)))

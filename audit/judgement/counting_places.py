@@ -59,8 +59,8 @@ def needed_still(
 ) -> set[Tier]:
     """Finds the tiers in which only retired places have counted the topic. Of these, returns the
     tiers that also have a place that is not retired, because this place may still begin to count
-    the topic. Empty if the topic's own cluster is retired, because no more records leave such a
-    cluster.
+    the topic. If the topic's own cluster is retired, returns no tier, because no more records leave
+    such a cluster.
     """
     if retired.holds_cluster(source.cluster):
         return set()

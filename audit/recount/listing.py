@@ -94,8 +94,8 @@ def _with_details(fault: Fault, opened: IO[bytes], named: NamedFiles) -> Fault:
 
 
 def _compared(fault: Fault, has: row_files.Bytes, named: NamedFiles) -> Fault:
-    """The fault of a file that no manifest names. If the file is a copy of a named file, the fault
-    says so."""
+    """The fault of a file that no manifest names. If the file is a copy of a file that a manifest
+    names, the fault says so."""
     kind, words = fault.kind, fault.what
     for like in named.of_length(has.length, LIKE_MAX):
         if like.crc32c == has.crc32c:

@@ -344,9 +344,9 @@ def _counted(
 def _narrowed(
     sums: Mapping[tuple[BucketKey, int], Sums], evidence: Evidence, source: Source
 ) -> dict[tuple[BucketKey, int], Sums]:
-    """Returns the sums of the rows (`sums`) in the form in which they can be compared with the
-    evidence: if the evidence has only the low 24 bits of a bucket's checksums, the result also has
-    only the low 24 bits of this bucket's checksums.
+    """Returns `sums`, the sums of the rows, for the comparison with the evidence. Of some buckets,
+    the evidence has only the low 24 bits of the checksums; of these buckets, the result has only
+    these bits, too.
     """
     tallies = evidence.topic(source).tallies.items()
     narrow = {

@@ -316,8 +316,9 @@ class Group:
         member.take(joining)
         self._renew(now, member)
         if self.state is GroupState.STABLE and choose_protocol(self.roster) == self.protocol:
-            # The member keeps its assignment. If it was the leader, it still is, but the answer
-            # does not say so: a client that knows that it is the leader would make new assignments.
+            # The member keeps its assignment. If the member was the group's leader, it stays the
+            # leader, but the answer does not say so: a client that knows that it is the leader
+            # would make new assignments.
             answer = replace(self._joined(member), members=(), leader=led_by or "")
             self._held[self._store()] = (token, answer)
             return
