@@ -119,8 +119,9 @@ class BucketColumns:
     @property
     def statuses(self) -> list[Status]:
         """The different statuses of the agents in the groups `quiet` and `told` (see the module's
-        docstring). If the bucket has any agent, COMPLETE is among the statuses, even if no agent is
-        in the group `quiet`."""
+        docstring). If any agent is judged in the bucket, the list begins with COMPLETE, even if no
+        agent is in the group `quiet`; this does no harm, because callers look for the gravest
+        status."""
         found = [Status.COMPLETE] if len(self.judged) else []
         found += [Status.OPEN] if self._waits.any() else []
         return found + ([Status.INCOMPLETE] if self._differs.any() else [])

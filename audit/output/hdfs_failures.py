@@ -47,8 +47,8 @@ _SAID: Final = {
 text contains several of these phrases, the first in this list is used."""
 
 _NETWORK: Final = ("connect", "timed out", "no active", "unreachable", "dns", "lookup address")
-"""If an error's text contains no phrase of `_SAID`, but contains one of these words, a server did
-not answer."""
+"""If an error's text contains no phrase of `_SAID`, but contains one of these words, the error
+means that a server did not answer."""
 
 
 @contextmanager

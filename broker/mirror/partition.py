@@ -108,9 +108,9 @@ class MirrorPartition:
         self.follower.taken_back(self._end, last_batch(self.replica.log))
 
     def went_on(self, *, by_append: bool) -> None:
-        """Notes that batches were copied (if `by_append`) or that the last batch was compared
-        successfully. Clears the reason for waiting that `wait` has noted. But if `wait` was called
-        with `must_append`, only copied batches clear the reason.
+        """Called when batches were copied (`by_append`), or when the last batch was compared
+        successfully. Clears the reason for waiting that `wait` has noted. After a call of `wait`
+        with `must_append`, only copied batches clear the reason, and a comparison does not.
         """
         if by_append or not self._must_append:
             self.trouble, self.tries, self._must_append = "", 0, False
