@@ -415,8 +415,8 @@ class Rows:
 
     def _take_overlaps(self, spoken: Sequence[Spoken]) -> None:
         """Finds agents that have the same host name and were alive at the same time, and writes
-        each pair of them. For this, it compares the offsets of these messages with the offsets of
-        earlier messages, so the caller must write the offsets of these messages only afterwards."""
+        each pair of them. For this, it compares the offsets of `spoken` with the stored offsets of
+        earlier messages. So the caller must store the offsets of `spoken` after this call."""
         select = self._connection.execute
         namesakes: dict[int, list[int]] = {}
         agents = json.dumps(sorted({x.agent for x in spoken}))

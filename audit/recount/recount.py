@@ -11,9 +11,9 @@ these statements are true:
 
 The output consists of the files that a manifest adds and that no later manifest removes. The
 recount does not count removed files. If a removed file is still in its directory, this is normally
-a fault. But a load may still be moving its own files to their final paths, and deletes the files
-that it removes before it moves the last of its own files. Until this last file is moved, a file
-that the load removes may be in its directory without being a fault.
+a fault. But a load may still be at work. A load moves its own files to their final paths, and
+deletes the files that it removes; the move of its last own file comes at the very end. Until then,
+a file that the load removes may be in its directory without being a fault.
 
 A loader may load the topic at the same time. The loader writes a manifest before it moves the first
 file of a load to its final path. So if the listing finds a file that no manifest named before, the

@@ -345,8 +345,8 @@ class Group:
             self._complete(now)
 
     def _complete(self, now: float) -> None:
-        """Begins the next generation. Its members are all members that have joined again, and also
-        the static members that have not.
+        """Begins the next generation. The members of this generation are those that have joined
+        again, and also all static members, even those that have not joined again.
         """
         for member in self.roster:
             if member.join is None and member.instance_id is None:

@@ -114,8 +114,9 @@ def _newest_snapshot(directory: Path, end_offset: int) -> tuple[int, ProducerSta
     for offset in known:
         path = directory / names.segment_file(offset, names.PRODUCERS)
         if offset > end_offset or offset not in bases:
-            # This snapshot is useless: a crash has cut the log off before the snapshot's offset, or
-            # the snapshot was written at an earlier clean stop.
+            # This snapshot is useless. Either its offset is above the log's end, because a crash
+            # has cut the log off. Or it was written at an earlier clean stop, and no segment begins
+            # at its offset.
             path.unlink()
         elif found is None:
             snapshot = read_snapshot(path)

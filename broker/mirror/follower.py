@@ -1,9 +1,9 @@
 """Decides for one mirror partition what to do after a batch or an error from the source. (The
 source is the partition in the other cluster from which the mirror copies.)
 
-The follower does no I/O: it gets headers and offsets, and returns actions, which the owner of the
-log carries out. The owner also tells the follower where the mirror's log ends, and which batch is
-the last batch of this log.
+The follower does no I/O: it gets headers and offsets, and returns actions. The owner of the
+mirror's log (a MirrorSource) carries out these actions. The owner also tells the follower where the
+mirror's log ends, and which batch is the last batch of this log.
 
     CHECKING --same last batch---> FOLLOWING --interrupted--> CHECKING
         \\--different----------------------------------> STOPPED
