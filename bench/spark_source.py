@@ -31,7 +31,8 @@ spark.sparkContext.setLogLevel("ERROR")
 
 def load(folder: str, starting: str, ending: str) -> float:
     """Loads a range of offsets into a folder. Returns how many seconds this took. starting, ending:
-    the range of each partition, as JSON for Spark's options."""
+    the first offset of each partition's range, and the offset after its last; both as JSON for
+    Spark's options."""
     begin = time.perf_counter()
     rows: Any = (
         spark.read.format("kafka")

@@ -107,7 +107,8 @@ class Fleet:
             first = until
 
     def _file(self, host: int, number: int) -> int:
-        """The id of a file, which looks random."""
+        """Returns the id of a host's file. The id looks random, like the file ids that real agents
+        choose."""
         return (self._ids[host] * 0x9E3779B97F4A7C15 + number * 0xBF58476D1CE4E5B9) >> 3 & (
             (1 << 62) - 1
         )

@@ -84,7 +84,7 @@ class Expiry:
             if isinstance(outcome, SkidwayError):
                 _log.warning("hold_offsets_not_read", reason=str(outcome))
             else:
-                self._offsets = dict(outcome)  # a group without an entry has committed nothing
+                self._offsets = dict(outcome)  # no entry: the group has committed nothing
             self._expire(held)
 
         self._session.submit(lambda coordinator: store.committed(coordinator, readers), told)
@@ -99,7 +99,7 @@ class Expiry:
                 # because no segment of the partition had expired yet, or because `retention.hold`
                 # did not name all these groups yet. The next call of `look` asks for the missing
                 # offsets.
-                return 0  # 0 keeps all segments until the next call of `look`
+                return 0  # holds all segments back until the next call of `look`
             return min((known[reader] for reader in groups), default=None)
 
         found = self._logs.expire(held_from, self._producer_expiration_ms)

@@ -225,7 +225,7 @@ class Ledger:
 
     @property
     def refused_count(self) -> int:
-        """The number of records in audit topics that were not valid messages."""
+        """The number of records in audit topics that could not be decoded as audit messages."""
         return int(self._connection.execute("SELECT refused FROM meta").fetchone()[0])
 
     @property
@@ -270,9 +270,9 @@ class Ledger:
     def evidence_of(
         self, whole: Evidence, window: Window, topics: Sequence[str] | None = None
     ) -> Evidence:
-        """Returns the same evidence as `evidence`, but reads only the counts, and takes the rest
-        from `whole`. whole: the evidence without counts. It must have been read from the state of
-        the store that this connection sees. The caller must change neither `whole` nor the result.
+        """Returns the same evidence as `evidence`, but reads only the counts, and takes all other
+        evidence from `whole`. whole: evidence without counts, which was read from the state of the
+        store that this connection sees. The caller must change neither `whole` nor the result.
         """
         self._numbers = self._numbers or AgentNumbers(self._connection)
         (last,) = self._connection.execute("SELECT coalesce(max(id), 0) FROM senders").fetchone()
@@ -291,7 +291,8 @@ class Ledger:
             self._connection.execute("SELECT taken FROM meta").fetchone()
 
     def let_go(self) -> None:
-        """Ends `hold`, if it was called."""
+        """Ends what `hold` began: this connection sees the newest state of the store again. Does
+        nothing if `hold` was not called."""
         if self._connection.in_transaction:
             self._connection.execute("ROLLBACK")
 

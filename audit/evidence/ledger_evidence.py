@@ -86,7 +86,7 @@ FROM inodes AS x WHERE source = :source AND born IS NOT NULL AND (host, inode, b
     SELECT host, inode, born FROM inodes WHERE source = :source AND born IS NOT NULL
     GROUP BY host, inode, born HAVING min(agent) < max(agent)
 )
-"""  # noqa: S608 - our own text
+"""  # noqa: S608 - inserts only constants
 """Selects the agents and file ids of each file that several agents announced. Here two
 announcements belong to one file if their host, inode and time of birth are equal."""
 
@@ -97,7 +97,7 @@ WHERE source = :source AND (host, device, inode, length, fingerprint) IN (
     SELECT host, device, inode, length, fingerprint FROM files WHERE source = :source
     GROUP BY host, device, inode, length, fingerprint HAVING min(agent) < max(agent)
 )
-"""  # noqa: S608 - our own text
+"""  # noqa: S608 - inserts only constants
 """Selects the agents and file ids of each file that several agents announced. Here two
 announcements belong to one file if their host, device, inode and fingerprint of the first bytes are
 equal. An announcement that an older version stored has no row in `inodes`, so here it has no time
@@ -151,9 +151,9 @@ def with_counts(
     numbers: AgentNumbers,
 ) -> Evidence:
     """Returns the same evidence as `read`, but reads only the counts of the window's buckets, and
-    takes the rest from `whole`. whole: the evidence without counts. It must have been read from the
-    state of the database that this function reads. The result shares values with `whole`, so the
-    caller must change neither of the two.
+    takes all other evidence from `whole`. whole: evidence without counts, which was read from the
+    same state of the database. The result shares values with `whole`, so the caller must change
+    neither of the two.
     """
     wanted, (begin, end) = _with_parents(topics), window
     known = connection.execute("SELECT * FROM sources").fetchall() if begin < end else []

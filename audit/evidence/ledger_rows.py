@@ -78,8 +78,9 @@ _NAMED_MAX = 1_000
 these texts, each with the ids of its topics, because most messages contain one of a few texts."""
 
 _SEALING_MAX = 1 << 16
-"""Memory holds at most this many pairs of an agent and a list of topics that it has sealed. Before
-the next pair is added, all pairs are deleted."""
+"""If the ledger has noted already that an agent has the topics that a seal names, it need not do so
+again at the next seal. For this, memory holds pairs of an agent and a list of topics, at most this
+many. Before the next pair is added, all pairs are deleted."""
 
 _log = log.get(__name__)
 
@@ -195,8 +196,8 @@ class Rows:
 
     def settle(self, after: int, count: int, before_ms: int, settled_ms: int) -> int | None:
         """For the next `count` senders, deletes the digests of messages from before `settled_ms`,
-        and seals from before `before_ms`. But if the first message of a sender is missing, deletes
-        the sender's digests only from before `before_ms`. Also deletes all notes from before
+        and seals from before `before_ms`. If the message with the number 1 of a sender is missing,
+        the limit for the sender's digests is `before_ms`, too. Also deletes all notes from before
         `before_ms`. after: the id of the last sender that the previous call handled. Returns the id
         of the last sender that this call handled; None if there are no further senders."""
         rows = self._connection.execute(
@@ -413,9 +414,9 @@ class Rows:
             self._pending.bounds(agent, sender.bounds)
 
     def _take_overlaps(self, spoken: Sequence[Spoken]) -> None:
-        """Writes which agents of one host name were alive at the same time, according to these
-        messages. The caller must call this method before it writes the offsets of these
-        messages."""
+        """Finds agents that have the same host name and were alive at the same time, and writes
+        each pair of them. For this, it compares the offsets of `spoken` with the stored offsets of
+        earlier messages. So the caller must store the offsets of `spoken` after this call."""
         select = self._connection.execute
         namesakes: dict[int, list[int]] = {}
         agents = json.dumps(sorted({x.agent for x in spoken}))

@@ -37,7 +37,7 @@ _BLOCKS = f"""
 SELECT block, packed FROM seals
 WHERE agent = :agent AND epoch = :epoch AND topics IN ({_OF_TOPICS})
     AND block BETWEEN :first AND :last AND least <= :until AND newest >= :since
-"""  # noqa: S608 - our own text
+"""  # noqa: S608 - inserts only constants
 _UPWARDS = f"{_BLOCKS} ORDER BY block"
 _DOWNWARDS = f"{_BLOCKS} ORDER BY block DESC"
 
@@ -66,8 +66,9 @@ class _Bounds(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """A topic whose seals are read. source: the topic's id in the ledger. losses: the losses of all
-    topics with the topic's name."""
+    """A topic whose seals are read. source: the topic's id in the ledger. losses: the losses that
+    agents declared in this topic, in the topic of its rejects, and in earlier topics with these
+    names. For a topic of rejects, also the losses in the topic whose lines were rejected."""
 
     source: int
     topic: TopicEvidence
@@ -177,8 +178,8 @@ class LedgerSeals:
 
     def _blocks(self, query: str, whose: _Whose, bounds: _Bounds) -> Iterator[list[Row]]:
         """Yields the seals within these bounds. Each list has the seals of one block (of 64
-        successive numbers). A block may have several rows in the ledger, one for each set of topics
-        that contains the topic."""
+        successive numbers). A block may have several rows in the ledger: an agent seals sets of
+        topics, each set has its own row, and the topic that is read may be in several sets."""
         values = {
             **whose._asdict(),
             "until": storable(bounds.until - 1), "since": storable(bounds.since + 1),

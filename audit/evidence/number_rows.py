@@ -76,7 +76,8 @@ class NumberRows:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
         self._blocks: dict[_Key, _Block] = {}
-        """The blocks that were used last are at the end."""
+        """A cache of blocks. If it is full, the blocks at its beginning are dropped; those that
+        were used last are at its end."""
         self._changed: set[_Key] = set()
         rows = connection.execute("SELECT sender, below, newest FROM settled")
         self._settled = {sender: _Settled(*row) for sender, *row in rows}
@@ -125,9 +126,10 @@ class NumberRows:
 
     def settle(self, senders: Iterable[tuple[int, int]], before_ms: int) -> list[_Key]:
         """Deletes the digests of blocks whose messages are all older than `before_ms` (settles
-        these blocks). senders: the ids of senders, and their first numbers. Returns the settled
-        blocks. Stops at a missing number, so that the number stays missing. Does not settle the
-        block with the greatest possible numbers, because no 64-bit number comes after it."""
+        these blocks). senders: for each sender, its id and the number of the first of its messages
+        that have arrived. Returns the settled blocks. Settles no block from a sender's first
+        missing number on, because all numbers of settled blocks count as arrived. Does not settle
+        the block with the greatest possible numbers, because no 64-bit number comes after it."""
         settled = []
         for sender, first in senders:
             found = self._settled.get(sender, _Settled(first - first % BLOCK, -(1 << 63)))

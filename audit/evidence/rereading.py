@@ -70,8 +70,8 @@ class FileNote(NamedTuple):
 
 
 FileIdentity = tuple[str, int, int, int, bytes]
-"""The values that identify a file without a time of birth: host, device, inode, fingerprint length
-and fingerprint."""
+"""The values that identify a file if no announcement says when its inode was made: host, device,
+inode, fingerprint length and fingerprint."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +109,8 @@ class Rereadings:
 
 
 def identity_of(message: Announcement) -> FileIdentity | None:
-    """For a file without a time of birth, returns the values by which the audit recognises two ids
-    of the same file. Returns None if the file has no content yet.
+    """Returns the values by which the audit recognises that two ids belong to the same file.
+    Returns None if the file has no content yet.
 
     The announcement's `predecessor` is not one of these values. A predecessor is an id of the same
     agent, so it says nothing about what other agents read. Besides, predecessors are common: an id
@@ -143,8 +143,8 @@ def replaced_by(message: Announcement) -> int | None:
 
 
 def is_untold(notes: Iterable[FileNote]) -> bool:
-    """Returns whether one of the notes has no time of birth. If so, times of birth do not show
-    which of the notes belong to the same file. All of the notes have the same first bytes.
+    """Takes notes of files with the same first bytes. Returns whether one of the notes lacks the
+    time of birth, so that times of birth do not show which of these notes belong to the same file.
     """
     return any(note.born_ns is None for note in notes)
 
@@ -207,7 +207,7 @@ def _by_age(notes: Iterable[FileNote], began: Callable[[int], int | None]) -> li
     for agent, own in by_agent.items():
         own.sort(key=lambda x: (x.time_ms, x.file))
         since = began(agent)
-        if since is not None:  # an older version may have stored too late a time
+        if since is not None:  # an older version may have stored a later time
             since = min(since, own[0].time_ms)
         readers.append(_Reader(since is not None, since or 0, agent, tuple(own)))
     return sorted(readers)

@@ -61,7 +61,8 @@ class SealRows:
         self._connection = connection
         self._rows: list[tuple[_Key, Row]] = []
         self._blocks: dict[_Place, Block] = {}
-        """The blocks that were used last are at the end."""
+        """A cache of blocks. If it is full, the blocks at its beginning are dropped; those that
+        were used last are at its end."""
         self._topics: dict[tuple[int, ...], int] = {
             tuple(json.loads(sources)): number
             for number, sources in connection.execute("SELECT id, sources FROM seal_topics")

@@ -1,15 +1,16 @@
 """Encodes the tallies of a bucket in few bytes.
 
 All tiers mostly have the same counts for an agent. So the module stores the values of an agent's
-first tally, and for its other tallies the differences from the previous tally, which are mostly 0.
-Agents are stored by their small numbers (see agent_numbers), in ascending order, as differences
-from the previous agent. Two values of these other tallies are stored differently. The sender of an
-agent's second, third, ... tally is stored as the difference from the sender of the previous agent's
-second, third, ... tally, because both are mostly the same counter. The number of the first delta
-(`first`) is stored as the difference from the previous tally of the same sender, because a counter
-counts many agents in one delta. Before any of these differences are computed, an agent's own sender
-is replaced by 0, and the numbers of the agent's deltas are replaced by their differences from a
-base (see number_bases). Of narrow checksums, only the 24 bits that are not 0 are stored.
+first tally, and for its further tallies the differences from the previous tally, which are mostly
+0. Two values of the further tallies are stored in another way. The sender of an agent's second,
+third, ... tally is stored as the difference from the sender of the previous agent's second, third,
+... tally, because both are mostly the same counter. The number of the first delta (`first`) is
+stored as the difference from the previous tally of the same sender, because a counter counts many
+agents in one delta. Before any of these differences are computed, an agent's own sender is replaced
+by 0, and the numbers of the agent's deltas are replaced by their differences from a base (see
+number_bases). Agents are stored by their small numbers (see agent_numbers), in ascending order, as
+differences from the previous agent. Of narrow checksums, only the 24 bits that are not 0 are
+stored.
 
 Format: a CRC-32 of all that follows, because SQLite notices no changed bytes in a value; how many
 agents and tallies there are, whether the checksums are narrow, and the id of the base, or 0; then
@@ -65,8 +66,9 @@ of the previous agent's first tally.
 """
 
 OWN: Final = 0
-"""This number stands for the sender that the base (see number_bases) names as the agent's own
-sender. The ledger gives no sender the id 0.
+"""In packed tallies, this number replaces the id of the sender that is the agent itself; the base
+(see number_bases) says which id that is. It cannot be confused with another sender, because the
+ledger gives no sender the id 0.
 """
 
 _ZSTD_LEVEL: Final = 1
@@ -76,8 +78,9 @@ _NARROW_SHIFT: Final = 64 - NARROW_BITS
 
 
 def pack(tallies: TallyColumns, numbers: AgentNumbers, base: NumberBase = NO_BASE) -> bytes:
-    """Encodes the tallies as bytes. base: the numbers (see number_bases) that stand for the agents'
-    senders and deltas of the bucket's hour; NO_BASE if that hour has none.
+    """Encodes the tallies as bytes. base: the base of the bucket's hour, from which the numbers of
+    agents' deltas are stored as differences (see number_bases); NO_BASE if the hour has no base
+    yet.
     """
     table = tallies.table
     begins = tallies.begins
@@ -160,9 +163,10 @@ def _places(lengths: Int64s) -> tuple[Int64s, Bools]:
 
 
 def _stored(row: int, tallies: TallyColumns) -> Int64s:
-    """Returns one field of all tallies, as it is stored before differences are taken. `last` is
-    stored as its difference from `first`, and `links` as its difference from the sum of a chain
-    without missing deltas, so both are mostly 0. row: the field's row in the table."""
+    """Returns one field of all tallies, as it is stored before differences are taken. Two fields
+    are stored so that they are mostly 0: `last` as its difference from `first`, and `links` as its
+    difference from the value that it has if no delta of the chain is missing. row: the field's row
+    in the table."""
     found: Int64s = tallies.table[row]
     if row == LAST:
         found = found - tallies.table[FIRST]

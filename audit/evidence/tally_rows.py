@@ -49,8 +49,8 @@ bucket soon, and would have to read these rows, too.
 """
 
 AGENTS_KEPT_MAX: Final = 1 << 20
-"""Memory holds at most this many ids (of 8 bytes) of agents in the table `agents`; an agent counts
-once for each of its topics."""
+"""For each topic, the ids of its agents (8 bytes each) are cached in memory. The caches of all
+topics together have at most this many ids."""
 
 _SOURCE, _BUCKET, _BUCKET_MS = 0, COLUMNS.index("bucket"), COLUMNS.index("bucket_ms")
 _PREVIOUS = COLUMNS.index("previous")
@@ -123,7 +123,7 @@ class TallyRows:
             return
         self._connection.executemany(_FILTERED, _filtered_rows(told))
         table = _table_of(told)
-        del told  # no longer needed, and takes as much memory as `table`
+        del told  # frees memory: `told` is as large as `table`
         for key, counts in _by_bucket(table):
             self._write_bucket(key, TallyColumns.summed(_tallies_of(counts)), additions_max)
 
@@ -226,11 +226,10 @@ def read(
 
 
 def _table_of(told: Sequence[_Told]) -> Int64s:
-    """Returns an array with a column for each count of these deltas. Its row `source` has the
-    ledger's ids. It has three rows more than the counts. The first two are the number and the
-    sender of the delta. The third is 1 if the counts of the delta are added. It is 0 if the delta
-    is a clone (another delta with the same number arrived before), because the counts of clones are
-    not added.
+    """Returns an array with a column for each count of these deltas. Its first rows are the fields
+    of the counts; the row `source` has the ledger's ids of the topics. Three further rows say from
+    which delta a count comes: the number of the delta, its sender, and whether its counts are added
+    (1 or 0). The counts of a clone (a delta with the number of an earlier delta) are not added.
     """
     lengths = [len(x.counts) for x in told]
     table = np.empty((len(COLUMNS) + _OF_DELTAS, sum(lengths)), np.int64)

@@ -42,7 +42,7 @@ def alike(verdict: BucketVerdict, bad: Sequence[BucketVerdict]) -> list[BucketVe
     """
     later = [x for x in bad if x.source == verdict.source and x.bucket > verdict.bucket]
     if not later:
-        return []  # saves time: `_signature` would make the verdicts on all agents
+        return []  # saves time: `_signature` makes a verdict on each agent
     own = set(_signature(verdict))
     ordered = sorted(later, key=lambda x: x.bucket)
     return list(takewhile(lambda x: set(_signature(x)) == own, ordered))

@@ -20,8 +20,8 @@ COVERS_ALL = "An acceptance covers all causes of the bucket: run the other comma
 @dataclass(frozen=True, slots=True)
 class Acceptance:
     """The command that accepts a bucket. when: the words that say when to run the command: "next"
-    if no cause has another command; "then" if some causes have another command; "if nothing helps"
-    if all causes have one. advice: a sentence to show before the command; "" for none.
+    if no cause of the bucket has a command of its own; "then" if some causes have one; "if nothing
+    helps" if all causes have one. advice: a sentence to show before the command; "" for none.
     """
 
     when: str

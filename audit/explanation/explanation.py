@@ -210,9 +210,9 @@ class _Explainer:
         )
 
     def _placed(self, finding: Finding, where: _Location) -> _Location:
-        """Returns `where` with additions. If the finding's subject shows more about where the cause
-        lies, adds these details. If the evidence shows a more precise cause, the result has this
-        cause.
+        """Returns `where` with additions. Normally `finding.about`, the subject of the finding (for
+        example, a declared loss), shows more precisely where the cause lies; then these details are
+        added. If the evidence shows a more precise cause, the result has this cause.
         """
         about = finding.about
         of_kind: dict[type[object], Callable[[Any, _Location], _Location]] = {
@@ -278,10 +278,11 @@ class _Explainer:
 
     @cached_property
     def _silent_cluster(self) -> str:
-        """If all programs of the topic's cluster are silent, and a counter is among them, returns
-        the host on which to look for the reason: the host of the counter of tier mirror that was
-        heard last. Otherwise returns "". (If no counter is among them, a silent agent means only
-        that its host is silent.)
+        """Suppose that all programs that report from the topic's cluster are silent, agents and at
+        least one counter. Then the cluster itself or the network is probably the reason, and the
+        host of the mirror's counter is the place to look for it. Returns the name of this host (see
+        `_mirror_host`), and "" in all other cases. Silent agents alone show only that their hosts
+        are silent.
         """
         cluster = self._verdict.source.cluster
         own = [key for key, x in self._evidence.senders.items() if x.cluster == cluster]
@@ -422,9 +423,9 @@ def _of_agent(finding: Finding, verdict: AgentVerdict) -> _Location:
 
 def _closer(finding: Finding, verdict: AgentVerdict) -> Finding:
     """Returns the finding, perhaps with a more precise cause. Suppose that the counts of an agent
-    and of a tier differ, and that the agent has not sealed the bucket. Then perhaps only some
-    counts of the agent have not arrived yet, like its seal. So the finding gets the cause of the
-    missing seal. Returns any other finding unchanged.
+    and of a tier differ, and that the agent has not sealed the bucket. Then the counts may differ
+    only because the agent's newest messages, some counts and the seal, have not arrived yet. So the
+    finding gets the cause of the missing seal. Returns any other finding unchanged.
     """
     if finding.cause in (Cause.RECORDS_DOUBLED, Cause.RECORDS_DIFFER):
         for other in verdict.findings:

@@ -80,8 +80,9 @@ def retirement(place: str, known: Sequence[Place], signed: Signature) -> Retirem
 
 
 def _those_that_did(place: str, known: Sequence[Place]) -> str:
-    """Returns a text with the counting places whose names are most similar to `place`, sorted by
-    name, and with the number of other counting places."""
+    """Returns a text that names those places that have counted something, and says how many further
+    such places there are. Of all places, it names those whose names are most similar to `place`,
+    sorted by name."""
     names = [reasons.of_place(each) for each in known]
     nearest = sorted(get_close_matches(place, names, NEAREST_MAX, cutoff=0))
     others = len(names) - len(nearest)
@@ -120,8 +121,8 @@ def other_retirements(
     decisions that name exactly the text `place`. Returns a dictionary: each key describes a setting
     or a decision, and the value lists the places that it retires.
 
-    texts: `retired.places` of the settings. held: a function that takes a text, and returns those
-    counting places within `place` that the text retires.
+    texts: `retired.places` of the settings. held: a function that takes a text. It returns the
+    places that the text retires, but only those that are within `place` and have counted anything.
     """
     found: dict[str, Sequence[Place]] = {}
     for text in texts:
@@ -135,7 +136,7 @@ def other_retirements(
 
 def reinstated(place: str, known: Iterable[Place], others: Mapping[str, Sequence[Place]]) -> str:
     """Returns the sentence that the command prints after the retirements of a place were taken
-    back. known: the counting places within `place`.
+    back. known: the places within `place` that have counted anything.
     """
     if not others:
         return f"{place} counts again."

@@ -38,8 +38,8 @@ this time.
 EVER: Final = 1 << 62
 
 _SEAL_TIMES: Final = 1 << 55
-"""In ms. If a time in an agent's newest seal is not between -_SEAL_TIMES and _SEAL_TIMES, the agent
-is judged without columns."""
+"""In ms. Columns compute with times of seals in 64 bits. If a time in an agent's newest seal is not
+between -_SEAL_TIMES and _SEAL_TIMES, the agent is judged without columns."""
 
 _SealsByAgent = Mapping[int, list[SealNote]]
 

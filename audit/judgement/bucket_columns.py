@@ -119,8 +119,9 @@ class BucketColumns:
     @property
     def statuses(self) -> list[Status]:
         """The different statuses of the agents in the groups `quiet` and `told` (see the module's
-        docstring). If the bucket has any agent, COMPLETE is among the statuses, even if no agent is
-        in the group `quiet`."""
+        docstring). If any agent is judged in the bucket, the list begins with COMPLETE, even if no
+        agent is in the group `quiet`; this does no harm, because callers look for the gravest
+        status."""
         found = [Status.COMPLETE] if len(self.judged) else []
         found += [Status.OPEN] if self._waits.any() else []
         return found + ([Status.INCOMPLETE] if self._differs.any() else [])
@@ -377,7 +378,8 @@ class BucketColumns:
         )
         return reduce(joined_by_rule, found, ())
 
-    # Turns an array for the tallies' `agents` into an array for all agents of the topic.
+    # Takes a value for each agent with tallies in the bucket, and returns a value for each agent of
+    # the topic: `else_` for an agent without tallies.
 
     def _on_agents(self, counted: Bools, *, else_: bool) -> Bools:
         found = np.full(len(self._agents), else_)

@@ -8,11 +8,13 @@ time that our clock should show. A recent sender without a reading counts as a s
 agrees with ours. If there is only one sender and its clock differs from ours, nobody can tell which
 of the two clocks is wrong. In this case our clock counts as wrong.
 
-A sender's clock counts as slow if its lag is large and constant. The lag must be above the bound
-(policy.clock_difference_ms) in three successive windows of time (hearing.WINDOW_MS), and about the
-same in the first two of these windows. Other causes do not keep a lag constant: if a backlog is
-read, the lag shrinks, and if a mirror falls behind, the lag grows. The function `present_ms` does
-not wait for three windows, because a mistake there only makes the judgement more cautious.
+The lag of a sender is the time by our clock at which a message is read, minus the time by the
+sender's clock at which it was sent. A sender's clock counts as slow if its lag is large and
+constant. The lag must be above the bound (policy.clock_difference_ms) in three successive windows
+of time (hearing.WINDOW_MS), and about the same in the first two of these windows. A lag with
+another cause does not stay constant: if a backlog is read, the lag shrinks, and if a mirror falls
+behind, the lag grows. The function `present_ms` does not wait for three windows, because a mistake
+there only makes the judgement more cautious.
 
 A program that reads the collector's store also compares its own clock with the collector's clock.
 The store has the times, by the collector's clock, at which the collector read records. If such a
@@ -64,8 +66,8 @@ class Clocks:
 
     @property
     def is_ours_wrong(self) -> bool:
-        """Whether our clock is wrong. If so, no judgement that depends on the present time is
-        certain."""
+        """Whether our clock is wrong. If so, every judgement that depends on the present time may
+        be wrong."""
         return self.ours_ms != 0
 
     @property

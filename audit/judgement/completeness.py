@@ -104,7 +104,8 @@ class Completeness:
 
     @property
     def is_short(self) -> bool:
-        """Whether there is any reason not to read the topic's rows."""
+        """Whether there is a reason why a job should not read the topic's rows of the span yet: a
+        doubt, or a bucket in `short`."""
         return bool(self.doubts or self.short)
 
     @property

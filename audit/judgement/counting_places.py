@@ -57,9 +57,10 @@ def counting_places(
 def needed_still(
     evidence: Evidence, source: Source, places: Collection[Counting], retired: RetiredPlaces
 ) -> set[Tier]:
-    """Returns the tiers in which only retired places have counted the topic, although another place
-    of the tier is not retired. That other place may still begin to count the topic. Empty if the
-    topic's own cluster is retired, because no more records leave such a cluster.
+    """Finds the tiers in which only retired places have counted the topic. Of these, returns the
+    tiers that also have a place that is not retired, because this place may still begin to count
+    the topic. If the topic's own cluster is retired, returns no tier, because no more records leave
+    such a cluster.
     """
     if retired.holds_cluster(source.cluster):
         return set()

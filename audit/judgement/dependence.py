@@ -102,8 +102,8 @@ class Dependence:
 
     def of_records_without_origin(self, bucket: BucketId) -> tuple[object, ...] | None:
         """The evidence on which the rules about records without origin depend. None if this
-        evidence cannot change any more, because all counters that matter were heard since the
-        bucket was due.
+        evidence cannot change any more, because all counters that count such records first were
+        heard since the bucket was due.
         """
         found = tuple(without_origin.depends_on(self._facts, bucket))
         return found or None

@@ -83,8 +83,8 @@ class Expectation:
         return self._roster.is_retired(self._cluster, self._host(agent), agent)
 
     def is_gone(self, agent: int) -> bool:
-        """Whether it is possible that the agent never sends again, because it is retired or because
-        its host has a newer agent."""
+        """Whether the agent may have sent its last message: it is retired, or its host has a newer
+        agent."""
         if self.is_retired(agent):
             return True
         newest = self._newest.get(self._host(agent), [])

@@ -79,7 +79,7 @@ def proofs(
     """
     asking = _Asking(evidence, policy, since_ms, now_ms, bucket_ms)
     states = survey(evidence, policy, now_ms)
-    if evidence.rebuilding:  # messages of these hosts may not be read yet
+    if evidence.rebuilding:  # messages of these hosts were perhaps not read yet
         heard = {state.host for state in states}
         states += [
             HostState(None, host, HostStatus.NEVER_HEARD, expected=True)
@@ -171,9 +171,9 @@ class _Asking:
         """Yields the reasons why the counts of the topic's buckets do not prove the host.
         is_sealed: whether `_unsealed` found nothing wrong with the seals of a topic of this name.
         An open bucket is a reason only if `is_sealed` is true and the agent has counts in the
-        bucket. Otherwise a bucket is only open because a seal is missing. Then either `_unsealed`
-        has given this reason already, or the agent has sealed another topic of the same name and
-        will still seal this one."""
+        bucket. In all other cases the bucket is open only because a seal is missing, and this needs
+        no further reason: either `_unsealed` has named the missing seal already, or the agent has
+        sealed another topic of the same name and will still seal this one."""
         tallies = self._evidence.topic(source).tallies
         for each in self._buckets(agent, source):
             counted = agent in tallies.get(each, {})
@@ -199,9 +199,9 @@ class _Asking:
         return sorted(found)
 
     def _verdicts(self, agent: int, source: Source, each: BucketId) -> Iterator[AgentVerdict]:
-        """Yields the verdict on the agent's part of the bucket, as if no late lines could come. The
-        usual verdict waits for late lines; if the usual verdict is worse than OPEN, yields it as
-        well.
+        """Yields one or two verdicts on the agent's part of the bucket. One verdict is made as if
+        no late lines could come. The other is the usual verdict, which waits for late lines; it is
+        yielded only if it is worse than OPEN.
         """
         if source not in self._judgements:
             self._judgements[source] = (

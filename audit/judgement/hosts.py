@@ -118,7 +118,8 @@ class _Survey:
         self._now_ms = now_ms - self._ours_ahead_ms
         self._groups: list[list[Source]] = []
         self._speaks_of: dict[int, tuple[int, ...]] = {}
-        """For each agent, the indexes in `_groups` of the topics that its messages mention."""
+        """`_groups` has groups of topics. This dictionary says for each agent which of the groups
+        have topics that its messages mention, as indexes in `_groups`."""
         self._named: dict[tuple[object, ...], _Named] = {}
         self._agents: dict[HostKey, set[int]] = {}
         self._unplaced: dict[str, set[int]] = {}
@@ -228,9 +229,10 @@ class _Survey:
 
 
 class _Named(NamedTuple):
-    """For some topics, the newest seals that vouch for lines (see expectation.usable_seals). names:
-    for each topic, its name and an index into `seals`. seals: dictionaries that map an agent to its
-    newest seal. Topics that all agents seal together have the same index, to save memory.
+    """The newest seals of some topics, without seals that only say that the agent has the topic
+    (see expectation.usable_seals). names: for each topic, its name and an index into `seals`.
+    seals: dictionaries that map an agent to its newest seal. Topics that all agents seal together
+    have the same index, to save memory.
     """
 
     names: Sequence[tuple[str, int]]

@@ -115,8 +115,9 @@ def _is_silent(evidence: Evidence, agent: int, last: int, silence_ms: int, now_m
 
 
 def _capped(evidence: Evidence, agent: int) -> int:
-    """Returns the time at which the agent began, or the time at which the audit last read a record,
-    whichever is earlier.
+    """Returns the time at which the agent began, by its host's clock. If this is later than the
+    time at which the audit last read a record, the host's clock is ahead, and the audit's time is
+    returned.
     """
     began = _began(evidence, agent)
     return min(began, evidence.taken_ms) if evidence.taken_ms else began

@@ -233,7 +233,7 @@ def _topic(
 ) -> TopicStanding:
     overdue = [x for x in found if x.is_overdue]
     newest: dict[int, BucketVerdict] = {}
-    for verdict in found:  # if two buckets have one start, the gravest verdict is stored
+    for verdict in found:  # of buckets with the same start, stores the gravest verdict
         known = newest.get(verdict.bucket)
         if verdict.bucket in starts and (known is None or known.status < verdict.status):
             newest[verdict.bucket] = verdict.short()

@@ -304,8 +304,8 @@ class TopicJudgement:
         )
         tallies = [x for by_sender in by_agent.values() for x in by_sender.values()]
         reason = reasons.of_pruned(found.records)
-        # Each count that comes later changes this name, so an earlier acceptance does not cover the
-        # bucket any more.
+        # An acceptance refers to the finding by this name. Each count that comes later changes the
+        # name, so an earlier acceptance does not cover the finding any more.
         key = f"pruned {sum(x.sums.count for x in tallies)} {sum(x.last for x in tallies)}"
         finding = Finding(Status.UNKNOWN, reason, Cause.PRUNED, key)
         findings = (
@@ -356,7 +356,7 @@ class TopicJudgement:
         return any(NO_AGENT in by_agent for by_agent in self._facts.topic.tallies.values())
 
     def _judged(self, bucket: BucketId) -> set[int]:
-        """Returns the agents for which a verdict on their part of the bucket is needed."""
+        """Returns the agents whose verdicts make up the verdict on the bucket."""
         by_agent = self._facts.topic.tallies.get(bucket, {})
         return self._facts.expectation.agents | set(by_agent) | self._replaced(bucket[0])
 

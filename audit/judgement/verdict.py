@@ -101,8 +101,9 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The counts of two places, which must be equal but are not. first: the place with which the
-    other places are compared. found is None if the place never reported the topic.
+    """The counts of two places, which must be equal but are not. first, expected: the place with
+    which all others are compared, and its counts. place, found: one of the other places, and its
+    counts; `found` is None if this place never reported the topic.
     """
 
     first: Place
@@ -123,9 +124,8 @@ class Rejects:
 @dataclass(frozen=True, slots=True)
 class Content:
     """A line whose row or record has other content than the line itself, and the result of the
-    comparison that found this. If `difference` is None, the object stands for the lines of this
-    kind that the result counts but does not list, and for those whose event times the result does
-    not know."""
+    comparison that found this. If `difference` is None, the object stands for several such lines:
+    those that the result counts but does not list, and those whose event times are not known."""
 
     difference: ContentDifference | None
     result: SampleResult
@@ -320,7 +320,7 @@ class BucketVerdict:
         found = [(NO_AGENT, x) for x in self.findings]
         found += [(verdict.agent, x) for verdict in self.agents for x in verdict.findings]
         found = [(agent, x) for agent, x in found if x.status > Status.OPEN]
-        if found or self.status is Status.COMPLETE:  # an open bucket's warnings can still change
+        if found or self.status is Status.COMPLETE:  # warnings of an open bucket may change
             found += [(NO_AGENT, x) for x in self.warnings]
         names = (FindingName(agent, x.name) for agent, x in found if x.acceptance is None)
         return tuple(dict.fromkeys(names))

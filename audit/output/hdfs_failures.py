@@ -47,8 +47,8 @@ _SAID: Final = {
 text contains several of these phrases, the first in this list is used."""
 
 _NETWORK: Final = ("connect", "timed out", "no active", "unreachable", "dns", "lookup address")
-"""If an error's text contains no phrase of `_SAID`, but contains one of these words, a server did
-not answer."""
+"""If an error's text contains no phrase of `_SAID`, but contains one of these words, the error
+means that a server did not answer."""
 
 
 @contextmanager
@@ -85,6 +85,7 @@ def _reason(error: Exception) -> _Reason:
             return reason
     first = (text.strip().splitlines() or [type(error).__name__])[0]
     if type(error) is OSError or isinstance(error, (ConnectionError, TimeoutError)):
-        # If a file or a permission is missing, the client raises another subclass of OSError.
+        # These classes mean a failed connection. For a missing file or permission, the client
+        # raises FileNotFoundError or PermissionError.
         return _Reason(f"no connection to the NameNode or a DataNode: {first}", True)
     return _Reason(first, any(word in text.lower() for word in _NETWORK))

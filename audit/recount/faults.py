@@ -10,7 +10,7 @@ from enum import Enum
 from typing import Any, Final
 
 FAULTS_MAX: Final = 1_000
-"""At most this many faults of a topic are kept. Further faults are only counted."""
+"""Of each topic, at most this many faults are kept in memory, and the others are only counted."""
 
 AGENTS_MAX: Final = 10
 HOUR_MS: Final = 3_600_000

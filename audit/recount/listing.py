@@ -79,9 +79,10 @@ def _unnamed(path: str) -> Fault:
 
 
 def _is_staged(output: Output, named: NamedFiles, load: int | None) -> bool:
-    """Whether files of a load are still in the staging directory. A load deletes all files that it
-    removes before it moves its last file out of the staging directory. So a caller must call this
-    function before it checks whether the removed files exist.
+    """Whether files of a load are still in the staging directory. When a load moves its last file
+    out of the staging directory, it has already deleted all files that it replaces. If such a file
+    still exists afterwards, this is a fault. So a caller must call this function first, and then
+    check whether the files exist.
     """
     return any(output.length(path) is not None for path in named.staged(load))
 
@@ -94,8 +95,8 @@ def _with_details(fault: Fault, opened: IO[bytes], named: NamedFiles) -> Fault:
 
 
 def _compared(fault: Fault, has: row_files.Bytes, named: NamedFiles) -> Fault:
-    """The fault of a file that no manifest names. If the file is a copy of a named file, the fault
-    says so."""
+    """The fault of a file that no manifest names. If the file is a copy of a file that a manifest
+    names, the fault says so."""
     kind, words = fault.kind, fault.what
     for like in named.of_length(has.length, LIKE_MAX):
         if like.crc32c == has.crc32c:

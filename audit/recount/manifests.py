@@ -55,7 +55,8 @@ def loads(output: Output, topic: str) -> list[int]:
     a checkpoint has replaced, because they no longer count.
     """
     found = [_MANIFEST.fullmatch(name) for name in output.names(f"{STATE}/{topic}")]
-    # `oldest` is read after the names, because a loader may replace manifests at any time.
+    # A checkpoint may replace some manifests after their names were listed. `oldest` is read after
+    # the names, so that such manifests are left out.
     oldest = oldest_kept(output, topic)
     return [load for match in found if match and (load := int(match[1])) >= oldest]
 

@@ -142,5 +142,5 @@ class NamedFiles:
             yield FileEntry(*row)
 
     def _select(self, condition: str, *values: object) -> list[NamedFile]:
-        query = f"SELECT * FROM named {condition}"  # noqa: S608 - our own text
+        query = f"SELECT * FROM named {condition}"  # noqa: S608 - inserts only constants
         return [NamedFile(*row) for row in self._connection.execute(query, values)]

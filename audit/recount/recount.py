@@ -11,9 +11,9 @@ these statements are true:
 
 The output consists of the files that a manifest adds and that no later manifest removes. The
 recount does not count removed files. If a removed file is still in its directory, this is normally
-a fault. But a load may still be moving its own files to their final paths, and deletes the files
-that it removes before it moves the last of its own files. Until this last file is moved, a file
-that the load removes may be in its directory without being a fault.
+a fault. But a load may still be at work. A load moves its own files to their final paths, and
+deletes the files that it removes; the move of its last own file comes at the very end. Until then,
+a file that the load removes may be in its directory without being a fault.
 
 A loader may load the topic at the same time. The loader writes a manifest before it moves the first
 file of a load to its final path. So if the listing finds a file that no manifest named before, the
@@ -144,7 +144,7 @@ def recount(output: Output, committed: Committed, since_ms: int | None = None) -
     that begin at this time or later. Lists all files, even with `since_ms`. Raises
     StoreUnreachable. Raises ManifestUnreadable if a manifest cannot be understood."""
     if committed.source is None:
-        committed = manifests.head(output, committed.topic)  # a first load may have come meanwhile
+        committed = manifests.head(output, committed.topic)  # the first load may be done by now
     result = Recounted(committed)
     with closing(NamedFiles()) as named:
         result.loads, found = committed_files.read(output, committed.topic, named)
@@ -263,7 +263,7 @@ def _place(output: Output, topic: str, file: NamedFile) -> Whereabouts:
         return by_name(file.path)
     try:
         return by_manifest(file.path, manifests.read(output, topic, file.load))
-    except ManifestUnreadable:  # deleted just now, or missing (then there is a fault)
+    except ManifestUnreadable:  # just deleted; or lost, which is a fault
         return by_name(file.path)
 
 
@@ -344,9 +344,9 @@ def _counted(
 def _narrowed(
     sums: Mapping[tuple[BucketKey, int], Sums], evidence: Evidence, source: Source
 ) -> dict[tuple[BucketKey, int], Sums]:
-    """Returns the sums of the rows (`sums`) in the form in which they can be compared with the
-    evidence: if the evidence has only the low 24 bits of a bucket's checksums, the result also has
-    only the low 24 bits of this bucket's checksums.
+    """Returns `sums`, the sums of the rows, for the comparison with the evidence. Of some buckets,
+    the evidence has only the low 24 bits of the checksums; of these buckets, the result has only
+    these bits, too.
     """
     tallies = evidence.topic(source).tallies.items()
     narrow = {

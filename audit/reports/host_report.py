@@ -100,8 +100,8 @@ def _missed_name(state: HostState) -> str:
 
 
 def status_of(state: HostState) -> Status | None:
-    """Returns the bucket status that is as grave as the host's state. Returns None if the host does
-    not report in time, but need not report.
+    """Returns the bucket status that is as grave as the host's state. Returns None for a host that
+    does not report in time if the audit does not expect it to report.
     """
     if state.status is HostStatus.REPORTING:
         return Status.COMPLETE

@@ -12,9 +12,9 @@ For each record that a sample names:
     neither     if neither row nor record was found, for example because the record expired
                 before it was loaded, nothing can be compared
 
-The sample may not name a line that begins in the sampled bytes: when the agent made the records of
-these bytes again, it made none for this line. If the line has a row or a record, this row or record
-also counts as a difference.
+It can happen that a line begins in the sampled bytes, but the sample does not name it, because the
+agent made no record for this line when it made the records of these bytes again. If there is a row
+or a record of such a line, this row or record also counts as a difference.
 """
 
 from __future__ import annotations

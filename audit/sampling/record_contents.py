@@ -35,8 +35,8 @@ class RecordContents:
     def take(
         self, topic: str, partition: int, header: BatchHeader, raw: memoryview
     ) -> Iterator[tuple[Span, Found]]:
-        """Yields those records of this batch that were made from lines in one of the spans. Raises
-        CorruptBatch.
+        """Yields those records of this batch that were made from sampled lines, each with the span
+        in which its line begins. Raises CorruptBatch.
         """
         producer = topic, header.producer_id
         if header.is_control or self._agents.get(producer, NOBODY) not in {NOBODY, *self._wanted}:

@@ -15,7 +15,8 @@ from skidway.kafka.client import Client, Fetcher
 from skidway.kafka.types import TopicPartition
 
 SAMPLES_MAX: Final = 100_000
-"""One run of `skidway audit sample` compares at most this many ranges."""
+"""One run of `skidway audit sample` compares the records of at most this many samples. (A sample is
+a range of bytes that an agent has chosen in one of its files.)"""
 
 
 @dataclass(slots=True)
@@ -65,15 +66,16 @@ class Told:
 
     @property
     def missing(self) -> int:
-        """The number of ranges that agents have chosen, but of which no sample is in `samples`."""
+        """How many samples are missing in `samples`: each sample says how many samples its agent
+        made in the same period."""
         return _missing_of(self.samples.values())
 
     def has_all_of(self, day: int) -> bool:
         """Whether no sample of a day is known to be missing. This is so if all of these statements
-        are true: Each agent in `samples` has as many samples there as it says. No sample was
-        refused or left out. No message of the span may have expired from all copies. The method
-        does not notice that an audit topic was not read, or that a mirror lags. day: the begin of
-        the day (UTC), in ms.
+        are true: Of each agent in `samples`, all samples are there (each sample says how many there
+        are). No sample was refused or left out. No message of the span may have expired from all
+        copies. The method does not notice that an audit topic was not read, or that a mirror lags.
+        day: the begin of the day (UTC), in ms.
         """
         missing = _missing_of(x for x in self.samples.values() if x.day == day)
         return not (missing or self.refused or self.is_cut or self.expired - self.kept)

@@ -8,9 +8,9 @@ I/O.
 
 Decisions are messages on the audit topic (schemas/decision.avsc), so a collector that starts with
 an empty ledger reads them again. Each decision has a random id. A revocation names the id of
-another decision, and is valid even if it arrives before that decision. So neither the order of the
-messages nor any clock matters. An acceptance lists the findings that the person saw. A finding that
-the bucket gets later is not accepted.
+another decision, and revokes that decision even if that decision arrives later. So neither the
+order of the messages nor any clock matters. An acceptance lists the findings that the person saw. A
+finding that the bucket gets later is not accepted.
 """
 
 from __future__ import annotations

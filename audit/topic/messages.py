@@ -60,7 +60,8 @@ _EPOCH_START = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class MessageRefused(SkidwayError):
-    """Raised for a record's value that is not an audit message of a known schema."""
+    """Raised for a record's value that is not an audit message, or whose schema this version of
+    Skidway does not have."""
 
 
 class SchemaUnknown(MessageRefused):

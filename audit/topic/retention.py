@@ -42,8 +42,8 @@ def body_of(found: Mapping[Source, int]) -> dict[str, Any]:
 
 
 def retention_of(note: Note) -> dict[Source, int]:
-    """Returns the retention of each topic in a note, in ms. Leaves out entries that are not
-    valid.
+    """Returns the retention of each topic in a note, in ms. Leaves out entries that do not have the
+    form that `body_of` gives them.
     """
     rows = note.body.get("topics")
     found = {}

@@ -30,9 +30,10 @@ Int64s = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class SamplePart:
-    """The records of one topic that the agent makes from the range. firsts: for each record, the
-    position of its line's first byte in the file, in ascending order. sums: the content sum of each
-    record. least_ms, greatest_ms: the least and the greatest event time of the records.
+    """The records of one topic that the agent makes from the sampled range of bytes. firsts: for
+    each record, the position of its line's first byte in the file, in ascending order. sums: the
+    content sum of each record. least_ms, greatest_ms: the least and the greatest event time of the
+    records.
     """
 
     source: Source

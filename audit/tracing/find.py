@@ -171,9 +171,10 @@ class _SourceSearch:
     def _take_host_lines(
         self, host_lines: Iterable[_HostLine], matched: Mapping[Point, Point]
     ) -> None:
-        """Adds the lines that were found in the host's files. If a line's record was found, the
-        line was added before, so only its text is added. matched: each key is a point (a byte of a
-        file) for which a record was found; the value is the point of the record's first byte.
+        """Adds the lines that were found in the host's files. If the record of a line was found in
+        a log, `_lines` has the line already, and only gets the line's text. matched: each key is a
+        point (a byte of a file) for which a record was found; the value is the point of the
+        record's first byte.
         """
         for line in host_lines:
             known = next((matched[x] for x in line.points if x in matched), None)

@@ -63,7 +63,8 @@ class LogSearch:
     def take(
         self, topic: str, partition: int, header: BatchHeader, raw: memoryview
     ) -> list[LineRecord]:
-        """Returns the records of this batch that match. Raises CorruptBatch."""
+        """Returns the records of this batch that match the search (see the class). Raises
+        CorruptBatch."""
         if header.is_control or header.max_timestamp < self._since_ms:
             return []
         producer = (topic, header.producer_id)

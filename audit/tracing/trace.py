@@ -166,10 +166,10 @@ def follow(
     site: Site, name: FileName, point: Point, since_ms: int | None,
     record: LineRecord | None = None, read_in: str | None = None,
 ) -> Story:  # fmt: skip
-    """Returns the story of the line that contains `point`. name: names the file of `point`.
-    since_ms: the search in the logs begins with the records from this event time on; None stands
-    for a time shortly before the file's announcement. record, read_in: the line's record and the
-    name of the cluster from which it was read, if they are known.
+    """Returns the story of the line that contains `point`. name: the names (host, path, topic) of
+    the file in which `point` is. since_ms: the search in the logs begins with the records from this
+    event time on; None stands for a time shortly before the file's announcement. record, read_in:
+    the line's record and the name of the cluster from which it was read, if they are known.
     """
     source = name.source
     assert source is not None

@@ -81,7 +81,7 @@ def _named(broker: Broker, name: str, may_create: bool) -> MetadataResponseTopic
     if names.illegal_topic(name) is not None:
         code = ErrorCode.INVALID_TOPIC_EXCEPTION
     elif broker.settings.mirrors_as(name) is not None:
-        pass  # the mirror creates the topic, and cannot copy into a topic that we create
+        pass  # a mirror copies only into topics that it has created itself
     elif may_create and broker.settings.auto_create_topics:
         code = ErrorCode.LEADER_NOT_AVAILABLE
         if not broker.topics.is_creating(name) and broker.topics.session.is_connected:

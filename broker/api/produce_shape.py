@@ -145,8 +145,8 @@ class Shapes:
             self._heads = {}
         size = len(shape.prefix)
         self._shapes[shape.prefix] = shape
-        # The key is the length of a frame up to the end of the size field, which follows the
-        # prefix. A shorter frame cannot have this shape.
+        # Each key of `_heads` is a number of bytes: those of a frame up to and including the size
+        # of the records, which follows the prefix. A frame with fewer bytes cannot have this shape.
         self._heads[_PREFIX_START + size + _INT32.size] = Struct(f">ii{size}s")
 
 
@@ -170,8 +170,8 @@ def learn(frame: memoryview, version: int, request: Produce, replica: Replica) -
 
 def _compact_size(frame: memoryview, at: int) -> tuple[int, int]:
     """Decodes the size of the records, which is encoded at position `at` as a Kafka compact length
-    of at most four bytes. Returns the size, and the position after the compact length. The size is
-    -1 if the length has more bytes."""
+    of at most four bytes. Returns the size, and the position after the compact length. If the
+    length has more than four bytes, the returned size is -1."""
     size = shift = 0
     for position in range(at, at + 4):
         byte = frame[position]

@@ -175,8 +175,8 @@ class ZooKeeperSession:
         """
         self._closing.set()
         if self._thread.is_alive():
-            # None wakes the thread, if it waits for a job. If the queue is full, the thread does
-            # not wait.
+            # The thread may be waiting for a job, so None is put into its queue to wake it. If the
+            # queue is full, the thread is not waiting, and needs no None.
             with contextlib.suppress(queue.Full):
                 self._jobs.put_nowait(None)
             self._thread.join(CLOSE_WITHIN_S if self.is_connected else 0)

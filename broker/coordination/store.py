@@ -236,8 +236,8 @@ def add_partitions(
     topic_id: uuid.UUID,
     partitions: Mapping[int, Sequence[int]],
 ) -> None:
-    """Adds partitions to a topic. `partitions` has both the old and the new partitions. Raises
-    TopicGone."""
+    """Adds partitions to a topic. `partitions` maps the number of each partition, old or new, to
+    its replicas. Raises TopicGone."""
     path = documents.topic_path(topic)
     content = documents.topic(topic_id, partitions)
     for _ in range(_ATTEMPTS_MAX):

@@ -242,7 +242,7 @@ def _forget_beginnings(client: Any, group: str, ids_writes: int) -> None:
             transaction = client.transaction()
             transaction.check(group_nodes.ids_path(group), ids_writes)
             transaction.delete(f"{above}/{topic}")
-            one_answer(transaction.commit_async())  # this fails if the node has offsets below it
+            one_answer(transaction.commit_async())  # refused if committed offsets are below it
 
 
 def _prune(client: Any, path: str) -> None:

@@ -23,8 +23,8 @@ offsets without metadata."""
 
 
 class OffsetCache:
-    """Stores the offsets of groups. If they need too much memory, drops the least recently used
-    groups first. Only the loop's thread may use this object.
+    """Stores the offsets of groups. If the offsets need too much memory, drops those of the least
+    recently used groups first. Only the loop's thread may use this object.
     """
 
     def __init__(self, topic_id: Callable[[str], uuid.UUID | None]) -> None:

@@ -146,8 +146,9 @@ class Group:
         if error is not None:
             return error
         self._renew(now, self.roster.members[member_id])
-        # Until the assignment is stored, the generation is not durable: after a crash another
-        # generation may get the same number.
+        # Until the assignment is stored, the generation is not durable: after a crash, another
+        # generation may get the same number, and a commit from this generation would count as a
+        # commit from that one.
         return None if self._is_assigned else ErrorCode.REBALANCE_IN_PROGRESS
 
     # These methods handle deadlines, and store and restore the group.
@@ -268,7 +269,7 @@ class Group:
         same = member.protocols == joining.protocols
         leads = member_id == self.roster.leader
         if self.state is GroupState.COMPLETING and same:
-            self._renew(now, member)  # the member has joined already, but has not got the answer
+            self._renew(now, member)  # the member repeats its request: the first answer was lost
             self._answer(token, self._joined(member))
         elif self.state is GroupState.STABLE and same and not leads:
             self._renew(now, member)
@@ -315,8 +316,9 @@ class Group:
         member.take(joining)
         self._renew(now, member)
         if self.state is GroupState.STABLE and choose_protocol(self.roster) == self.protocol:
-            # The member keeps its assignment. If it was the leader, it still is, but the answer
-            # does not say so: a client that knows that it is the leader would make new assignments.
+            # The member keeps its assignment. If the member was the group's leader, it stays the
+            # leader, but the answer does not say so: a client that knows that it is the leader
+            # would make new assignments.
             answer = replace(self._joined(member), members=(), leader=led_by or "")
             self._held[self._store()] = (token, answer)
             return
@@ -343,8 +345,8 @@ class Group:
             self._complete(now)
 
     def _complete(self, now: float) -> None:
-        """Begins the next generation. Its members are all members that have joined again, and also
-        the static members that have not.
+        """Begins the next generation. The members of this generation are those that have joined
+        again, and also all static members, even those that have not joined again.
         """
         for member in self.roster:
             if member.join is None and member.instance_id is None:

@@ -214,8 +214,9 @@ class HostedGroups:
                 return ErrorCode.COORDINATOR_NOT_AVAILABLE
             group.restore(now, record)
             hosted.empty_since_ms = record.empty_since_ms
-            # If the record was too large with its members, it was stored without them. Then the
-            # broker must store the group again when the group has no members any more.
+            # A record that would have been too large was stored without the group's members, and
+            # says how many it lacks (`omitted`). When the group has no members any more, this is
+            # wrong, so the broker must store the group again.
             hosted.unstored = bool(record.omitted)
         self.hosted[group_id] = hosted
         self._set_timer(hosted)

@@ -263,7 +263,7 @@ def _each(answers: Iterable[_Answer]) -> None:
     for answer in answers:
         try:
             answer()
-        except Exception as error:  # noqa: BLE001 - raised after the last callback
+        except Exception as error:  # noqa: BLE001 - raised below, after all callbacks
             mistakes.append(error)
     if mistakes:
         raise ExceptionGroup("answers to groups", mistakes)

@@ -97,7 +97,8 @@ class OffsetRetention:
         retention_ms: int,
         holds: Callable[[str], Holds],
     ) -> None:
-        """holds: a function that takes a group and returns its `Holds`."""
+        """holds: a function that takes a group id, and returns for which topics and how long the
+        broker keeps records for this group."""
         self._groups = groups
         self._holds = holds
         self._session = session

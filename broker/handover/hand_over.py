@@ -106,8 +106,8 @@ class HandOver:
     def _open(
         self, home: LogDirectory, partition: TopicPartition, path: Path, config: LogConfig
     ) -> PartitionLog:
-        """Opens the log as the broker does at its start, which repairs it if the broker crashed,
-        and closes it cleanly.
+        """Opens the log as the broker does at its start, and closes it cleanly. If the broker
+        crashed, opening the log repairs it.
         """
         opening = Opening(
             partition,

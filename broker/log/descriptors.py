@@ -22,7 +22,7 @@ class Holder(Protocol):
     """An object that has a file descriptor open and can close it."""
 
     def let_go(self) -> None:
-        """Gives up the descriptor. It is closed when no reader or flush uses it any more."""
+        """Gives up the descriptor, which is closed when no reader or flush uses it any more."""
         ...
 
 

@@ -70,8 +70,9 @@ def expire(
         found.held += decision.held
         try:
             if decision.roll and each.flushed.offset == each.log_end_offset:
-                # The expired active segment is only closed now. A later search deletes it. By then,
-                # the directory entry of the new segment is durable.
+                # The active segment has expired. Now it is only closed, and a new segment begins.
+                # The next search for expired segments takes the closed segment out of the log; by
+                # then, the new segment's entry in the directory is durable.
                 each.roll(now_ms)
             if decision.count:
                 _take_out(each, decision.count, found)

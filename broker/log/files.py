@@ -78,7 +78,7 @@ class OpenFile:
 
     def fileno(self) -> int:
         """Returns the descriptor. Keep a reference to this object as long as you use the
-        descriptor.
+        descriptor: when the last reference is gone, the descriptor is closed.
         """
         return self.descriptor
 

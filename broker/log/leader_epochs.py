@@ -76,8 +76,8 @@ class LeaderEpochs:
         """Adds an entry for an epoch that is higher than `latest`. offset: the offset of the
         epoch's first record."""
         assert epoch > self.latest
-        # An entry at this offset or above belongs to an epoch whose records were all removed from
-        # the log.
+        # If an entry's epoch begins at `offset` or later, all records of this epoch were removed
+        # from the log.
         while self._entries and self._entries[-1].offset >= offset:
             self._entries.pop()
         self._entries.append(EpochStart(epoch, offset))

@@ -484,8 +484,8 @@ def _make_directories(places: Sequence[tuple[Path, uuid.UUID]]) -> None:
     try:
         for path, topic_id in places:
             path.mkdir()
-            # After an error, the directories in `made` are deleted. A directory is added only after
-            # mkdir has made it, because otherwise it may belong to another log.
+            # After an error, the directories in `made` are deleted. So a directory is added only
+            # after mkdir has made it: a directory that existed before may belong to another log.
             made.append(path)
             (path / names.segment_file(0, names.LOG)).touch()
             checkpoints.write_partition_metadata(path, topic_id)

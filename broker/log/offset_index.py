@@ -45,7 +45,8 @@ class OffsetIndex:
 
     @property
     def wants_saving(self) -> bool:
-        """Whether enough entries are waiting in memory to be written."""
+        """Whether TAIL_MAX entries or more are only in memory, so that the caller should write them
+        to the file."""
         return len(self._entries.tail) >= TAIL_MAX
 
     def append(self, last_offset: int, position: int) -> None:

@@ -8,8 +8,8 @@ The offsets are always in this order, and the code asserts this order at every c
 During a turn of the loop, `append` only writes the offset and leader epoch into a batch's header
 and remembers the batch's bytes. At the end of the turn, `write` writes all these batches into the
 active segment with one `pwritev`. If this `pwritev` fails, the log undoes everything that was
-appended since the last write: offsets, index entries and producers. So an offset that `append` has
-returned is valid only after the written offset has passed it.
+appended since the last write: offsets, index entries and producers. So the offset that `append`
+returns for a batch can still be taken back. It is final only when `write` has written the batch.
 
 `begin_flush` returns the files to fsync, and `finish_flush` notes that the fsync is done. Between
 the two calls the loop continues to append. `PartitionLog` starts no thread and uses no connections.

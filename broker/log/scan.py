@@ -128,8 +128,9 @@ def is_whole(descriptor: int, position: int, end: int) -> bool:
     """Returns whether the bytes at a position are a batch with the right length and CRC. Other
     fields are not checked.
 
-    A crash never leaves a batch with the right length and CRC at a position where it does not
-    belong. So recovery treats such a batch as damage.
+    Recovery calls this function for a batch that is wrong for another reason, for example its
+    offset. If length and CRC are right, the whole batch was written, so this is no write that a
+    crash interrupted, and recovery treats the batch as damage.
     """
     data = os.pread(descriptor, HEADER_BYTES, position)
     if len(data) < HEADER_BYTES:
@@ -164,9 +165,9 @@ def was_never_written(descriptor: int, position: int, end: int) -> bool:
     if a page of the batch contains only zeros. Of the first page, only the bytes from `position` on
     matter.
 
-    A flush of the file would have written this page to the disk. So neither this page nor the bytes
-    after it were ever flushed. The first page counts only if it has at least twelve bytes of the
-    batch. A valid batch never begins with twelve zero bytes, because these bytes contain its
+    A flush of the file would have written such a page to the disk. So neither the page nor the
+    bytes after it were ever flushed. The first page counts only if it has at least twelve bytes of
+    the batch. A valid batch never begins with twelve zero bytes, because these bytes contain its
     length, which is never zero.
     """
     page_end = (position // PAGE_BYTES + 1) * PAGE_BYTES
@@ -177,7 +178,7 @@ def was_never_written(descriptor: int, position: int, end: int) -> bool:
         header = read_header(os.pread(descriptor, HEADER_BYTES, position), 0)
         stop = min(position + header.size_bytes, end)
     except CorruptBatch:
-        stop = min(page_end + 1, end)  # the length is unknown, so only one page is read
+        stop = min(page_end + 1, end)  # the batch's length is unknown: reads one page
     return any(
         os.pread(descriptor, PAGE_BYTES, at) == _ZEROS for at in range(page_end, stop, PAGE_BYTES)
     )

@@ -125,8 +125,9 @@ class Segment:
         return max(self.offset_index.size_bytes, self.time_index.size_bytes)
 
     def index_room(self, limit_bytes: int) -> int:
-        """Returns how many entries can certainly be added to both indexes before one of them has
-        `limit_bytes`; 0 if one already has that many bytes.
+        """Returns how many entries both indexes can get before the larger one has `limit_bytes`, if
+        every entry has the size of an entry of the time index (the larger size). Returns 0 if an
+        index already has that many bytes.
         """
         left = limit_bytes - self.index_bytes
         return max(-(-left // time_index.ENTRY_BYTES), 0)

@@ -54,8 +54,8 @@ def epochs_of(
     segments. If there is no such file, reads the epochs from the whole log.
 
     A flush writes an epoch's entry into the file before the epoch's first record counts as flushed.
-    So an epoch that is not in the file has no flushed records. It begins at the recovery point or
-    above it, and all segments there were scanned.
+    So an epoch that is not in the file has no flushed records, and begins at the recovery point or
+    above it. All segments above the recovery point were scanned, so the scan has found this epoch.
     """
     known = leader_epochs.read(opening.directory)
     epochs = LeaderEpochs(known or ())
@@ -114,8 +114,9 @@ def _newest_snapshot(directory: Path, end_offset: int) -> tuple[int, ProducerSta
     for offset in known:
         path = directory / names.segment_file(offset, names.PRODUCERS)
         if offset > end_offset or offset not in bases:
-            # This snapshot is useless: a crash has cut the log off before the snapshot's offset, or
-            # the snapshot was written at an earlier clean stop.
+            # This snapshot is useless. Either its offset is above the log's end, because a crash
+            # has cut the log off. Or it was written at an earlier clean stop, and no segment begins
+            # at its offset.
             path.unlink()
         elif found is None:
             snapshot = read_snapshot(path)

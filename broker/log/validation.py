@@ -102,7 +102,8 @@ def validate(
         or (producer_id >= 0 and (epoch < 0 or sequence < 0))
     ):
         raise _refusal(batch, _header(batch), message_bytes_max, produce_version)
-    # google_crc32c accepts only bytes. The copy costs less than the checksum itself.
+    # google_crc32c accepts only bytes. So the bytes are copied; this takes less time than computing
+    # the checksum.
     if google_crc32c.value(bytes(batch[CRC_START:])) != crc:
         raise BatchCorrupt(f"the CRC-32C is not the header's {crc:08x}")
     return header

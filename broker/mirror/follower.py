@@ -1,9 +1,9 @@
 """Decides for one mirror partition what to do after a batch or an error from the source. (The
 source is the partition in the other cluster from which the mirror copies.)
 
-The follower does no I/O: it gets headers and offsets, and returns actions, which the owner of the
-log carries out. The owner also tells the follower where the mirror's log ends, and which batch is
-the last batch of this log.
+The follower does no I/O: it gets headers and offsets, and returns actions. The owner of the
+mirror's log (a MirrorSource) carries out these actions. The owner also tells the follower where the
+mirror's log ends, and which batch is the last batch of this log.
 
     CHECKING --same last batch---> FOLLOWING --interrupted--> CHECKING
         \\--different----------------------------------> STOPPED
@@ -208,8 +208,8 @@ class Follower:
         """Called when a gap that ends at the offset `end` is stored in the topic's config. Copying
         continues after the gap.
 
-        If the source still has the batch before the gap, the follower compares this batch again.
-        Without this comparison, only the next batch could show that the source's log has diverged.
+        If the source still has the batch before the gap, the follower compares this batch with the
+        mirror's copy again, to notice at once if the source's log has diverged.
         """
         assert self.phase is Phase.NAMING
         if self._has_expired:

@@ -55,8 +55,8 @@ class MirrorPartition:
         self.is_paused = False
         self.refusal = ""  # why the log refused an append in this turn
         self.retry_at: float | None = None
-        # How many times the partition has asked the source where its log begins and ends, since a
-        # batch was last copied or compared.
+        # How often the source was asked where its log begins and ends, since this partition last
+        # copied or compared a batch.
         self.tries = 0
         self.trouble = ""
         self.unverifiable: int | None = None
@@ -108,9 +108,9 @@ class MirrorPartition:
         self.follower.taken_back(self._end, last_batch(self.replica.log))
 
     def went_on(self, *, by_append: bool) -> None:
-        """Notes that batches were copied (if `by_append`) or that the last batch was compared
-        successfully. Clears the reason for waiting that `wait` has noted. But if `wait` was called
-        with `must_append`, only copied batches clear the reason.
+        """Called when batches were copied (`by_append`), or when the last batch was compared
+        successfully. Clears the reason for waiting that `wait` has noted. After a call of `wait`
+        with `must_append`, only copied batches clear the reason, and a comparison does not.
         """
         if by_append or not self._must_append:
             self.trouble, self.tries, self._must_append = "", 0, False

@@ -162,8 +162,8 @@ def _go_on(
 def _keep(
     made: Plan, cluster: str, source: Cluster, local: Collection[LocalTopic], wanted: set[str]
 ) -> None:
-    """Adds to the plan, each with the reason, the mirror topics in this cluster whose topics in the
-    source are no longer mirrored.
+    """Finds mirror topics in this cluster whose topics in the source are no longer mirrored, and
+    adds them to the plan (`left_out`), each with the reason.
     """
     for here in local:
         name = here.configs.get(SOURCE_TOPIC, "")

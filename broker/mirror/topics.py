@@ -65,7 +65,7 @@ class SourceTopics:
         self._ask = ask
         self._follow = follow
         self._is_asking = False
-        self._named: str | None = None  # the id of the cluster whose name is known to be correct
+        self._named: str | None = None  # the id of the source cluster, once its name is checked
         self._are_mirrors: dict[TopicKey, bool] = {}
         # The topics whose configs the source has not returned, although this round asked for them.
         self._undescribed: set[TopicKey] = set()

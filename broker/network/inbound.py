@@ -174,10 +174,10 @@ class Inbound:
         else:
             held = self._view[self._at : self._end]
             # If a frame was handled in this turn (`_at` is above 0), the next receive copies the
-            # unhandled bytes (`held`) back into the arena. If no frame was handled, few bytes
-            # arrive on this connection at a time. Then the frame might still be incomplete after
-            # the next receive, and its bytes would have to be copied out of the arena once more. So
-            # they are not copied back.
+            # unhandled bytes (`held`) back into the arena. If no frame was handled, this connection
+            # receives only a few bytes in a turn. Even after the next receive, the frame would
+            # probably be incomplete, and would have to be copied out of the arena once more. So its
+            # bytes are not copied back.
             self._carried = self._at > 0
             self._own = bytearray(self._capacity(held))
             self._own[:rest] = held

@@ -24,10 +24,11 @@ not prove that the agent has read these bytes, because it may still read them. S
 not count as S.
 
 The rule orders the messages of the two agents by the messages' times, which come from the clock of
-the agents' host. A second rule applies even if that clock was set back between two messages: a line
-has only one event time, so a bucket in which both agents counted lines is in doubt. The second
-rule may miss lines without an event time of their own. Their event time is the time of reading, so
-it is different at each reading.
+the agents' host. But that clock may have been set back between two messages. So there is a second
+rule, which needs no clock: a bucket in which both agents counted lines is in doubt, because a line
+that both delivered has the same event time both times. The second rule may miss lines without an
+event time of their own. Their event time is the time of reading, so it is different at each
+reading.
 """
 
 from __future__ import annotations

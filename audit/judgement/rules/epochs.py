@@ -23,7 +23,7 @@ def findings(
     """Findings on one agent. For each pair of consecutive epochs, yields a finding if lines of the
     bucket may count twice or not at all because of the newer epoch."""
     epochs = facts.epochs.get(agent, [])
-    if epochs and epochs[0].epoch > 1:  # epoch 0 stands for all expired epochs
+    if epochs and epochs[0].epoch > 1:  # older epochs expired: 0 stands for them
         epochs = [epochs[0]._replace(epoch=0), *epochs]
     for old, new in pairwise(epochs):
         until = [x for x in facts.seals[agent] if x.epoch == old.epoch]

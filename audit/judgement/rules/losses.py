@@ -88,7 +88,8 @@ def _span(facts: TopicFacts, note: LossNote, prior: SealNote | None) -> tuple[in
     if begin is None and prior is not None:
         begin = prior.sealed_until
     if begin is not None and note.loss.end is None:
-        # If the agent's clock was set back after `prior`, lost lines may have earlier times.
+        # The agent's clock may have been set back between `prior` and the message with the loss.
+        # Then lost lines may have event times before `begin`.
         begin = min(begin, note.time_ms)
     if begin is not None:
         said = facts.evidence.bounds.get(note.loss.agent, NOTHING_SAID)

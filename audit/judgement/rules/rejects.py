@@ -36,8 +36,8 @@ def warnings(
 
 def _warning(about: Rejects, who: str, share: float) -> Finding:
     """Makes the warning that too many records were rejected. share: the share that is allowed. The
-    name of the warning does not contain this share, so that an acceptance stays valid if the
-    setting changes.
+    name of the warning does not contain this share. So if somebody changes the allowed share, an
+    earlier acceptance still covers the warning.
     """
     said = reasons.of_rejects(about.rejects, about.records, who)
     words = f"{said} ({100 * share:.3g}% is allowed)"

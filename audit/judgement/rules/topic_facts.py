@@ -88,8 +88,8 @@ class TopicFacts:
         lines were rejected.
     expectation: the agents that must have sealed the topic.
     places: the places that count the topic, including retired ones, each with its senders.
-    needed: the tiers in which only retired places have counted the topic, although another place of
-        the tier is not retired (see counting_places.needed_still).
+    needed: the tiers in which only retired places have counted the topic, but which also have a
+        place that is not retired (see counting_places.needed_still).
     seals: by agent, the seals that the rules may use, oldest first (see UsableSeals).
     """
 
