@@ -84,8 +84,8 @@ def project(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def tried(project: Path) -> Callable[..., list[str]]:
-    """Returns a function. It runs the tests of `project` with the given options, and returns the
-    seeds and examples that these tests tried, in order."""
+    """Returns a function that runs the tests of `project` with the given options. The function
+    returns the seeds and examples that these tests tried, in order."""
 
     def run(*options: str) -> list[str]:
         (project / "tried").unlink(missing_ok=True)

@@ -1,4 +1,5 @@
-"""Tests that settings from the inventory override settings that a role derives."""
+"""Tests that the settings of a program that an operator writes into the inventory override the
+settings that the program's role computes."""
 
 from __future__ import annotations
 

@@ -108,9 +108,9 @@ def test_what_is_declared_is_counted_apart() -> None:
 
 def test_where_nothing_was_counted_the_next_bucket_speaks_for_a_while() -> None:
     """The audit's report does not list a bucket that lost all its lines. It shows this loss in the
-    later bucket in which the agent declared it. So if the report does not list a line's bucket, the
-    next listed bucket decides. If it is less than ten minutes later, and its verdict is "lost" or
-    "unknown", this verdict applies to the line."""
+    later bucket in which the agent declared it. So a line whose bucket is not in the report gets
+    the verdict of the next bucket that is in the report. But it gets this verdict only if the next
+    bucket is less than ten minutes later, and only if the verdict is "lost" or "unknown"."""
     for word, bucket, lost in (
         ("lost", 90_000, []),
         ("complete", 90_000, [3]),
@@ -202,10 +202,10 @@ def test_of_a_topic_made_again_the_gravest_word_counts() -> None:
 
 def test_alarms_and_buckets_that_do_not_heal_have_their_reasons() -> None:
     """If all lines of a bucket have arrived although the audit does not call the bucket complete,
-    the result lists the bucket with the first reason of its verdict. A bucket that is "open" or
-    "incomplete", or whose rejects are, is in the list `unhealed`. A bucket that is "lost" or
-    "unknown" is in the list `false_alarms`. But if the audit gives the same reason for a bucket in
-    which lines are really missing or doubled, the bucket is in the list `beside` instead."""
+    the result lists the bucket with the first reason of its verdict. The list `unhealed` has
+    buckets that are "open" or "incomplete", and buckets whose rejects are. The list `false_alarms`
+    has buckets that are "lost" or "unknown". But the bucket is in a third list, `beside`, if the
+    audit gives the same reason for another bucket, in which lines are really missing or doubled."""
     lines = [*_lines(1), *_lines(2, time_ms=12_000), *_lines(3, time_ms=17_000)]
     verdicts = [
         _bucket("lost", "a", "b"),

@@ -242,8 +242,9 @@ def test_nobody_waits_for_hosts_that_are_retired() -> None:
 
 
 def test_a_cluster_that_is_retired_need_not_be_heard() -> None:
-    """If the topic's cluster is retired, the audit expects no message of the cluster's counter. It
-    is enough that a message of any sender has arrived after the end of the requested span."""
+    """If the topic's cluster is retired, the audit does not wait for a message of the cluster's
+    counter. It only waits until a message of any sender has arrived after the end of the requested
+    span."""
     later = DUE + 100_001
     policy = replace(POLICY, retired_places=("cluster dc1",))
     messages = [*day(), Heartbeat(HDFS, 1, later)]
@@ -277,7 +278,7 @@ def test_too_many_rejects_keep_a_topic_from_being_complete() -> None:
 
 @promise("clocks due")
 def test_by_a_wrong_clock_nothing_is_complete() -> None:
-    """If the clock of the host on which the question is asked is wrong, the audit calls no topic
+    """If `skidway audit complete` runs on a host whose clock is wrong, it calls no topic
     complete."""
     evidence = Fold(day()).evidence()
     evidence.taken_ms = NOW + POLICY.clock_difference_ms + 1

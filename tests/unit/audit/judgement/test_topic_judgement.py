@@ -310,7 +310,7 @@ def test_what_a_replaced_agent_had_unread_nobody_knows(
     ranges = (Range(AGAIN, 0, 0, 10),)
     again += [Delta(x, 1, START, ranges=ranges, counts=(count(source=AGAIN),)) for x in COUNTERS]
     [found] = judge([messages[0], *again], policy, NOW + POLICY.silence_ms)
-    assert (found.source, found.status) == (AGAIN, expected)  # the old agent knew only LOGS
+    assert (found.source, found.status) == (AGAIN, expected)  # the old agent sealed only LOGS
 
 
 def test_a_replaced_agent_says_nothing_of_what_came_later() -> None:

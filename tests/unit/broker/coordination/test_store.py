@@ -36,7 +36,7 @@ def test_two_brokers_that_create_a_topic_leave_one_with_its_settings(
         create(nodes, {"retention.ms": "3"})
     except store.TopicExists:
         assert documents.read_configs(CONFIG, nodes.content[CONFIG]) == {"retention.ms": "2"}
-    else:  # `looked_at` was never read, so the other creation did not run
+    else:  # nobody read the node `looked_at`, so only one broker created the topic
         assert documents.read_configs(CONFIG, nodes.content[CONFIG]) == {"retention.ms": "3"}
     assert TOPIC in nodes.content
 

@@ -302,7 +302,8 @@ def test_types_that_have_a_cast_for_no_rows_only_make_schemas_irreconcilable() -
 
 
 def test_a_number_that_is_no_time_of_day_is_set_apart() -> None:
-    """If the reader's field is a time of day, a long that stands for a day or more is rejected."""
+    """If the writer's field is a plain long and the reader's field is a time of day, a negative
+    number, or one that stands for a day or more, is rejected."""
     reader = record(field("x", {"type": "long", "logicalType": "time-micros"}))
     assert project(record(field("x", "long")), reader, x=[1, -5, 10**12])[1] == [True, False, False]
 

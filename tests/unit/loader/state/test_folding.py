@@ -139,7 +139,7 @@ def test_a_late_end_of_a_folded_load_changes_nothing() -> None:
     store = MemoryStore()
     loads(store, 11)
     before = store.snapshot
-    store.delete(f"{TOPIC}/rows-2")  # stands for a later load that removes this file
+    store.delete(f"{TOPIC}/rows-2")  # as if a later load had removed this file
     operations.run(commit.finish(load(2)), store)
     assert store.snapshot == before - {(f"{TOPIC}/rows-2", b"x")}
 

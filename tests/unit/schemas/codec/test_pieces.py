@@ -38,8 +38,8 @@ def test_joined_pieces_are_the_datums(schema: str, values: list[bytes | None]) -
 
 
 def test_a_text_is_not_copied() -> None:
-    """If the only field of a schema is a string, the codec does not copy the strings: the last
-    column (piece) that it returns shares the memory of the column of strings."""
+    """If the only field of a schema is a string, the codec does not copy the texts. It returns the
+    datums in several columns (pieces), and the last of them uses the memory of the given column."""
     column = pa.array(["some text", "another"])
     pieces, _ = Codec(TEXT).encode_pieces_checked(pa.record_batch({"a": column}))
     assert pieces[-1].buffers()[2].address == column.buffers()[2].address
