@@ -364,8 +364,8 @@ def test_a_result_says_between_which_times_a_changed_line_may_be(world: LineWorl
 
 @pytest.mark.parametrize("change", [{"day": 1 << 62}, {"day": -1}])
 def test_a_result_of_no_day_is_refused(change: dict[str, int]) -> None:
-    """If the day in a message with a comparison's result is no valid day, the collector refuses the
-    message and continues."""
+    """A message with the result of a comparison names a day. If there is no such day, the collector
+    refuses the message and continues."""
     damaged = replace(SampleResult(1, "h", "out", LOGS, 0, 1, 0, 1), **change)  # type: ignore[arg-type]
     ledger = Ledger()
     ledger.take([messages.encode(damaged)])

@@ -97,7 +97,7 @@ def test_a_late_end_of_a_deletion_leaves_a_new_topic_alone(looked_at: str) -> No
     commit_offset(nodes)
     before = set(nodes.content)
 
-    def finished() -> None:  # another broker finished; the nodes are those of a new topic
+    def finished() -> None:  # another broker ended the deletion; a new topic has the nodes
         del nodes.content[MARK]
 
     nodes.after[looked_at] = finished

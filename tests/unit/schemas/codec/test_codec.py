@@ -633,6 +633,6 @@ def test_a_schema_has_a_codec_or_a_refusal(begin: int) -> None:
             continue
         datums = [random.randbytes(random.randint(0, 12)) for _ in range(4)]
         decoded = codec.decode(pa.array(datums, pa.binary()))
-        with suppress(SchemaUnsupported):  # values of a recursive schema are only decoded
+        with suppress(SchemaUnsupported):  # recursive values cannot be encoded
             again = codec.decode(codec.encode(decoded.batch))
             assert again.batch.num_rows == decoded.batch.num_rows

@@ -267,7 +267,8 @@ def test_a_log_that_was_set_back_and_went_on_is_noticed() -> None:
     del shared.contents[2:]
     _, other = store_on(shared)
     assert register(other, "b", 7) == 3
-    assert register(other, "a", 8) == 4  # also the next id of `store`: the id shows no difference
+    # The next id of `store` would be 4, too, so the ids do not show that entries were lost.
+    assert register(other, "a", 8) == 4
     with pytest.raises(Refusal, match="was set back"):
         register(store, "a", 7)
 
@@ -299,7 +300,7 @@ steps = st.lists(
     st.tuples(
         st.integers(0, 2),  # registry
         st.sampled_from(["register", "delete", "purge", "restart"]),
-        st.integers(0, 4),  # numbers of a schema and a subject
+        st.integers(0, 4),  # from this number follow a schema and a subject
         st.sampled_from(["", "", "", "before", "after", "twice"]),
     ),
     max_size=40,

@@ -35,9 +35,9 @@ def test_a_write_that_succeeds_ends_what_was_not_answered() -> None:
 
 
 def test_nothing_may_be_done_twice_without_a_name() -> None:
-    """An unanswered write has a name, for example "release", by which `was_done` asks for it. A
-    write that can be repeated without harm has no name (None). Such a write is never reported as
-    done, even if its token is in the node."""
+    """An unanswered write has a name, for example "release". With this name the caller asks
+    `was_done` whether the write was done. A write that can be repeated without harm has no name
+    (None). Such a write is never reported as done, even if its token is in the node."""
     guard = Guard("me", {"t": 1}, 0)
     token = guard.next_token()
     guard.unanswered(token, None)

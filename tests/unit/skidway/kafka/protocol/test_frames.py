@@ -79,8 +79,8 @@ def test_large_frames_are_received_in_place() -> None:
 
 
 def test_a_claim_allocates_nothing() -> None:
-    """A frame's buffer grows only as bytes arrive. The length in front of the frame is not enough
-    to allocate memory."""
+    """A frame's buffer grows only as bytes arrive. A large length in front of the frame does not
+    make the buffer larger."""
     reader = FrameReader(100_000_000)
     stream = struct.pack(">i", 99_000_000) + bytes(300 * KIB)
     arrived = 0
