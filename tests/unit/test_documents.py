@@ -1,4 +1,4 @@
-"""If a document or a package's docstring names a test, a file or a command, it exists."""
+"""Documents and the docstrings of packages name only tests, files and commands that exist."""
 
 from __future__ import annotations
 

@@ -336,8 +336,9 @@ def test_an_accepted_loss_is_accepted_in_empty_buckets_too() -> None:
 @promise("6 acceptance")
 def test_another_finding_is_accepted_in_empty_buckets_only_between_accepted_ones() -> None:
     """A finding is a reason in a verdict. A finding other than a loss, such as a silent agent, may
-    concern an empty bucket. The finding counts as accepted in the empty bucket only if a person
-    accepted it both in a bucket before the empty bucket and in a bucket after it."""
+    concern an empty bucket. Reports do not list the empty bucket, so a person cannot accept the
+    finding there. It counts as accepted in the empty bucket if a person has accepted it both in a
+    bucket before the empty bucket and in a bucket after it."""
     parts = (count(), count(bucket=BEFORE))
     tiers = [delta(x, 1, *parts) for x in (AGENT, BROKER, MIRROR, HDFS)]
     silent = [*tiers, seal(AGENT, 2, BEFORE - SIZE, 1), Heartbeat(BROKER, 1, NOW + 200_000)]

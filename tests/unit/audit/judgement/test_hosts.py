@@ -129,8 +129,8 @@ def test_without_a_roster_every_host_ever_heard_of_is_expected() -> None:
 
 
 def test_the_newest_agent_of_a_host_counts() -> None:
-    """After a host was installed again, its state is that of its new agent. The old agent's seals
-    no longer count."""
+    """After a host was installed again, the audit takes the host's state only from the host's new
+    agent. The old agent's seals no longer count."""
     anew = replace(APP1, producer="9")
     found = states([seal(APP1, 7, NGINX, time=NOW - 50), Heartbeat(anew, 0, NOW)], expected("app1"))
     assert [(agents(x), x.sealed_until) for x in found] == [([9], None)]

@@ -923,7 +923,8 @@ def test_rows_without_any_manifest_are_named(output: Output) -> None:
 
 
 def test_other_folders_beside_the_topics_are_left_alone(output: Output) -> None:
-    """The recount ignores other folders beside those of the topics, whatever they contain."""
+    """The recount ignores folders in the output that are not folders of topics, whatever they
+    contain."""
     output.load(0, 10)
     output.put("reports/dt=2026-01-01/summary.csv", b"x")
     assert recount_report.is_good(output.compared())

@@ -174,7 +174,8 @@ def test_a_value_that_a_cast_would_change_is_set_apart(
 
 
 def test_not_a_number_stays_one() -> None:
-    """NaN is accepted, although NaN does not compare as equal to itself."""
+    """A value is rejected if a cast changes it. NaN is not rejected, although NaN is not equal to
+    itself."""
     writer, reader = record(field("x", "double")), record(field("x", "float"))
     assert project(writer, reader, x=[float("nan")])[1] == [True]
 

@@ -82,7 +82,7 @@ def test_a_late_loader_does_not_take_a_folded_number() -> None:
         store.put(file.staged, b"x")
     assert operations.run(commit.commit(late), store) is False
     assert operations.run(chain.newest_manifest(TOPIC), store) == load(11)
-    assert store.length(late.files[0].path) is not None  # the file of the load that won
+    assert store.length(late.files[0].path) is not None  # the file of the other load is still there
     loaded(store, load(12))
     assert 2 not in manifests(store)
 

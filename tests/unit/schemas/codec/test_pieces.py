@@ -23,8 +23,8 @@ VALUES = st.one_of(st.none(), st.binary(max_size=4), st.sampled_from([b"x" * 70,
 @pytest.mark.parametrize("schema", [TEXT, *OTHERS])
 @given(values=st.lists(VALUES, max_size=20))
 def test_joined_pieces_are_the_datums(schema: str, values: list[bytes | None]) -> None:
-    """Joined row by row, the columns (pieces) that the codec returns are the datums of the rows
-    that are not refused."""
+    """The codec returns several columns of bytes (pieces). If the bytes of all columns are joined
+    row by row, the results are the datums of all rows that are not refused."""
     codec = Codec(schema)
     column = pa.array(values, pa.binary())
     if codec.arrow_schema.field("a").type == pa.string():

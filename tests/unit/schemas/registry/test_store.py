@@ -223,9 +223,9 @@ def test_a_log_that_breaks_later_ends_writing_only() -> None:
 
 
 def test_the_follower_ends_whenever_it_is_told() -> None:
-    """The thread that follows the log ends as soon as the store is closed. This holds even if the
-    store is closed just before the thread clears the event that wakes it; otherwise the thread
-    would wait 30 seconds."""
+    """The thread that follows the log ends as soon as the store is closed. It does not matter when
+    the store is closed. For example, if it is closed just before the thread clears the event that
+    wakes the thread, the thread still ends at once, and not after 30 seconds."""
     _, store = store_on(SharedLog())
 
     class Wake(threading.Event):

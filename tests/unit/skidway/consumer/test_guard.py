@@ -9,8 +9,9 @@ from skidway.consumer.guard import Guard
 
 def test_an_unanswered_write_was_done_where_its_token_stands() -> None:
     """If the registration node contains the token of an unanswered write, the write was done, and
-    `was_done` returns True for it once. Another unanswered write that expected the same version of
-    the node was not done, and never will be."""
+    `was_done` returns True for it once. If another unanswered write expected the same version of
+    the node, ZooKeeper has not done it and cannot do it any more, because the version has
+    changed."""
     guard = Guard("me", {"t": 1}, 0)
     first, second = guard.next_token(), guard.next_token()
     guard.unanswered(first, "release")

@@ -53,7 +53,7 @@ def test_any_cut(payloads: list[bytes], most: int) -> None:
 
 
 def test_own_frames_stay_valid() -> None:
-    """A frame stays valid while later frames arrive."""
+    """A frame that the reader has returned keeps its bytes while later frames arrive."""
     reader = FrameReader()
     kept = []
     for payload in (b"a" * 10, b"b" * 100_000, b"c" * 10):
