@@ -1,5 +1,5 @@
-"""Tests that the settings of a program that an operator writes into the inventory override the
-settings that the program's role computes."""
+"""Tests that settings in the inventory override the settings that a role computes for its
+program."""
 
 from __future__ import annotations
 

@@ -84,8 +84,8 @@ def test_nothing_is_good_where_nothing_was_judged() -> None:
 
 
 def test_a_row_that_no_line_is() -> None:
-    """These are reported: a row that has only a part of its line, a row of a line that nobody
-    wrote, a row in the output of another topic, and a valid line among the rejects."""
+    """Four kinds of mistakes are reported: a row that has only a part of its line, a row of a line
+    that nobody wrote, a row in the output of another topic, and a valid line among the rejects."""
     verdicts = [_bucket("complete")]
     assert _found([1, 2, 3, 9], *verdicts).invented == [9]
     torn = {APP: [*_rows(1, 2), Row(3, is_whole=False, is_copy=False)]}
@@ -202,10 +202,11 @@ def test_of_a_topic_made_again_the_gravest_word_counts() -> None:
 
 def test_alarms_and_buckets_that_do_not_heal_have_their_reasons() -> None:
     """If all lines of a bucket have arrived although the audit does not call the bucket complete,
-    the result lists the bucket with the first reason of its verdict. The list `unhealed` has
-    buckets that are "open" or "incomplete", and buckets whose rejects are. The list `false_alarms`
-    has buckets that are "lost" or "unknown". But the bucket is in a third list, `beside`, if the
-    audit gives the same reason for another bucket, in which lines are really missing or doubled."""
+    the result lists the bucket with the first reason of its verdict. The bucket is in the list
+    `unhealed` if the verdict on its records or on its rejects is "open" or "incomplete". It is in
+    the list `false_alarms` if the verdict is "lost" or "unknown". But the bucket is in a third
+    list, `beside`, if the audit gives the same reason for another bucket, in which lines are really
+    missing or doubled."""
     lines = [*_lines(1), *_lines(2, time_ms=12_000), *_lines(3, time_ms=17_000)]
     verdicts = [
         _bucket("lost", "a", "b"),

@@ -100,9 +100,9 @@ def test_a_host_that_was_never_heard_is_missed() -> None:
 
 
 def test_a_retired_host_is_named_as_such_and_not_missed() -> None:
-    """If the roster file names a host as retired, or if the settings name the host or its agent's
-    id as retired, the host counts as retired, and not as missed (a host that does not report as it
-    should)."""
+    """A host counts as retired if the roster file or the settings name it as retired, or if the
+    settings name its agent's id as retired. It then does not count as missed (a host that does not
+    report as it should)."""
     old = [seal(APP1, 1, NGINX, time=1)]
     for given in (
         states([*old], RosterEntry("app1", "dc1", retired=True)),

@@ -472,8 +472,8 @@ def test_what_has_no_manifest_is_told_to_the_audit_by_who_counted_it(
     output: Output, tmp_path: Path
 ) -> None:
     """If a topic has no manifests, the recount learns from the audit's counts that the topic was
-    loaded, and the name of the output. Its result has this name. It finds the name even if the
-    recount is about later hours than all counts of the topic."""
+    loaded, and the name of the output. Its result names this output, even if all counts of the
+    topic are for earlier hours than the recounted ones."""
     output.load(0, 10)
     ledger = Ledger()
     ledger.take(encode(_of_output(each, output.root)) for each in output.messages())
@@ -690,9 +690,9 @@ def test_a_removed_file_that_is_still_there_is_named(output: Output) -> None:
 
 @promise("6 recount")
 def test_a_removal_that_is_not_finished_is_no_fault(output: Output) -> None:
-    """If a file that a load's manifest removes is still in the directory, and this load still has
-    files in the staging directory, the recount reports no fault, because the next load will finish
-    the removal. If only other loads have files in the staging directory, it reports a fault."""
+    """While a load still has files in the staging directory, the files that its manifest removes
+    may still exist. The recount reports no fault then, because the next load will finish the
+    removal. If only other loads have files in the staging directory, it reports a fault."""
     path = output.load(0, 10)
     output.rewrite(path, moved=False, deleted=False)
     found = output.recount()
@@ -717,8 +717,9 @@ def test_a_removed_file_that_vanishes_meanwhile_is_no_fault(output: Output) -> N
 def test_a_move_that_ends_during_the_looks_is_no_fault(output: Output) -> None:
     """A load that replaces a file deletes the old file before it moves its last new file out of the
     staging directory. So while a new file is in the staging directory, it is no fault that the old
-    file still exists. The recount looks into the staging directory first. If the load does both
-    steps just then, the recount finds no old file, and reports no fault."""
+    file still exists. The recount looks into the staging directory first. If the load deletes the
+    old file and moves its last new file right after this, the recount finds no old file, and
+    reports no fault."""
     path = output.load(0, 10)
     new = output.root / output.rewrite(path, moved=False, deleted=False)
     staged = output.root / f"_skidway/{TOPIC}/staging/2-x/rows.parquet"

@@ -300,7 +300,7 @@ steps = st.lists(
     st.tuples(
         st.integers(0, 2),  # registry
         st.sampled_from(["register", "delete", "purge", "restart"]),
-        st.integers(0, 4),  # from this number follow a schema and a subject
+        st.integers(0, 4),  # chooses the schema and the subject
         st.sampled_from(["", "", "", "before", "after", "twice"]),
     ),
     max_size=40,
